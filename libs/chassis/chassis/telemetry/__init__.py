@@ -16,17 +16,18 @@ _running: "Exporting | None" = None
 
 
 def start(service: str, config: TelemetryConfig) -> None:
-    """Starts recording, and exporting in a separate thread, if an endpoint is set. Call it after any fork."""
+    """Starts recording, and exporting in a separate thread, if an endpoint is set. Call it after any fork.
+
+    Raises ConfigError for an invalid sampler.
+    """
     global _running
     if not config.endpoint or _running is not None:
         return
     from chassis.telemetry.exporting import Exporting  # takes 20 MB, only needed for exporting
-    from chassis.telemetry.recording import Sampling
     from chassis.telemetry.spans import Spans
 
-    sampling = Sampling(config.sampler, config.sampler_ratio)
     _running = Exporting(service, config)
-    tracing.switch_on(Spans(_running.keep, sampling))
+    tracing.switch_on(Spans(_running.tracer, follows=config.sampler.startswith("parentbased_")))
     metrics.switch_on()
     _running.start()
 

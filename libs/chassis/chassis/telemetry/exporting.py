@@ -1,8 +1,9 @@
 """Sends spans and metrics by OTLP over HTTP, from one separate thread, real or green.
 
-The SDK's own threads are not used, because they start again in every forked child, where green threads would run the
-parent's work. An absent collector does not slow the service: the newest `_MOST_WAITING` spans wait, older ones are
-dropped and counted, and the beginning and the end of the outage are logged.
+An absent collector does not slow the service: the newest `_MAX_WAITING` spans wait, older ones are dropped and counted,
+and the beginning and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used, because it does not
+count what it drops, waits up to 30 s at the end, and starts its thread again in every forked child, where green threads
+would run the parent's work.
 """
 
 import _thread
@@ -20,29 +21,30 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import MetricExportResult
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from chassis.config import TelemetryConfig
 from chassis.telemetry import metrics
-from chassis.telemetry.recording import Recorded
+from chassis.telemetry.sampling import sampler_of
 from chassis.telemetry.snapshots import Snapshots
 
 log = structlog.get_logger()
 
-#: Waiting spans, and spans in one request. Encoding these takes 3 ms, the longest that a green thread should run, and
-#: sending half a millisecond for any number. Our choice.
-_MOST_WAITING, _TOGETHER = 2048, 192
+#: Limits of waiting spans and of spans in one request. Encoding a full request takes 3 ms, the longest that a green
+#: thread should run; sending it takes half a millisecond, whatever its size. Our choice.
+_MAX_WAITING, _BATCH_SIZE = 2048, 192
 #: Seconds between two requests, and after a failed one. Our choice.
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 
-class Exporting:
+class Exporting(SpanProcessor):
     """Exports spans and metrics. One per process."""
 
     def __init__(self, service: str, config: TelemetryConfig) -> None:
         """Sends nothing before `start`."""
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # failures are logged here
-        self._resource = Resource.create(
+        resource = Resource.create(
             {
                 "service.namespace": "posthaste",
                 "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
@@ -55,13 +57,18 @@ class Exporting:
         self._span_exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **options)
         self._metric_exporter = OTLPMetricExporter(endpoint=f"{base}/v1/metrics", **options)
         self._metric_interval_seconds = config.metric_interval_seconds
-        self._snapshots = Snapshots(self._resource)
-        self._waiting: deque[Recorded] = deque()
+        self._snapshots = Snapshots(resource)
+        self._waiting: deque[ReadableSpan] = deque()
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._fails = False
+        provider = TracerProvider(
+            sampler_of(config.sampler, config.sampler_ratio), resource, shutdown_on_exit=False
+        )
+        provider.add_span_processor(self)
+        self.tracer = provider.get_tracer("posthaste")
 
     def start(self) -> None:
-        # Not threading.Thread: eventlet's green version of it breaks when it ends.
+        # Not threading.Thread, because eventlet's green version raises an error when it ends.
         _thread.start_new_thread(self._run, ())
 
     def stop(self, timeout_seconds: float) -> None:
@@ -71,15 +78,15 @@ class Exporting:
             self._span_exporter.shutdown()  # type: ignore[no-untyped-call]
             self._metric_exporter.shutdown()
 
-    # -- wherever a span ends ---------------------------------------------------------------------------
+    # -- the thread that ends a span --------------------------------------------------------------------
 
-    def keep(self, span: Recorded) -> None:
-        if len(self._waiting) >= _MOST_WAITING:
+    def on_end(self, span: ReadableSpan) -> None:
+        if len(self._waiting) >= _MAX_WAITING:
             self._waiting.popleft()
             metrics.DROPPED_SPANS.add(1)
         self._waiting.append(span)
 
-    # -- its own thread ---------------------------------------------------------------------------------
+    # -- the exporting thread ---------------------------------------------------------------------------
 
     def _run(self) -> None:
         metrics_due_at = time.monotonic() + self._metric_interval_seconds
@@ -95,7 +102,7 @@ class Exporting:
 
     def _send_spans(self) -> None:
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _TOGETHER))]
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH_SIZE))]
             if not self._sent(lambda batch=batch: self._export_spans(batch)):
                 metrics.DROPPED_SPANS.add(len(batch))
                 return
@@ -104,9 +111,8 @@ class Exporting:
     def _send_metrics(self) -> None:
         self._sent(self._export_metrics)
 
-    def _export_spans(self, batch: Sequence[Recorded]) -> bool:
-        records = [span.record(self._resource) for span in batch]
-        return self._span_exporter.export(records) is SpanExportResult.SUCCESS
+    def _export_spans(self, batch: Sequence[ReadableSpan]) -> bool:
+        return self._span_exporter.export(batch) is SpanExportResult.SUCCESS
 
     def _export_metrics(self) -> bool:
         return self._metric_exporter.export(self._snapshots.take()) is MetricExportResult.SUCCESS

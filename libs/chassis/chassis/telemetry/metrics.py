@@ -1,10 +1,11 @@
-"""Instruments: declared where they are used, recorded into nothing while telemetry is off.
+"""Counters, histograms and gauges, declared in the modules that use them. While telemetry is off they record nothing.
 
-Attributes are of low cardinality: names from tables (route, method, platform, code), never ids. A declared
-instrument is known by its name, so that a test can hold dashboards and rules against `DECLARED`.
+Attributes come from fixed sets (route, method, platform, code), never ids. `DECLARED` holds every instrument by name,
+so that tests can compare it with dashboards and rules.
 
-What is recorded is added up here, a microsecond each, where the SDK's instruments take six; `exporting` puts it into
-the SDK's records when it is sent. In real threads (never in a service or the gateway) a count may be lost.
+Values are added up here and converted to the SDK's records when they are sent (`snapshots`), because the SDK's
+instruments take 6 to 7 µs for each value and these less than one. A count may be lost if two real threads record at
+once; services and the gateway have only green threads.
 """
 
 from bisect import bisect_left
@@ -17,31 +18,32 @@ log = structlog.get_logger()
 
 Value = str | int | bool
 Attributes = Mapping[str, Value]
-#: A value and what it is the value of.
+#: A value and its attributes.
 Reading = tuple[float, Attributes]
 Key = tuple[tuple[str, Value], ...]
 Sum = TypeVar("Sum")
 
-#: Attributes that one instrument tells apart; what comes beyond that is a mistake, and not recorded. Our choice.
+#: Limit of distinct attribute sets of an instrument; values beyond it are not recorded, because only a mistake has so
+#: many. The SDK's default.
 _MOST_KEYS = 2_000
-#: Upper bounds in seconds. Of answers: OpenTelemetry's own. Of work that may wait: our choice.
+#: Upper bounds of buckets in seconds. For answers: OpenTelemetry's. For work that may wait: our choice.
 ANSWER_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 WAIT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 
 
 class Instrument:
-    """What all have in common. `unit` as OTLP writes it (s, By, {post})."""
+    """A named instrument. `unit` is written as in OTLP (s, By, {post})."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         self.name, self.unit, self.description = name, unit, description
         DECLARED[name] = self
 
     def forget(self) -> None:
-        """Begins anew."""
+        """Deletes all recorded values."""
 
 
 class Recorded(Instrument, Generic[Sum]):
-    """One that adds up what is recorded, by attributes."""
+    """An instrument that adds up values by their attributes."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         super().__init__(name, unit, description)
@@ -52,7 +54,7 @@ class Recorded(Instrument, Generic[Sum]):
 
 
 class Counter(Recorded[float]):
-    """Only ever grows."""
+    """A sum that only grows."""
 
     def add(self, amount: float, attributes: Attributes | None = None) -> None:
         if not _is_on:
@@ -63,7 +65,7 @@ class Counter(Recorded[float]):
 
 
 class Spread:
-    """How many values came up to each bound, what they come to, and the two at the ends."""
+    """The values of a histogram: their count in each bucket, sum, minimum and maximum."""
 
     __slots__ = ("counts", "least", "most", "total")
 
@@ -74,14 +76,14 @@ class Spread:
 
 
 class Histogram(Recorded[Spread]):
-    """How often which values came."""
+    """Counts values by bucket."""
 
     def __init__(self, name: str, unit: str, description: str, bounds: tuple[float, ...]) -> None:
         super().__init__(name, unit, description)
         self.bounds = bounds
 
     def record(self, value: float, attributes: Attributes | None = None) -> None:
-        """Below zero (two clocks) is zero."""
+        """Records a value. One below zero, from two clocks that differ, counts as zero."""
         if not _is_on:
             return
         key = tuple(attributes.items()) if attributes else ()
@@ -97,14 +99,14 @@ class Histogram(Recorded[Spread]):
 
 
 class Gauge(Instrument):
-    """Asked for whenever metrics are sent, and only then: a question to the database costs nothing while off."""
+    """A value that is read only when metrics are sent, so that a query for it costs nothing while telemetry is off."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         super().__init__(name, unit, description)
         self._watched: list[Callable[[], Iterable[Reading]]] = []
 
     def watch(self, read: Callable[[], Iterable[Reading]]) -> None:
-        """Asks `read` from now on, besides those it asks already. What it raises means: not known now."""
+        """Adds a function that returns readings. If it raises an error, its readings are missing in that export."""
         self._watched.append(read)
 
     def readings(self) -> list[Reading]:
@@ -112,7 +114,7 @@ class Gauge(Instrument):
         for read in self._watched:
             try:
                 found += read()
-            except Exception as error:  # noqa: BLE001 - a database that is away hides only what it would have said
+            except Exception as error:  # noqa: BLE001 - an unavailable database hides only its own readings
                 log.debug("gauge_not_read", gauge=self.name, reason=str(error))
         return found
 
@@ -128,7 +130,7 @@ def switch_on() -> None:
 
 
 def switch_off() -> None:
-    """What was recorded is forgotten."""
+    """Stops recording, and deletes all recorded values."""
     global _is_on
     _is_on = False
     for instrument in DECLARED.values():

@@ -1,33 +1,48 @@
-"""Spans, once tracing is on. Only `tracing` calls this.
+"""Spans, while tracing is on. Only `tracing` calls this.
 
-Of an address its host, of an error its code: no URL, statement, token or text of anybody's ever becomes an attribute.
-An account is a hash: the first 16 hex digits of SHA-256 of its id.
+Recorded spans are the SDK's. Attributes contain no URL, statement, token or text: of an address only the host, of an
+error only its code or type, of an account the first 16 hex digits of SHA-256 of its id.
 """
 
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
 from datetime import datetime
 from types import TracebackType
 from typing import Any
 
 import structlog
-from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan, SpanContext, SpanKind, TraceFlags
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    INVALID_SPAN_CONTEXT,
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    set_span_in_context,
+)
 
 from chassis.telemetry import metrics
-from chassis.telemetry.recording import Recorded, Sampling, new_id
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
 
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
+#: Links of one span; the SDK's limit.
+_MAX_LINKS = 128
+_ROOT, _FAILED = Context(), Status(StatusCode.ERROR)
 _causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
 
 
 def parse(traceparent: str) -> SpanContext | None:
-    """W3C Trace Context, level 1; later versions as far as they begin alike. None for anything else."""
+    """Parses W3C Trace Context level 1, and of later versions the part that is the same. Returns None if malformed."""
     match = _TRACEPARENT.fullmatch(traceparent)
     if match is None or (match[1] == "00" and match[5]):
         return None
@@ -38,15 +53,11 @@ def parse(traceparent: str) -> SpanContext | None:
 
 
 def written(context: SpanContext) -> str:
-    if not context.is_valid:
-        return ""
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
 
 
-class Unrecorded:
-    """Something that is not recorded: nothing but the traceparent to hand on. Nine in ten are this."""
-
-    __slots__ = ("traceparent",)
+class NotRecorded(NonRecordingSpan):
+    """A span of a trace that is not recorded, as nine in ten: only a traceparent, which is parsed when it is needed."""
 
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
@@ -54,19 +65,16 @@ class Unrecorded:
     def get_span_context(self) -> SpanContext:
         return parse(self.traceparent) or INVALID_SPAN_CONTEXT
 
-    def end(self) -> None:
-        """Nothing."""
+
+#: The current span: the SDK's, another process's, or not recorded. OpenTelemetry's own context takes longer to enter.
+_current: ContextVar[Span] = ContextVar("span", default=NotRecorded(""))  # noqa: B039 - never changed
 
 
-#: What goes on: here and recorded, not recorded, or elsewhere and recorded there.
-Span = Recorded | Unrecorded | NonRecordingSpan
-#: What goes on here. Not OpenTelemetry's own context: that can hold more, and costs as much as the span.
-_current: ContextVar[Span] = ContextVar("span", default=Unrecorded(""))  # noqa: B039 - never changed
-
-
-def handed_on(span: Span) -> str:
-    """The traceparent of what it causes."""
-    return span.traceparent if isinstance(span, Unrecorded) else written(span.get_span_context())
+def traceparent_of(span: Span) -> str:
+    """Returns the traceparent for work that this span causes; "" without a trace."""
+    if isinstance(span, NotRecorded):
+        return span.traceparent
+    return written(span.get_span_context())
 
 
 def account_hash(account_id: str) -> str:
@@ -74,24 +82,24 @@ def account_hash(account_id: str) -> str:
 
 
 def site_of(host: str) -> str:
-    """The last two labels of a host's name: what platforms spread files over stays few."""
+    """Returns the last two labels of a host name, because platforms spread files over many hosts."""
     is_address = ":" in host or host.rpartition(".")[2].isdigit()
     return host if is_address else ".".join(host.split(".")[-2:])
 
 
-class Doing:
-    """Something that is going on here: current while the block runs, and measured at its end if there is a measure."""
+class Traced:
+    """A block whose span is the current one; its duration is recorded at its end if a histogram is given."""
 
-    __slots__ = ("_attributes", "_began", "_measure", "_token", "span")
+    __slots__ = ("_attributes", "_began", "_duration", "_token", "span")
 
     def __init__(
         self,
         span: Span,
-        measure: metrics.Histogram | None = None,
+        duration: metrics.Histogram | None = None,
         attributes: dict[str, Any] | None = None,
     ) -> None:
         self.span = span
-        self._measure = measure
+        self._duration = duration
         self._attributes = attributes or {}
 
     def __enter__(self) -> Any:
@@ -102,54 +110,48 @@ class Doing:
     def __exit__(
         self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._measure is not None:
+        if self._duration is not None:
             if error is not None:
                 self._attributes["error.type"] = error_type(error)
-            self._measure.record(time.perf_counter() - self._began, self._attributes)
+            self._duration.record(time.perf_counter() - self._began, self._attributes)
         _current.reset(self._token)
-        if isinstance(self.span, Recorded):
-            if error is not None:
-                note_error(self.span, error)
-            self.span.end()
+        end(self.span, error)
 
     def answered(self, status: int, caller: Caller) -> None:
-        """An HTTP request has its answer: what is known now of who asked."""
+        """Notes the status of the answer to an HTTP request, and its caller, who is known by now."""
         self._attributes["http.response.status_code"] = status
         if status >= 500:
             self._attributes["error.type"] = str(status)
-        if isinstance(self.span, Recorded):
+        if self.span.is_recording():
             self.span.set_attributes({"http.response.status_code": status, **identity(caller)})
             if status >= 500:
-                self.span.fail()
+                self.span.set_status(_FAILED)
 
     def got(self, status: int) -> None:
-        """The outside world has answered."""
+        """Notes the status of an external server's answer."""
         self._attributes["http.response.status_code"] = status
-        if isinstance(self.span, Recorded):
-            self.span.set_attribute("http.response.status_code", status)
-            if status >= 400:
-                self.span.fail()
+        self.span.set_attribute("http.response.status_code", status)
+        if status >= 400:
+            self.span.set_status(_FAILED)
 
 
-class Aside:
-    """A span that nothing goes on from: what a transaction writes is caused by the work around it."""
+class DatabaseTraced:
+    """A block with a span that does not become the current one: what a transaction writes continues from its caller."""
 
     __slots__ = ("_span",)
 
-    def __init__(self, span: Recorded) -> None:
+    def __init__(self, span: Span) -> None:
         self._span = span
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, _type: Any, error: BaseException | None, _trace: Any) -> None:
-        if error is not None:
-            note_error(self._span, error)
-        self._span.end()
+        end(self._span, error)
 
 
-class Working(Doing):
-    """What a green thread of its own does: what is logged of its failure afterwards still names its trace."""
+class TaskTraced(Traced):
+    """The work of one green thread: if it fails, the log lines after it still contain the ids of its trace."""
 
     __slots__ = ()
 
@@ -159,8 +161,8 @@ class Working(Doing):
             structlog.contextvars.bind_contextvars(**ids_of(self.span.get_span_context()))
 
 
-class Handling(Working):
-    """The effect of events; `cause_of` finds their causes meanwhile."""
+class EventsTraced(TaskTraced):
+    """The handling of events. Inside it `cause_of` finds their traceparents."""
 
     __slots__ = ("_causes", "_causes_token")
 
@@ -180,14 +182,14 @@ class Handling(Working):
 
 
 def ids_of(context: SpanContext) -> dict[str, str]:
-    """As they stand in a line of the log."""
+    """Returns the ids as log lines contain them."""
     if not context.is_valid:
         return {}
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
 def identity(caller: Caller) -> dict[str, str]:
-    """Who asks, on a span."""
+    """Returns the span attributes that name the caller."""
     found = {"posthaste.request_id": caller.request_id}
     if caller.account_id:
         found["posthaste.account"] = account_hash(caller.account_id)
@@ -200,157 +202,171 @@ def error_type(error: BaseException) -> str:
     return error.code if isinstance(error, ApiError) else type(error).__name__
 
 
-def note_error(span: Recorded, error: BaseException) -> None:
-    """A refusal is an answer; only what is our own fault is an error."""
-    span.set_attribute("error.type", error_type(error))
-    if not isinstance(error, ApiError) or error.row.http_status >= 500:
-        span.fail()
+def end(span: Span, error: BaseException | None) -> None:
+    """Ends a span. It has failed if the error is our fault; an ApiError below 500 is an answer."""
+    if error is not None and span.is_recording():
+        span.set_attribute("error.type", error_type(error))
+        if not isinstance(error, ApiError) or error.row.http_status >= 500:
+            span.set_status(_FAILED)
+    span.end()
 
 
 class Spans:
-    """One per process."""
+    """The hooks of `tracing` while it is on. One per process."""
 
-    def __init__(self, keep: Callable[[Recorded], None], sampling: Sampling) -> None:
-        """`keep` is given each span that is recorded, at its end."""
-        self._keep = keep
-        self._sampling = sampling
+    def __init__(self, tracer: Tracer, *, follows: bool) -> None:
+        """`follows`: the tracer's sampler follows the parent's decision."""
+        self._tracer, self._follows = tracer, follows
 
     def traceparent(self) -> str:
-        return handed_on(_current.get())
+        return traceparent_of(_current.get())
 
     def add_ids(self, event: Any) -> Any:
         event.update(ids_of(_current.get().get_span_context()))
         return event
 
-    def request(self, method: str, route: str, cause: str, request_id: str) -> Doing:
+    def request(self, method: str, route: str, cause: str, request_id: str) -> Traced:
         attributes = {"http.request.method": method, "http.route": route}
+        parent = parse(cause) if cause else None  # a client's header: only what is well-formed is passed on
         span = self._begin(
             f"{method} {route}",
             SpanKind.SERVER,
-            parse(cause) if cause else None,
+            written(parent) if parent else "",
             {**attributes, "posthaste.service": "gateway", "posthaste.request_id": request_id},
         )
-        return Doing(span, metrics.HTTP_DURATION, attributes)
+        return Traced(span, metrics.HTTP_DURATION, attributes)
 
-    def calling(self, service: str, method: str) -> tuple[Recorded | None, str]:
-        current = _current.get()
-        if isinstance(current, Unrecorded):
-            return None, current.traceparent
-        parent = current.get_span_context()
-        if not parent.trace_flags.sampled:
-            return None, written(parent)
+    def calling(self, service: str, method: str) -> tuple[Span | None, str]:
+        parent = _current.get()
+        if isinstance(parent, NotRecorded):
+            return None, parent.traceparent
         about = {"rpc.system.name": "posthaste", "rpc.service": service, "rpc.method": method}
-        span = self._within(parent, f"{service}/{method}", SpanKind.CLIENT, about)
-        return span, written(span.get_span_context())
+        span = self._start(f"{service}/{method}", SpanKind.CLIENT, parent, about)
+        return span, traceparent_of(span)
 
-    def called(self, span: Recorded, error: BaseException | None) -> None:
-        if error is not None:
-            note_error(span, error)
-        span.end()
+    def called(self, span: Span, error: BaseException | None) -> None:
+        end(span, error)
 
-    def on_behalf(self, causes: Sequence[str]) -> Doing:
-        found = [parse(cause) for cause in causes if cause.endswith("-01")]
-        sampled = [context for context in found if context is not None]
+    def on_behalf(self, causes: Sequence[str]) -> Traced:
+        sampled = [cause for cause in causes if cause.endswith("-01")]
         if len(sampled) > 1:
             about = {"posthaste.count": len(causes)}
-            return Doing(self._begin("together", SpanKind.INTERNAL, sampled[0], about, sampled[:128]))
-        return Doing(NonRecordingSpan(sampled[0]) if sampled else Unrecorded(causes[0] if causes else ""))
+            return Traced(self._begin("together", SpanKind.INTERNAL, sampled[0], about, sampled))
+        return Traced(_remote(next(iter(sampled or causes), "")))
 
-    def serving(self, service: str, method: str, caller: Caller, cause: str) -> Doing:
+    def serving(self, service: str, method: str, caller: Caller, cause: str) -> Traced:
         named = {"rpc.service": service, "rpc.method": method}
-        if self._sampling.follows and cause.endswith("-00"):
-            return Working(Unrecorded(cause), metrics.RPC_DURATION, named)
-        parent = parse(cause) if cause else None
+        if self._follows and cause.endswith("-00"):  # saves the attributes
+            return TaskTraced(NotRecorded(cause), metrics.RPC_DURATION, named)
         attributes = {
             **named,
             "rpc.system.name": "posthaste",
             "posthaste.service": service,
             **identity(caller),
         }
-        span = self._begin(f"{service}/{method}", SpanKind.SERVER, parent, attributes)
-        return Working(span, metrics.RPC_DURATION, named)
+        span = self._begin(f"{service}/{method}", SpanKind.SERVER, cause, attributes)
+        return TaskTraced(span, metrics.RPC_DURATION, named)
 
     def in_database(self, name: str, kind: str) -> Any:
         current = _current.get()
-        if not isinstance(current, Recorded):
-            return _UNRECORDED
+        if not current.is_recording():
+            return _UNCHANGED
         about = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
-        return Aside(self._within(current.get_span_context(), f"{kind} {name}", SpanKind.CLIENT, about))
+        return DatabaseTraced(self._start(f"{kind} {name}", SpanKind.CLIENT, current, about))
 
     def sending(self, event: str, cause: str, staged_at: datetime) -> str:
-        """A span as long as the event has waited in the outbox; the traceparent its receivers go on with."""
-        parent = parse(cause)
-        if parent is None or not parent.trace_flags.sampled:
+        """Records the time of the event in the outbox as a span. Returns the traceparent for its receivers."""
+        if not cause.endswith("-01"):
             return cause
         attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": event}
         began_ns = int(staged_at.timestamp() * 1e9)
-        span = self._begin(f"send {event}", SpanKind.PRODUCER, parent, attributes, began_ns=began_ns)
+        span = self._begin(f"send {event}", SpanKind.PRODUCER, cause, attributes, began_ns=began_ns)
         span.end()
-        return handed_on(span)
+        return traceparent_of(span)
 
-    def handling(self, service: str, events: Sequence[Event], causes: Sequence[str]) -> Handling:
-        found = [context for context in map(parse, causes) if context is not None]
+    def handling(self, service: str, events: Sequence[Event], causes: Sequence[str]) -> EventsTraced:
+        found = [cause for cause in causes if cause]
         names = {one.event for one in events}
         name = names.pop() if len(names) == 1 else "events"
-        parent = next((one for one in found if one.trace_flags.sampled), found[0] if found else None)
+        cause = next((one for one in found if one.endswith("-01")), found[0] if found else "")
         attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": name}
         span = self._begin(
             f"handle {name}",
             SpanKind.CONSUMER,
-            parent,
+            cause,
             {**attributes, "posthaste.service": service, "messaging.batch.message_count": len(events)},
-            found[:128],
+            found,
         )
         by_id = {one.id: cause for one, cause in zip(events, causes, strict=False)}
         if len(by_id) == 1:
-            by_id = dict.fromkeys(by_id, handed_on(span))
-        return Handling(span, by_id, {"posthaste.service": service, "messaging.destination.name": name})
+            by_id = dict.fromkeys(by_id, traceparent_of(span))
+        return EventsTraced(span, by_id, {"posthaste.service": service, "messaging.destination.name": name})
 
     def cause_of(self, event_id: str) -> str | None:
         return _causes.get({}).get(event_id) or None
 
     def working(
         self, name: str, cause: str, service: str, account_id: str, attributes: Mapping[str, Any]
-    ) -> Doing:
-        parent = parse(cause) if cause else None
+    ) -> Traced:
         about = {
             "posthaste.service": service,
             **{f"posthaste.{key}": value for key, value in attributes.items()},
         }
         if account_id:
             about["posthaste.account"] = account_hash(account_id)
-        return Doing(self._begin(name, SpanKind.CONSUMER, parent, about, [parent] if parent else []))
+        return Traced(self._begin(name, SpanKind.CONSUMER, cause, about, [cause]))
 
-    def outbound(self, method: str, host: str, *, counts: bool) -> Doing:
+    def outbound(self, method: str, host: str, *, counts: bool) -> Traced:
         named = {"http.request.method": method, "server.address": site_of(host)}
         span = _current.get()
-        if isinstance(span, Recorded):
+        if span.is_recording():
             about = {**named, "server.address": host}
-            span = self._within(span.get_span_context(), f"{method} {host}", SpanKind.CLIENT, about)
-        return Doing(span, metrics.OUTBOUND_DURATION if counts else None, named)
-
-    def _within(self, parent: SpanContext, name: str, kind: SpanKind, about: Mapping[str, Any]) -> Recorded:
-        """A part of what is recorded."""
-        return Recorded(self._keep, name, kind, parent.trace_id, parent, about)
+            span = self._start(f"{method} {host}", SpanKind.CLIENT, span, about)
+        return Traced(span, metrics.OUTBOUND_DURATION if counts else None, named)
 
     def _begin(
         self,
         name: str,
         kind: SpanKind,
-        parent: SpanContext | None,
+        cause: str,
         attributes: Mapping[str, Any],
-        causes: Sequence[SpanContext] = (),
+        links: Sequence[str] = (),
         began_ns: int | None = None,
-    ) -> Recorded | Unrecorded:
-        trace_id = new_id(128) if parent is None else parent.trace_id
-        if not self._sampling.keeps(trace_id, parent):
-            span_id = new_id(64) if parent is None else parent.span_id
-            return Unrecorded(f"00-{trace_id:032x}-{span_id:016x}-00")
-        return Recorded(self._keep, name, kind, trace_id, parent, attributes, causes, began_ns)
+    ) -> Span:
+        """Begins a span whose parent is `cause`, a traceparent or "". `links`: traceparents, too."""
+        if self._follows and cause.endswith("-00"):
+            return NotRecorded(cause)
+        span = self._start(name, kind, _remote(cause), attributes, links, began_ns)
+        return span if span.is_recording() else NotRecorded(traceparent_of(span))
+
+    def _start(
+        self,
+        name: str,
+        kind: SpanKind,
+        parent: Span,
+        attributes: Mapping[str, Any],
+        links: Sequence[str] = (),
+        began_ns: int | None = None,
+    ) -> Span:
+        contexts = [context for context in map(parse, links) if context is not None]
+        return self._tracer.start_span(
+            name,
+            set_span_in_context(parent, _ROOT),
+            kind,
+            attributes,
+            [Link(context) for context in contexts[:_MAX_LINKS]],
+            began_ns,
+        )
 
 
-class _Unrecorded:
-    """A block that leaves everything as it is."""
+def _remote(traceparent: str) -> Span:
+    """Returns the span of another process. Not recorded if the traceparent says so, is empty or malformed."""
+    context = parse(traceparent) if traceparent.endswith("-01") else None
+    return NonRecordingSpan(context) if context else NotRecorded(traceparent)
+
+
+class _Unchanged:
+    """A block that changes nothing."""
 
     def __enter__(self) -> None:
         return None
@@ -359,4 +375,4 @@ class _Unrecorded:
         return None
 
 
-_UNRECORDED = _Unrecorded()
+_UNCHANGED = _Unchanged()

@@ -13,7 +13,8 @@ from contracts.caller import Caller
 from contracts.events import Event
 
 if TYPE_CHECKING:
-    from chassis.telemetry.recording import Recorded
+    from opentelemetry.trace import Span
+
     from chassis.telemetry.spans import Spans
 
 _spans: "Spans | None" = None
@@ -25,14 +26,14 @@ class Nothing:
     """The result of a hook while tracing is off."""
 
     def answered(self, status: int, caller: Caller) -> None:
-        """See `spans.Request`."""
+        """See `spans.Traced`."""
 
     def got(self, status: int) -> None:
-        """See `spans.Outbound`."""
+        """See `spans.Traced`."""
 
 
 _NOTHING: AbstractContextManager[Any] = nullcontext(Nothing())
-_NO_CALL: "tuple[Recorded | None, str]" = (None, "")
+_NO_CALL: "tuple[Span | None, str]" = (None, "")
 
 
 def switch_on(spans: "Spans") -> None:
@@ -59,12 +60,12 @@ def request(method: str, route: str, cause: str, request_id: str) -> AbstractCon
     return _NOTHING if _spans is None else _spans.request(method, route, cause, request_id)
 
 
-def calling(service: str, method: str) -> "tuple[Recorded | None, str]":
+def calling(service: str, method: str) -> "tuple[Span | None, str]":
     """Begins a call to a service. Returns its span or None, which `called` ends, and the traceparent to send."""
     return _NO_CALL if _spans is None else _spans.calling(service, method)
 
 
-def called(span: "Recorded", error: BaseException | None) -> None:
+def called(span: "Span", error: BaseException | None) -> None:
     """Ends the span of a call that has an answer or has failed."""
     if _spans is not None:
         _spans.called(span, error)
