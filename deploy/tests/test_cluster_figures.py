@@ -44,8 +44,8 @@ def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
             assert metric.get("selector", {}).get("matchLabels", {}) in ({}, {"posthaste_service": unit})
         assert f"{unit}-service" in of_kind(production, "PodDisruptionBudget")
     assert asked == offered
-    for path in ROOT.glob("services/*/*/measures.py"):
-        importlib.import_module(f"{path.parent.name}.measures")
+    for path in (ROOT / "services").glob("*/*/**/metrics.py"):
+        importlib.import_module(".".join(path.relative_to(ROOT / "services").with_suffix("").parts[1:]))
     kinds = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "histogram"}
     exported = {
         series

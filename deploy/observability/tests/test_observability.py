@@ -29,8 +29,8 @@ KINDS = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "his
 @pytest.fixture(scope="module")
 def declared() -> dict[str, metrics.Instrument]:
     """Returns the metrics of chassis and all services."""
-    for path in ROOT.glob("services/*/*/measures.py"):
-        importlib.import_module(f"{path.parent.name}.measures")
+    for path in (ROOT / "services").glob("*/*/**/metrics.py"):
+        importlib.import_module(".".join(path.relative_to(ROOT / "services").with_suffix("").parts[1:]))
     return metrics.DECLARED
 
 

@@ -14,7 +14,7 @@ from chassis.db.database import Database, LockTimeout
 from contracts import errors, plans
 from contracts.events import QuotaWarning
 from contracts.quota import Admitted, Arrival, ChargeUnit
-from quota import measures, windows
+from quota import metrics, windows
 from quota.config import QuotaConfig
 from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
 from quota.store import Locked, Store
@@ -47,7 +47,7 @@ class Admissions:
         return tuple(None if decision is None else self._verdict(decision) for decision in decisions)
 
     def _verdict(self, decision: Decision) -> Admitted:
-        measures.note(decision)
+        metrics.note(decision)
         extras = decision.extras
         if decision.refused is errors.SANDBOX_EXHAUSTED:
             extras = {"upgrade_url": self._config.upgrade_url}
@@ -68,7 +68,7 @@ class Admissions:
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)
         for decision in filter(None, decisions):
-            measures.note(decision)
+            metrics.note(decision)
         return tuple(None if decision is None else decision.refused is None for decision in decisions)
 
     def _decide_together(self, demands: list[Demand], *, may_defer: bool) -> Sequence[Decision | None]:

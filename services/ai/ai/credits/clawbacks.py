@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import structlog
 
-from ai import measures
+from ai import metrics
 from ai.payments.base import PaymentDispute, PaymentRefund
 from ai.rules import ledger
 from ai.store import Connection
@@ -139,9 +139,9 @@ def announce(adjusted: Adjustment | None) -> None:
         credits=abs(taken), newly_owed=adjusted.newly_owed, owed=adjusted.owed,
     )  # fmt: skip
     if taken > 0:
-        measures.CLAWED_BACK.add(taken, {"reason": adjusted.reason})
+        metrics.CLAWED_BACK.add(taken, {"reason": adjusted.reason})
     if adjusted.newly_owed:
-        measures.OWED.add(adjusted.newly_owed, {"reason": adjusted.reason})
+        metrics.OWED.add(adjusted.newly_owed, {"reason": adjusted.reason})
 
 
 def forget_unmatched(database: Database) -> int:

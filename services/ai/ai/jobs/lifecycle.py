@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from ai import measures
+from ai import metrics
 from ai.context import AppContext
 from ai.credits import balances
 from ai.records import VIDEO, Claim, Job
@@ -145,7 +145,7 @@ def begin(
             credits=row["credits"],
             action=kind,
         )
-    measures.SPENT.add(job.credits, {"action": kind})
+    metrics.SPENT.add(job.credits, {"action": kind})
     return job, charged
 
 
@@ -208,7 +208,7 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
 def count_refund(failed: Job | None) -> Job | None:
     """Counts the refund of a failed job, after the commit."""
     if failed is not None:
-        measures.REFUNDED.add(failed.credits, {"action": failed.kind})
+        metrics.REFUNDED.add(failed.credits, {"action": failed.kind})
     return failed
 
 

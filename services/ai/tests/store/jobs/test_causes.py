@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ai_kit.world import World
 
-from ai import measures
+from ai import metrics
 from ai.context import AppContext
 from ai.jobs import images, videos
 from ai.providers.base import GenerationFailed
@@ -106,14 +106,14 @@ def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: Wo
     key = (("action", "image"),)
     with pytest.raises(ApiError):
         images.generate(context_refusing(world, 1), world.caller(), BOAT)
-    assert (world.spent(), measures.SPENT.sums) == (0, {})
+    assert (world.spent(), metrics.SPENT.sums) == (0, {})
     caller = world.caller()
     for _ in range(2):
         images.generate(world.context(), caller, BOAT)
-    assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 10}, {})
+    assert (world.spent(), metrics.SPENT.sums, metrics.REFUNDED.sums) == (10, {key: 10}, {})
     world.provider.script["image"] = [GenerationFailed("Declined.")]
     with pytest.raises(
         ApiError
     ):  # the first transaction charges; the second, the refund, must be written again
         images.generate(context_refusing(world, 2), world.caller(), BOAT)
-    assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 20}, {key: 10})
+    assert (world.spent(), metrics.SPENT.sums, metrics.REFUNDED.sums) == (10, {key: 20}, {key: 10})
