@@ -33,8 +33,9 @@ class VerificationMailStore:
         self.connection = connection
 
     def add(self, user_id: str) -> None:
+        """Queues a mail, unless it is queued already."""
         values = {"user_id": user_id, "next_attempt_at": func.clock_timestamp()}
-        self.connection.execute(insert(verification_mails).values(values))
+        self.connection.execute(insert(verification_mails).values(values).on_conflict_do_nothing())
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
         """Claims the mail that has been due for longest; no other process gets it before the wait is over."""

@@ -9,16 +9,17 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
-from accounts.users import invites, limits, users
+from accounts.users import invites, limits, passwords, users
 from chassis.db.database import Database
 from contracts.accounts import CreatedUser, SignUp, User
 from contracts.caller import Caller
-from contracts.errors import INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
+from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
 
 
 def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: SignUp) -> CreatedUser:
     """Opens an account on the free tier: verified with an invite, otherwise unverified with a verification mail queued.
 
+    Repeated without an invite, with the password of an unverified account, it queues the mail again.
     Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address, and EMAIL_TAKEN.
     """
     if config.signups == "off":
@@ -39,12 +40,35 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
             invites.check(connection, config, email, code)
         elif not is_repeated:
             limits.count_sign_up(connection, config, request.asker, email)
-    return users.open_account(
-        database,
-        config,
-        caller,
-        request,
-        tier="free",
-        verified=code is not None,
-        on_opened=queue_mail if code is None else use_invite,
-    )
+    try:
+        return users.open_account(
+            database,
+            config,
+            caller,
+            request,
+            tier="free",
+            verified=code is not None,
+            on_opened=queue_mail if code is None else use_invite,
+        )
+    except ApiError as error:
+        if error.row is EMAIL_TAKEN and code is None:
+            _send_mail_again(database, email, request.password)
+        raise
+
+
+def _send_mail_again(database: Database, email: str, password: str) -> None:
+    """Queues the verification mail again for the person who signed up, whom the password proves.
+
+    The answer is the same for everybody, and the attempt has been counted (limits.py).
+    """
+    with database.reading() as connection:
+        holder = UserStore(connection).find_by_email(email)
+        if holder is None or holder.verified:
+            return
+        password_hash = UserStore(connection).password_hash(holder.id)
+    if password_hash is None or not passwords.matches(password_hash, password):
+        return
+    with database.transaction() as connection:
+        unverified = UserStore(connection).lock_unverified(email)
+        if unverified is not None and unverified.id == holder.id:
+            VerificationMailStore(connection).add(holder.id)

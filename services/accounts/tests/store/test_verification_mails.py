@@ -11,9 +11,10 @@ from sqlalchemy import text
 
 from accounts import derived_secrets
 from accounts.config import SmtpConfig
-from accounts.users import smtp, verification_mails
-from contracts.accounts import CreatedUser
+from accounts.users import smtp, verification, verification_mails
+from contracts.accounts import CreatedUser, UserId
 from contracts.caller import Caller, operator
+from contracts.errors import ApiError
 
 STRANGER = Caller(account_id="", user_id="")
 SMTP = SmtpConfig(
@@ -64,6 +65,44 @@ def test_a_sign_up_gets_one_mail_with_its_link(with_mail: Any) -> None:
     assert (mail["To"], mail["From"]) == ("ann@example.com", SMTP.sender)
     code = derived_secrets.verification_code(with_mail.config, created.user.id)
     assert f"https://api.posthaste.test/auth/verify/{created.user.id}/{code}\n" in mail.get_content()
+
+
+def test_the_same_sign_up_again_sends_the_mail_again_within_the_limits_of_its_address(with_mail: Any) -> None:
+    sign_up(with_mail)
+    post = Post()
+    send_next(with_mail, post)
+    answers = []
+    for _ in range(6):
+        with pytest.raises(ApiError) as refused:
+            sign_up(with_mail)
+        answers.append(refused.value.code)
+        send_next(with_mail, post)
+    assert answers == ["EMAIL_TAKEN"] * 4 + ["RATE_LIMITED"] * 2
+    assert len(post.mails) == 5
+    assert len({mail["Message-ID"] for mail in post.mails}) == 1
+
+
+def test_a_mail_that_still_waits_is_not_queued_twice_and_keeps_its_time(with_mail: Any) -> None:
+    sign_up(with_mail)
+    assert send_next(with_mail, Post(smtp.MailDelayed("busy"))) == 0
+    [before] = waits(with_mail)
+    with pytest.raises(ApiError):
+        sign_up(with_mail)
+    [after] = waits(with_mail)
+    assert 0 < after <= before
+
+
+@pytest.mark.parametrize("case", ["another password", "verified meanwhile"])
+def test_a_sign_up_that_is_not_the_persons_own_sends_no_mail(with_mail: Any, case: str) -> None:
+    created = sign_up(with_mail)
+    send_next(with_mail, Post())
+    if case == "verified meanwhile":
+        with_mail.call(verification.verify_user, operator(), UserId(user_id=created.user.id))
+    password = {"password": "another password"} if case == "another password" else {}
+    with pytest.raises(ApiError) as refused:
+        sign_up(with_mail, **password)
+    assert refused.value.code == "EMAIL_TAKEN"
+    assert waits(with_mail) == []
 
 
 def test_nothing_in_the_mail_is_the_strangers_own_words(with_mail: Any) -> None:
