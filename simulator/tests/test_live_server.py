@@ -40,7 +40,7 @@ def server() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 def wait_until_up(process, port):

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from chassis.signatures import KeysMalformed, Signatures
-from chassis.vault import Vault
 from contracts.record import Record
 
 
@@ -84,6 +83,9 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
 
 def vault_keys(name: str) -> tuple[str, ...]:
     """Returns the keys of a `Vault`, of which there is at least one."""
+    # Imported here: only the images of services that keep secrets contain cryptography.
+    from chassis.vault import Vault
+
     keys = items(name, None)
     try:
         Vault(keys)

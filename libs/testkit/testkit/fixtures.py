@@ -41,7 +41,7 @@ from testkit.any_sender import AnySender
 if TYPE_CHECKING:
     from testkit.collector import Collector
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 #: A process that has not ended this long after SIGTERM is killed.
 _STOP_SECONDS = 60.0
 #: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …

@@ -51,7 +51,7 @@ class Receiver:
 
     def next(self):
         """Returns path and body of the next batch, after a check of its signature."""
-        path, signature, body = self.came.get(timeout=10)
+        path, signature, body = self.came.get(timeout=30)
         digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
         assert signature == f"sha256={digest}"
         return path, json.loads(body)

@@ -43,7 +43,7 @@ class Endpoint:
 
     def next(self):
         """The next event's signature, its bytes and what they say."""
-        signature, body = self._came.get(timeout=10)
+        signature, body = self._came.get(timeout=30)
         return signature, body, json.loads(body)
 
 

@@ -14,7 +14,7 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 #: Time for accounts' event and the receivers' loops, of a second each, on a busy machine.
-SOON_SECONDS = 20.0
+SOON_SECONDS = 30.0
 BACK_SECONDS = 60.0
 
 

@@ -148,6 +148,10 @@ def ask(description: BaseSchema, label: str, mode: GenerationMode, turns: Turns)
         account, ids = next(turns)
         if is_real:
             with_real_ids(case, ids)
+        if (
+            case.headers
+        ):  # "[" as the host raises ValueError in requests' cookies; gateway's tests send such hosts
+            case.headers.pop("Host", None)
         headers = {"Authorization": f"Bearer {account.api.token}"}
         answer = case.call(headers=headers, session=account.api.session, timeout=60)
         case.validate_response(answer, checks=list(CHECKS), headers=headers)

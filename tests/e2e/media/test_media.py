@@ -12,7 +12,7 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
 #: An object is removed after its row.
-REMOVED_SECONDS = 15.0
+REMOVED_SECONDS = 30.0
 
 
 def test_an_upload_is_listed_shown_counted_and_deleted(api: Api, jpeg: bytes) -> None:

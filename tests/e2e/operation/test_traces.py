@@ -196,7 +196,7 @@ def test_lines_of_the_log_name_the_request_and_its_trace(
         lines = (stack.run / "logs" / "gateway.log").read_text().splitlines()
         return next((line for line in lines if request_id in line), "")
 
-    assert f'"trace_id": "{trace_id}"' in until(look, 5)
+    assert f'"trace_id": "{trace_id}"' in until(look, 30)
 
 
 def test_a_request_that_nobody_wants_recorded_leaves_no_span(account: Account, collector: Collector) -> None:

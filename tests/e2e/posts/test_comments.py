@@ -19,10 +19,10 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 #: Longest time by webhook, which Meta batches for a moment, and by poll, every 5 s, on a busy machine.
-HOOK_SECONDS, POLL_SECONDS = 15.0, 45.0
+HOOK_SECONDS, POLL_SECONDS = 30.0, 45.0
 #: Longest time after a kill: the claims of the dead process lapse after a minute.
 RESTART_SECONDS = 100.0
-READY_SECONDS = 20.0
+READY_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import certifi
@@ -100,6 +101,12 @@ class Outbound(urllib3.PoolManager):
 
 def with_system_authorities() -> ssl.SSLContext:
     """Trusts the public authorities and the system's own, for a storage whose certificate is the operator's."""
+    return _with_authorities_of(ssl.get_default_verify_paths())
+
+
+@lru_cache(maxsize=4)
+def _with_authorities_of(_system: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
+    """Made once per process: reading all certificates takes 40 ms of CPU."""
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()

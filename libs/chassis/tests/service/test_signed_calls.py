@@ -42,7 +42,7 @@ def send(broker, body, signature):
     mailbox = broker.queue_declare("", exclusive=True).method.queue
     properties = pika.BasicProperties(reply_to=mailbox, app_id=signature)
     broker.basic_publish("", topology.rpc_queue("probe"), body, properties)
-    _, _, answer = next(broker.consume(mailbox, auto_ack=True, inactivity_timeout=10))
+    _, _, answer = next(broker.consume(mailbox, auto_ack=True, inactivity_timeout=30))
     broker.cancel()
     [reply] = decode_replies(answer).replies
     return reply
@@ -162,7 +162,7 @@ def test_a_service_without_a_secret_does_not_start(running_service):
         running_service("probe", env=env, api=ProbeApi)
 
 
-def until(condition, timeout_seconds=15.0):
+def until(condition, timeout_seconds=30.0):
     deadline = time.monotonic() + timeout_seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"

@@ -46,7 +46,7 @@ def test_each_answers_from_its_own_database_and_the_end_waits_for_calls_that_run
     call.start()
     pair.write(CALLER, Words(text="behind the call in its queue"))
     assert pair.terminate() == 0
-    call.join(5)
+    call.join(30)
     assert answers == [Words(text="done", seconds=1.0)]
 
 

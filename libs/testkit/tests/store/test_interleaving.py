@@ -317,7 +317,7 @@ def test_tries_of_a_process_that_wait_for_each_other_go_on(
         is_done.clear()
         run = interleaver.run(
             seed,
-            Try("follows", process, lambda: is_done.wait(10)),
+            Try("follows", process, lambda: is_done.wait(30)),
             Try("leads", process, partial(leads, row)),
             most_cuts=0,
         )

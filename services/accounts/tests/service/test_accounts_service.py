@@ -53,10 +53,10 @@ def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> No
     heard: queue.Queue[Any] = queue.Queue()
     listening: queue.Queue[None] = queue.Queue()
     service.bus.subscribe(heard.put, lambda: listening.put(None))
-    listening.get(timeout=10)
+    listening.get(timeout=30)
     service.revoke_token(operator(), TokenId(token_id=made.token.id))
     service.change_tier(operator(), ChangeTier(user_id=user.id, tier="elite"))
-    events = [heard.get(timeout=10), heard.get(timeout=10)]
+    events = [heard.get(timeout=30), heard.get(timeout=30)]
     assert [event.event for event in events] == ["caller.changed", "caller.changed"]
     assert events[0].data["token_ids"] == [made.token.id]
     assert events[1].data["account_ids"] == [user.id]

@@ -34,7 +34,7 @@ def mail(to: str = "ann@example.com") -> EmailMessage:
 def test_a_mail_is_taken_by_the_server(mail_server: Callable[..., Any], to: str) -> None:
     server = mail_server()
     smtp.send(config(server), mail(to))
-    sender, recipients, taken = server.mails.get(timeout=5)
+    sender, recipients, taken = server.mails.get(timeout=30)
     assert "<no-reply@posthaste.test>" in sender
     assert (recipients, taken.get_content()) == ([to], "hello\r\n")
 
@@ -50,7 +50,7 @@ def test_over_tls_it_logs_in(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     server = mail_server("take", certificate, implicit=security == "tls", password="secret")
     smtp.send(config(server, security=security, username="posthaste", password="secret"), mail())
-    assert server.mails.get(timeout=5)[1] == ["ann@example.com"]
+    assert server.mails.get(timeout=30)[1] == ["ann@example.com"]
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])

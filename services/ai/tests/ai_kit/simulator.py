@@ -61,4 +61,4 @@ def running_simulator(film_seconds: str) -> Iterator[Simulator]:
         yield simulator
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)

@@ -31,7 +31,7 @@ def films(simulator: Simulator) -> Gemini:
     return Gemini(GeminiSettings(api_key="local-gemini-key", base_url=simulator.url))
 
 
-def soon(seconds: float = 20.0) -> float:
+def soon(seconds: float = 30.0) -> float:
     return time.monotonic() + seconds
 
 

@@ -58,7 +58,7 @@ def test_images_that_outlast_a_claim_after_sigterm_are_stored_and_charged_once(
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)

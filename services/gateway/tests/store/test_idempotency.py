@@ -378,7 +378,7 @@ class TestAtOnce:
         together = threading.Barrier(8)
 
         def send(_number: int) -> tuple[int, bytes]:
-            together.wait(10)
+            together.wait(30)
             response = client.application.test_client().post(
                 PUBLISH, json=BODY, headers={**KEY, "Authorization": f"Bearer {kit.TOKEN}"}
             )

@@ -71,7 +71,7 @@ def test_those_who_ask_while_services_are_being_asked_share_the_result(bus: Any,
     for answer in waiting:
         answer()
     for asker in askers:
-        asker.join(10)
+        asker.join(30)
     assert answers == [True] * 20
     assert bus.pings == list(SERVICES)
 

@@ -94,7 +94,7 @@ class RunningMedia:
         with self.database.reading() as connection:
             return list(connection.execute(text(statement)).all())
 
-    def until(self, happened: Callable[[], Any], seconds: float = 15.0) -> None:
+    def until(self, happened: Callable[[], Any], seconds: float = 30.0) -> None:
         end = time.monotonic() + seconds
         while not happened():
             assert time.monotonic() < end

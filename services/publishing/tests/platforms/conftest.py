@@ -58,7 +58,7 @@ def simulator() -> Iterator[Simulator]:
         yield running
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 @pytest.fixture

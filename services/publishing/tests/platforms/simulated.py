@@ -176,7 +176,7 @@ class Killer:
         finally:
             self._left = -1
 
-    def settle(self, page: Page, content: Content, seconds: float = 15.0) -> Published:
+    def settle(self, page: Page, content: Content, seconds: float = 30.0) -> Published:
         """Looks up what is unknown and sends what is not there, until it is out."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

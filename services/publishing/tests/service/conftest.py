@@ -66,7 +66,7 @@ def simulator() -> Iterator[Simulator]:
         yield Simulator(url)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 class Publishing:

@@ -66,7 +66,7 @@ def test_an_upload_that_takes_longer_than_a_claim_lasts_is_published_after_sigte
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 15
+    end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -60,16 +60,16 @@ def test_what_takes_longer_is_unknown_with_its_post_and_goes_on(goes_on: threadi
     is_done = threading.Event()
 
     def slow(answer: Answer) -> None:
-        assert goes_on.wait(10)
+        assert goes_on.wait(30)
         is_done.set()
 
     assert run(slow, left=Left(is_begun=True, post_id="pst_1")) == [("PLATFORM_OUTCOME_UNKNOWN", "pst_1")]
     goes_on.set()
-    assert is_done.wait(10)
+    assert is_done.wait(30)
 
 
 def test_what_has_not_begun_by_then_is_answered_so(goes_on: threading.Event) -> None:
-    assert run(lambda answer: goes_on.wait(10), left=Left(is_begun=False)) == ["SERVICE_UNAVAILABLE"]
+    assert run(lambda answer: goes_on.wait(30), left=Left(is_begun=False)) == ["SERVICE_UNAVAILABLE"]
 
 
 def test_parts_that_got_no_turn_were_not_begun(goes_on: threading.Event) -> None:
@@ -77,7 +77,7 @@ def test_parts_that_got_no_turn_were_not_begun(goes_on: threading.Event) -> None
 
     def part(answer: Answer) -> None:
         begun.append(1)
-        goes_on.wait(10)
+        goes_on.wait(30)
 
     ended = run(*[part] * (answers._AT_ONCE + 1), left=Left(is_begun=True, post_id="pst_1"))
     assert ended[-1] == "SERVICE_UNAVAILABLE"
@@ -98,7 +98,7 @@ def test_a_part_that_does_not_end_although_its_outcome_is_recorded_is_not_waited
     goes_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "_END_SECONDS", 0.05)
-    assert run(lambda answer: goes_on.wait(10), left=Left(is_begun=True)) == ["SERVICE_UNAVAILABLE"]
+    assert run(lambda answer: goes_on.wait(30), left=Left(is_begun=True)) == ["SERVICE_UNAVAILABLE"]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,6 @@ def test_with_the_database_away_the_answer_is_what_this_process_knows(
 ) -> None:
     def slow(answer: Answer) -> None:
         answer.post_id = post_id
-        goes_on.wait(10)
+        goes_on.wait(30)
 
     assert run(slow) == [expected]

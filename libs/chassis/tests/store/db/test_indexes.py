@@ -125,7 +125,7 @@ def test_an_index_that_is_there_already_needs_no_lock_on_its_table(engine: Engin
         busy.execute(text("LOCK TABLE things IN ACCESS EXCLUSIVE MODE"))
         upgrading = threading.Thread(target=run, args=[engine])
         upgrading.start()
-        upgrading.join(5)
+        upgrading.join(30)
         assert not upgrading.is_alive()
     assert is_valid(engine)
 

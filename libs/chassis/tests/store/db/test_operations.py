@@ -137,7 +137,7 @@ def test_a_second_try_waits_for_the_first_and_gets_its_result(database: Database
         second.start()
         await_blocked(database)
         Operations(connection).end(a_try(1), "one")
-    second.join(10)
+    second.join(30)
     assert got == ["one before"]
 
 
@@ -149,7 +149,7 @@ def test_a_refusal_waits_for_the_try_that_is_storing(database: Database) -> None
         second.start()
         await_blocked(database)
         Operations(connection).end(a_try(1), "one")
-    second.join(10)
+    second.join(30)
     assert got == ["ONE"]
 
 

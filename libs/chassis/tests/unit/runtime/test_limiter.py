@@ -70,8 +70,8 @@ def test_a_holder_without_a_slot_waits_for_one() -> None:
         thread = threading.Thread(target=enter)
         thread.start()
         assert not entered.wait(0.05)
-    assert entered.wait(5)
-    thread.join(5)
+    assert entered.wait(30)
+    thread.join(30)
 
 
 def test_no_holder_occupies_all_places_in_the_queue() -> None:
@@ -90,9 +90,9 @@ def test_no_holder_occupies_all_places_in_the_queue() -> None:
         for thread in threads:
             thread.start()
         for _ in range(4):
-            assert refused.acquire(timeout=5)
+            assert refused.acquire(timeout=30)
         assert not refused.acquire(blocking=False)
         stopped.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(30)
         assert not thread.is_alive()

@@ -22,7 +22,7 @@ class Work:
         return [self.run] * places
 
     def run(self) -> None:
-        assert self.goes_on.wait(10)
+        assert self.goes_on.wait(30)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def test_two_that_claim_at_the_same_moment_start_no_more_than_there_are_places(
     both = threading.Barrier(2)
 
     def tick(kind: str) -> None:
-        both.wait(10)
+        both.wait(30)
         pool.fill(kind, work.claim)
 
     ticks = [threading.Thread(target=tick, args=(kind,)) for kind in ("first", "second")]
     for one in ticks:
         one.start()
     for one in ticks:
-        one.join(10)
+        one.join(30)
     assert sum(work.asked) <= pool.size
     assert pool.free >= 0
 

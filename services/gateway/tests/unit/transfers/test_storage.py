@@ -89,7 +89,7 @@ def test_an_error_among_the_blocks_breaks_the_transfer_off(server, storage) -> N
 
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         storage.put(f"{server.url}/a", {}, 6, blocks())
-    assert server.broken_off.acquire(timeout=5)
+    assert server.broken_off.acquire(timeout=30)
     assert server.kept == {}
 
 

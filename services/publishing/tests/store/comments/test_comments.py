@@ -125,7 +125,7 @@ def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
     for number in range(2 * app.side.size):
         published(world, world.page(), first_comment=f"first {number}")
     world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
-    platform.comment = lambda *arguments: goes_on.wait(10)
+    platform.comment = lambda *arguments: goes_on.wait(30)
     both, real = threading.Barrier(2), Comments.claim_first_comments
 
     def interleaved(*arguments: Any) -> Any:
@@ -138,7 +138,7 @@ def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
     for one in ticks:
         one.start()
     for one in ticks:
-        one.join(10)
+        one.join(30)
     [row] = world.ask("SELECT count(*) FROM posts WHERE comment_state = 'sending'")
     goes_on.set()
     assert row.count == app.side.size

@@ -133,7 +133,7 @@ def test_all_ways_at_once_tell_of_each_comment_once(
 
     def at_once(way: Callable[[], object]) -> None:
         try:
-            meeting.wait(10)
+            meeting.wait(30)
             way()
         except BaseException as problem:  # noqa: BLE001 - told below
             problems.append(problem)

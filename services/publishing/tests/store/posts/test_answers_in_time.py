@@ -28,10 +28,10 @@ def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     reply = platform.reply
 
     def slow_reply(*arguments: Any) -> Any:
-        assert goes_on.wait(10)
+        assert goes_on.wait(30)
         return reply(*arguments)
 
-    platform.before = lambda message: goes_on.wait(10)
+    platform.before = lambda message: goes_on.wait(30)
     monkeypatch.setattr(platform, "reply", slow_reply)
     return goes_on
 

@@ -91,7 +91,7 @@ def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_br
     with world.database.transaction() as connection:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{page.brand_id}', 0))")
         with ThreadPoolExecutor(1) as pool:
-            error = pool.submit(refused, schedule.schedule, app, stranger, request).result(2)
+            error = pool.submit(refused, schedule.schedule, app, stranger, request).result(30)
     assert error.code == "NOT_FOUND"
 
 
@@ -105,7 +105,7 @@ def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: Any, app:
             waiting = pool.submit(world.schedule, page, world.in_minutes(11))
             while not world.ask(waits):
                 assert not waiting.done()
-        assert waiting.result(5).status == "queued"
+        assert waiting.result(30).status == "queued"
 
 
 @pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])

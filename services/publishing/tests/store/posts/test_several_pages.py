@@ -153,7 +153,7 @@ def test_a_page_slower_than_the_answer_is_told_of_later(
 ) -> None:
     goes_on = threading.Event()
     monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
-    platform.before = lambda message: goes_on.wait(10)
+    platform.before = lambda message: goes_on.wait(30)
     [row] = publish(world, [world.page()]).results
     assert row.error is not None
     assert row.error["code"] == "PLATFORM_OUTCOME_UNKNOWN"

@@ -89,7 +89,7 @@ def test_told_to_stop_it_waits_for_a_call_that_goes_on_behind_its_answer(app: Se
         end.join(0.2)
         assert app.is_stopping
         assert end.is_alive()
-    end.join(10)
+    end.join(30)
     assert not end.is_alive()
 
 

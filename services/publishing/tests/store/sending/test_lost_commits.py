@@ -62,11 +62,11 @@ def test_a_begin_that_is_said_again_while_its_commit_is_still_on_its_way_holds(
 
     first = threading.Thread(target=commit_late)
     first.start()
-    assert is_waited_for.wait(10)
+    assert is_waited_for.wait(30)
     repeat = Write(begin=claim, is_repeat=True)
     written = app.outcomes._commit([repeat])
     over.set()
-    first.join(10)
+    first.join(30)
     assert written == [Written(None, True)]
     assert world.ask("SELECT number, outcome FROM attempts") == [(1, None)]
 

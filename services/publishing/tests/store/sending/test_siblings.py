@@ -105,7 +105,7 @@ def test_two_schedules_on_siblings_at_the_same_moment_do_not_both_fit_into_the_l
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert refused == ["PAGE_PUBLISH_GUARDRAIL"]
 
 
