@@ -204,6 +204,8 @@ class MediaFile(Record):
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Created by AI (`BeginUpload.generated`).
+    generated: bool = False
 
 
 class MediaFiles(Record):
@@ -229,6 +231,8 @@ class LocatedFile(Record):
     size_bytes: int
     etag: str
     created_at: datetime
+    #: As in `MediaFile`.
+    generated: bool = False
 
 
 class SandboxReport(Record):

@@ -95,7 +95,7 @@ class FakeMedia:
         file = self.files[request.key]
         return api.LocatedFile(
             source_url=file.source_url, mime_type=file.mime_type, size_bytes=file.size_bytes, etag="e",
-            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+            created_at=datetime(2026, 1, 1, tzinfo=UTC), generated=file.generated,
         )  # fmt: skip
 
     def _called(self, name: str) -> None:

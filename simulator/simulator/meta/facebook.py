@@ -103,8 +103,8 @@ def publish_video(call: Call, page: Node) -> dict[str, Any]:
 
 
 def _add_video(call: Call, page: Node, medium: Medium, *, is_begun: bool = False) -> None:
-    title = call.text("title")
-    post = _new_post(call, page, call.text("description"), [medium], {"title": title} if title else {})
+    settings = {name: call.text(name) for name in ("title", "is_ai_generated") if call.text(name)}
+    post = _new_post(call, page, call.text("description"), [medium], settings)
     if not is_begun:
         call.sim.world.add_post(post)
     seconds, video_id = call.sim.film_seconds("FB"), medium.medium_id

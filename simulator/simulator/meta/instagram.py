@@ -20,6 +20,9 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
     """POST /{ig}/media: an image, a REELS video, a carousel child or a CAROUSEL."""
     kind = call.text("media_type").upper() or "IMAGE"
     child = call.flag("is_carousel_item", False)
+    if child and call.text("is_ai_generated"):
+        # Meta: "For carousels, set is_ai_generated on the carousel container only." Refusing it is our choice.
+        raise invalid("The parameter is_ai_generated belongs to the carousel")
     container = Container(
         call.sim.world.new_id("179"), user.account_id, kind, child, call.sim.clock.now(),
         caption="" if child else checked_caption(call.text("caption")),
@@ -36,7 +39,7 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
         )
     container.settings = {
         name: call.text(name)
-        for name in ("alt_text", "children", "cover_url", "thumb_offset", "share_to_feed")
+        for name in ("alt_text", "children", "cover_url", "thumb_offset", "share_to_feed", "is_ai_generated")
         if call.text(name)
     }
     is_film = kind in ("VIDEO", "REELS")

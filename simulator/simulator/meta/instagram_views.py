@@ -168,6 +168,7 @@ MEDIA: View = {
     "children": lambda t, f, c: _children(t) if len(t.media) > 1 else ABSENT,
     "like_count": lambda t, f, c: t.likes,
     "comments_count": lambda t, f, c: t.comment_count,
+    "is_ai_generated": lambda t, f, c: t.settings.get("is_ai_generated") == "true",
 }
 
 CONTAINER: View = {

@@ -106,7 +106,10 @@ def _begin(sim: Simulation, sessions: uploads.Sessions, quota: Quota) -> Respons
     if not size.isdigit() or int(size) == 0 or not kind.startswith(("video/", "application/octet-stream")):
         raise invalid("mediaBodyRequired", "The request does not include the video content.")
     quota.take(g.channel.account_id, "uploads")
-    upload_id = sessions.begin(g.channel.account_id, video, int(size))
+    notify = request.args.get("notifySubscribers", "true")
+    if notify not in ("true", "false"):
+        raise invalid("invalidValue", "A parameter has an invalid value.", "youtube.parameter")
+    upload_id = sessions.begin(g.channel.account_id, video, int(size), notifies=notify == "true")
     query = f"uploadType=resumable&part={request.args.get('part', '')}&upload_id={upload_id}"
     location = f"{request.host_url}upload/youtube/v3/videos?{query}"
     return Response(status=200, headers={"Location": location, "X-GUploader-UploadID": upload_id})

@@ -30,6 +30,7 @@ class Session:
     video: dict[str, Any]
     size_bytes: int
     file: IO[bytes]
+    notifies: bool = True
     received_bytes: int = 0
     video_id: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -68,10 +69,11 @@ class Sessions:
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
 
-    def begin(self, channel_id: str, video: dict[str, Any], size_bytes: int) -> str:
+    def begin(self, channel_id: str, video: dict[str, Any], size_bytes: int, *, notifies: bool = True) -> str:
         """A new session's id."""
         upload_id = secrets.token_urlsafe(24)
-        self._open[upload_id] = Session(channel_id, video, size_bytes, tempfile.TemporaryFile())  # noqa: SIM115
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._open[upload_id] = Session(channel_id, video, size_bytes, file, notifies)
         return upload_id
 
     def find(self, upload_id: str, channel_id: str) -> Session:

@@ -13,6 +13,8 @@ from simulator.youtube.uploads import Session, is_film, video_id_of
 TITLE_CHARACTERS = 100
 DESCRIPTION_BYTES = 5_000
 TAGS_CHARACTERS = 500
+#: Fields of `status` that are true or false.
+FLAGS = ("selfDeclaredMadeForKids", "containsSyntheticMedia", "embeddable", "publicStatsViewable")
 PRIVACIES = ("public", "unlisted", "private")
 
 
@@ -63,6 +65,8 @@ def check(video: Any) -> dict[str, Any]:
         )
     if status.get("privacyStatus", "public") not in PRIVACIES:
         raise invalid("invalidVideoMetadata", "The request metadata specifies an invalid privacy status.")
+    if any(not isinstance(status.get(name, False), bool) for name in FLAGS):
+        raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
     return dict(video)
 
 
@@ -75,6 +79,8 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
         "category_id": snippet["categoryId"],
         "tags": snippet.get("tags", []),
         "made_for_kids": status.get("selfDeclaredMadeForKids", False),
+        "contains_synthetic_media": status.get("containsSyntheticMedia", False),
+        "notify_subscribers": session.notifies,
     }
     post = Post(
         video_id_of(sim.world), channel.account_id, "YT", channel.name, snippet.get("description", ""),
@@ -106,6 +112,7 @@ def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
         "privacyStatus": post.settings["privacy"],
         "selfDeclaredMadeForKids": post.settings["made_for_kids"],
         "madeForKids": post.settings["made_for_kids"],
+        **({"containsSyntheticMedia": True} if post.settings["contains_synthetic_media"] else {}),
     }
     if video.failure:
         status["failureReason"] = video.failure

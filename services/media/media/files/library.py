@@ -92,4 +92,5 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
         # Content under a key never changes.
         etag=f'"{row.key}-{size_bytes}"',
         created_at=row.created_at,
+        generated=row.generated,
     )

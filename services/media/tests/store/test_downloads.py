@@ -131,3 +131,12 @@ def test_an_address_is_found_by_its_whole_name_and_not_after_its_file_was_delete
     library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
     with pytest.raises(ApiError, match="NOT_FOUND"):
         library.locate(world.context, api.LocateFile(key=key, filename=filename))
+
+
+def test_a_file_says_whether_our_ai_made_it(world: World) -> None:
+    made, uploaded = world.media(generated=True), world.media()
+    assert [file.generated for file in get(world, made, uploaded)] == [True, False]
+    for media, generated in ((made, True), (uploaded, False)):
+        key, filename = media.url.rsplit("/", 2)[1:]
+        located = library.locate(world.context, api.LocateFile(key=key, filename=filename))
+        assert located.generated is generated

@@ -89,6 +89,8 @@ class MediaSource:
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Whether our AI made it. False for files that came from elsewhere, however they were made.
+    is_ai_made: bool = False
     #: Used instead of `body`, with `size_bytes`, for a file that is never in memory as a whole.
     opener: Opener | None = field(default=None, repr=False)
 
@@ -116,6 +118,11 @@ class Content:
     message: str = ""
     media: tuple[MediaSource, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_ai_made(self) -> bool:
+        """Whether our AI made one of the files: platforms that can be told mark such a post, whatever its settings."""
+        return any(source.is_ai_made for source in self.media)
 
 
 class Checkpoint:

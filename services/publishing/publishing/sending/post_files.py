@@ -87,6 +87,7 @@ def _source(file: MediaFile) -> MediaSource:
         width=file.width,
         height=file.height,
         duration_seconds=file.duration_seconds,
+        is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )
 
@@ -104,6 +105,7 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
         url=url,
         content_type=file.mime_type,
         size_bytes=file.size_bytes,
+        is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )
 

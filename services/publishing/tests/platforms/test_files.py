@@ -120,3 +120,17 @@ def test_an_uploads_own_url_is_located_and_its_bytes_come_from_storage(
     with pytest.raises(PlatformRefusal) as refusal:
         files.by_url(house, post(house, urls=(url,)))
     assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "MEDIA_GONE")
+
+
+def test_a_file_that_our_ai_made_is_known_as_such_by_id_and_by_its_own_url(
+    house: Any, upload: Callable[..., str], simulator: Simulator
+) -> None:
+    for generated in (True, False):
+        media_id = upload(PHOTO, generated=generated)
+        url = f"{simulator.url}/media/{media_id}/a.jpg"
+        [held], [by_url] = (
+            files.held(house, post(house, media_id)),
+            files.by_url(house, post(house, urls=(url,))),
+        )
+        assert (held.is_ai_made, by_url.is_ai_made) == (generated, generated)
+        assert Content("", (held,)).is_ai_made is generated

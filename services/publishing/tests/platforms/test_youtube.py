@@ -40,6 +40,8 @@ def test_settings_are_handed_on(channel: Page, content: Content) -> None:
         "tags": ["sour dough"],
         "made_for_kids": True,
         "category_id": "26",
+        "contains_synthetic_media": True,
+        "notify_subscribers": False,
     }
     channel.publish(replace(content, message="", settings=asked))
     taken = channel.posts[0]["settings"]

@@ -20,7 +20,7 @@ from publishing.platforms.base import (
     guessed,
 )
 from publishing.platforms.facebook.reading import FacebookReading
-from publishing.platforms.facebook.upload import Upload
+from publishing.platforms.facebook.upload import NotServed, Upload, described
 from publishing.platforms.http_client import poll
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from publishing.platforms.meta.graph import is_within, rows_of
@@ -111,23 +111,34 @@ class FacebookConnector(FacebookReading):
         if checkpoint.get("video_id") or checkpoint.get("is_handed_over"):
             # They belong to a failed attempt: a look-up must not take them for this one's.
             checkpoint.save(video_id=None, is_handed_over=None)
-        video = content.media[0]
-        if video.has_bytes:
-            upload = Upload(
-                self._graph, account, video, checkpoint, pause_seconds=self._settings.poll_seconds
-            )
-            video_id = upload.run(content)
-        else:
-            checkpoint.save(is_handed_over=True)
-            data = {"description": content.message, "file_url": video.url}
-            video_id = str(self._graph.create(account, account.remote_account_id, "videos", data)["id"])
-            checkpoint.save(video_id=video_id, is_handed_over=None)
+        video_id = self._uploaded(account, content, checkpoint)
         outcome = poll(self._settings, lambda: self._poll_video(account, video_id))
         if isinstance(outcome, Published):
             return outcome
         if isinstance(outcome, NotPublished) and outcome.refusal is not None:
             raise outcome.refusal
         raise OutcomeUnknown("the video is still being processed")
+
+    def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
+        """Brings a video to Facebook and returns its id, stored in the checkpoint.
+
+        In pieces where we have the bytes: a lost answer then leaves a session to look at. By its public address where
+        we have none, or where Facebook takes no pieces. Raises OutcomeUnknown.
+        """
+        video = content.media[0]
+        if video.has_bytes:
+            pause_seconds = self._settings.poll_seconds
+            upload = Upload(self._uploads, account, video, checkpoint, pause_seconds=pause_seconds)
+            try:
+                return upload.run(content)
+            except NotServed:
+                if not video.url:
+                    raise
+        checkpoint.save(is_handed_over=True, session=None, next=None, is_ending=None)
+        data = {**described(content), "file_url": video.url}
+        video_id = str(self._graph.create(account, account.remote_account_id, "videos", data)["id"])
+        checkpoint.save(video_id=video_id, is_handed_over=None)
+        return video_id
 
     def _poll_video(self, account: Account, video_id: str) -> Outcome | None:
         """Returns None while the video is in processing or cannot be read for now."""

@@ -29,6 +29,7 @@ class FacebookReading(Connector):
     def __init__(self, settings: MetaSettings) -> None:
         self._settings = settings
         self._graph = Graph(settings.facebook_url, settings)
+        self._uploads = Graph(settings.upload_url, settings)
 
     def comment(self, account: Account, remote_id: str, text: str) -> str:
         return str(self._graph.create(account, remote_id, "comments", {"message": text})["id"])

@@ -23,9 +23,21 @@ from publishing.platforms.meta.graph import Graph
 from publishing.platforms.pieces import Pieces
 from publishing.platforms.post_matching import fingerprint
 
+#: Codes of an API that does not know the protocol (any more): invalid parameter, deprecated method, unknown path.
+_NOT_SERVED = ("100", "12", "2500")
 #: Breaks in a row without progress after which an attempt gives up. Our choice.
 _BREAKS = 3
 _NOTHING = dict.fromkeys(("content", "session", "next", "is_ending"))
+
+
+def described(content: Content) -> Answer:
+    """Returns the parameters of the call that publishes a video: its text, and Facebook's AI label."""
+    is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
+    return {"description": content.message} | ({"is_ai_generated": "true"} if is_ai_made else {})
+
+
+class NotServed(PlatformRefusal):
+    """Facebook takes no upload in pieces. Nothing was begun."""
 
 
 class Upload:
@@ -45,7 +57,10 @@ class Upload:
         self._checkpoint, self._pause_seconds = checkpoint, pause_seconds
 
     def run(self, content: Content) -> str:
-        """Returns the id of the published video, stored in the checkpoint. Raises PlatformRefusal, OutcomeUnknown."""
+        """Returns the id of the published video, stored in the checkpoint.
+
+        Raises PlatformRefusal (`NotServed`: nothing was begun), OutcomeUnknown.
+        """
         mark, checkpoint = fingerprint(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark
         if not is_resumed:
@@ -58,13 +73,18 @@ class Upload:
                     raise
                 self._begin(mark)  # the session has expired
                 self._send()
-        self._end(content.message)
+        self._end(content)
         video_id: str = checkpoint.get("session")["video_id"]
         checkpoint.save(**_NOTHING, video_id=video_id)
         return video_id
 
     def _begin(self, mark: str) -> None:
-        answer = self._ask(upload_phase="start", file_size=self._source.length_bytes)
+        try:
+            answer = self._ask(upload_phase="start", file_size=self._source.length_bytes)
+        except PlatformRefusal as refusal:
+            if refusal.code in _NOT_SERVED:
+                raise NotServed(refusal.kind, refusal.code, refusal.message) from refusal
+            raise
         session = {"id": required(answer, "upload_session_id"), "video_id": required(answer, "video_id")}
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
@@ -107,10 +127,10 @@ class Upload:
                 self._checkpoint.save(next=[start, end])
         return [start, end]
 
-    def _end(self, message: str) -> None:
+    def _end(self, content: Content) -> None:
         was_ending = bool(self._checkpoint.get("is_ending"))
         self._checkpoint.save(is_ending=True)
-        fields = {"upload_phase": "finish", "upload_session_id": self._session_id, "description": message}
+        fields = {"upload_phase": "finish", "upload_session_id": self._session_id, **described(content)}
         try:
             self._graph.finish(self._account, self._account.remote_account_id, "videos", **fields)
         except PlatformRefusal as refusal:

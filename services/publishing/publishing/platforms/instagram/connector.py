@@ -103,7 +103,7 @@ class InstagramConnector(InstagramReading):
 
     def _staged(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         if len(content.media) == 1:
-            data = {"caption": content.message, **_single(content.media[0], content)}
+            data = {"caption": content.message, **_single(content.media[0], content), **_ai_label(content)}
             return self._stage(account, data)
         children = self._children(account, content, checkpoint)
         for child_id in children:
@@ -111,7 +111,7 @@ class InstagramConnector(InstagramReading):
             if status != "FINISHED":
                 raise _unfinished(status, text)
         data = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": content.message}
-        return self._stage(account, data)
+        return self._stage(account, data | _ai_label(content))
 
     def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
         """Returns the children of an earlier attempt at the same content that Instagram still has, and new ones for the
@@ -216,6 +216,12 @@ def _single(source: MediaSource, content: Content) -> Answer:
     if "share_to_feed" in asked:
         asked["share_to_feed"] = "true" if asked["share_to_feed"] else "false"
     return {"media_type": "REELS", "video_url": source.url, **asked}
+
+
+def _ai_label(content: Content) -> Answer:
+    """Returns the parameter of Instagram's AI label. Of a carousel only the whole has one."""
+    is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
+    return {"is_ai_generated": "true"} if is_ai_made else {}
 
 
 def _child(source: MediaSource) -> Answer:

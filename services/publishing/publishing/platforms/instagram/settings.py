@@ -24,7 +24,10 @@ def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
     """Returns what Instagram would refuse. Unknown settings are ignored and not sent."""
     rules: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-        "share_to_feed": (lambda value: isinstance(value, bool), "must be true or false"),
+        **{
+            name: (lambda value: isinstance(value, bool), "must be true or false")
+            for name in ("share_to_feed", "is_ai_generated")
+        },
         "thumb_offset": (
             lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
             "must be a whole number of milliseconds",

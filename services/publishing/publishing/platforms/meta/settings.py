@@ -5,13 +5,17 @@ from dataclasses import dataclass, field
 from chassis import config
 from publishing.platforms.oauth.base import App
 
+_GRAPH, _GRAPH_VIDEO = "https://graph.facebook.com", "https://graph-video.facebook.com"
+
 
 @dataclass(frozen=True, slots=True)
 class MetaSettings:
     """Times are in seconds."""
 
-    facebook_url: str = "https://graph.facebook.com"
-    instagram_url: str = "https://graph.facebook.com"
+    facebook_url: str = _GRAPH
+    instagram_url: str = _GRAPH
+    #: Where videos are uploaded; empty: Facebook's host for them, or `facebook_url` if that is another.
+    facebook_upload_url: str = ""
     #: The login page.
     authorize_url: str = "https://www.facebook.com"
     graph_version: str = "v26.0"
@@ -35,6 +39,7 @@ class MetaSettings:
         default = cls()
         return cls(
             facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
+            facebook_upload_url=config.text("FACEBOOK_UPLOAD_URL", default.facebook_upload_url),
             instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
             authorize_url=config.text("FACEBOOK_AUTHORIZE_URL", default.authorize_url),
             graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
@@ -44,6 +49,13 @@ class MetaSettings:
             verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
+
+    @property
+    def upload_url(self) -> str:
+        """The base of video uploads. An operator's own address of the Graph API serves them as well by default."""
+        if self.facebook_upload_url or self.facebook_url.rstrip("/") != _GRAPH:
+            return self.facebook_upload_url or self.facebook_url
+        return _GRAPH_VIDEO
 
     @property
     def app(self) -> App:

@@ -25,6 +25,8 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
         **asked,
         "privacy_level": privacy(asked.get("privacy_level"), creator, is_audited),
     }
+    if content.is_ai_made and _is_video(content):  # photos have no such field
+        info["is_aigc"] = True
     kinds = ("comment", "duet", "stitch") if _is_video(content) else ("comment",)
     for kind in kinds:
         if creator.get(f"{kind}_disabled"):

@@ -54,9 +54,15 @@ class DataApi:
         required(answer, "id", visible=True)
         return answer
 
-    def begin_upload(self, account: Account, video: Answer, size_bytes: int, content_type: str) -> str:
-        """Returns the address of a new upload session. Nothing is visible before its last byte."""
-        query = urlencode({"uploadType": "resumable", "part": "snippet,status"})
+    def begin_upload(
+        self, account: Account, video: Answer, size_bytes: int, content_type: str, *, notifies: bool = True
+    ) -> str:
+        """Returns the address of a new upload session. Nothing is visible before its last byte.
+
+        `notifies`: whether YouTube tells the channel's subscribers about the video, which is its own default.
+        """
+        asked = {"uploadType": "resumable", "part": "snippet,status"}
+        query = urlencode(asked if notifies else asked | {"notifySubscribers": "false"})
         headers = _json_headers(account) | {
             "X-Upload-Content-Type": content_type,
             "X-Upload-Content-Length": str(size_bytes),

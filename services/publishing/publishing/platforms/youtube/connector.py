@@ -20,7 +20,7 @@ from publishing.platforms.sources import check_bytes
 from publishing.platforms.youtube.calls import items_of
 from publishing.platforms.youtube.errors import problem_of
 from publishing.platforms.youtube.reading import YouTubeReading, permalink
-from publishing.platforms.youtube.texts import video_of
+from publishing.platforms.youtube.texts import notifies_subscribers, video_of
 from publishing.platforms.youtube.upload import Upload, UploadState, upload_state
 
 _NOT_THERE = PlatformRefusal(
@@ -97,9 +97,9 @@ class YouTubeConnector(YouTubeReading):
         if session:
             state = upload_state(self._api, account, session, source.length_bytes)
         if state.is_lost:
-            video = video_of(content.message, content.settings)
-            kind = source.content_type or "video/mp4"
-            session = self._api.begin_upload(account, video, source.length_bytes, kind)
+            video = video_of(content.message, content.settings, is_ai_made=content.is_ai_made)
+            kind, notifies = source.content_type or "video/mp4", notifies_subscribers(content.settings)
+            session = self._api.begin_upload(account, video, source.length_bytes, kind, notifies=notifies)
             state = UploadState(received_bytes=0)
             checkpoint.save(content=fingerprint(content), session=session, size_bytes=source.length_bytes)
         return Upload(self._api, self._settings, account, session, source).run(state)

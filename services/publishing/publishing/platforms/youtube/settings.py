@@ -65,5 +65,9 @@ class YouTubePostSettings(Record):
     tags: tuple[_Tag, ...] = ()
     #: The declaration about children; None: the channel's own setting applies.
     made_for_kids: bool | None = None
+    #: The declaration of altered or synthetic media, always made for videos of our own AI.
+    contains_synthetic_media: bool | None = None
+    #: Whether subscribers are notified of a public video.
+    notify_subscribers: bool = True
     #: YouTube requires a category; 22 is "People & Blogs". Our choice.
     category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"

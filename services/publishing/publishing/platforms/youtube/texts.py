@@ -41,7 +41,7 @@ def tags_length(tags: Sequence[str]) -> int:
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(len(tags) - 1, 0)
 
 
-def video_of(message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def video_of(message: str, settings: Mapping[str, Any], *, is_ai_made: bool = False) -> dict[str, Any]:
     """Builds the JSON `video` (title, text, privacy …) that the first request of an upload to YouTube sends."""
     asked = parse(YouTubePostSettings, settings)
     snippet: dict[str, Any] = {
@@ -54,4 +54,11 @@ def video_of(message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     status: dict[str, Any] = {"privacyStatus": asked.privacy}
     if asked.made_for_kids is not None:
         status["selfDeclaredMadeForKids"] = asked.made_for_kids
+    if is_ai_made or asked.contains_synthetic_media is not None:
+        status["containsSyntheticMedia"] = is_ai_made or asked.contains_synthetic_media
     return {"snippet": snippet, "status": status}
+
+
+def notifies_subscribers(settings: Mapping[str, Any]) -> bool:
+    """Returns whether the channel's subscribers are told about the video."""
+    return parse(YouTubePostSettings, settings).notify_subscribers
