@@ -26,7 +26,10 @@ LOGINS = {
         "tiktok", "/v2/auth/authorize/", "/v2/oauth/token/", "user.info.basic,video.publish", DIGEST.hexdigest(),
         "client_key",
     ),
-    "TW": ("twitter", "/i/oauth2/authorize", "/2/oauth2/token", "tweet.write offline.access", S256, "client_id"),
+    "TW": (
+        "twitter", "/i/oauth2/authorize", "/2/oauth2/token", "tweet.read tweet.write users.read offline.access", S256,
+        "client_id",
+    ),
     "YT": ("youtube", "/o/oauth2/v2/auth", "/token", GOOGLE, S256, "client_id"),
 }  # fmt: skip
 REFRESHED = ["TT", "TW", "YT"]
@@ -320,3 +323,23 @@ def test_planned_faults_meet_the_refresh(at, plan_fault, platform, mode, status)
     assert answer.status_code == (200 if platform == "TT" and status < 429 else status)
     assert "error" in answer.get_json()
     assert "access_token" in browser.refresh(given["refresh_token"]).get_json()
+
+
+@pytest.mark.parametrize(
+    ("scope", "reads", "posts", "uploads"),
+    [
+        ("tweet.read users.read", 200, 403, 403),
+        ("tweet.read users.read tweet.write", 200, 201, 403),
+        ("tweet.write", 403, 403, 403),
+        ("media.write", 403, 403, 200),
+    ],
+)
+def test_x_checks_the_scopes_of_each_call(at, client, scope, reads, posts, uploads):
+    browser = at("TW")
+    browser.scope = scope
+    headers = {"Authorization": f"Bearer {browser.log_in()['access_token']}"}
+    begun = {"media_type": "video/mp4", "total_bytes": 5, "media_category": "tweet_video"}
+    assert client.get("/2/users/me", headers=headers).status_code == reads
+    assert client.post("/2/tweets", json={"text": f"allowed {scope}"}, headers=headers).status_code == posts
+    answer = client.post("/2/media/upload/initialize", json=begun, headers=headers)
+    assert answer.status_code == uploads

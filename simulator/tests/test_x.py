@@ -1,5 +1,6 @@
 """X, as platforms.md section 6 describes it."""
 
+import base64
 import json
 from collections.abc import Callable
 from io import BytesIO
@@ -320,3 +321,47 @@ def test_planned_faults_are_worded_as_x_words_them(x, plan_fault, held, mode, op
     answer = x.get("users/me") if operation == "profile" else x.post("tweets", {"text": "a"})
     assert problem_of(answer)[:2] == expected
     assert held() == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"tweet.fields": "colour"},
+        {"tweet.fields": "note_post"},
+        {"post.fields": "referenced_tweets"},
+        {"post.fields": "author_id"},
+        {"expansions": "friends"},
+        {"user.fields": "age"},
+    ],
+)
+def test_unknown_values_of_fields_are_refused(x, query):
+    post_id = x.say("a")
+    assert problem_of(x.get(f"tweets/{post_id}", **query))[:2] == (400, "invalid-request")
+
+
+@pytest.mark.parametrize(
+    ("served", "other"), [("tweet.fields", "post.fields"), ("post.fields", "tweet.fields")]
+)
+def test_one_name_for_fields_can_be_the_only_one(x, client, served, other):
+    post_id = x.say("a")
+    client.post("/_sim/x/fields", json={"name": served})
+    assert x.get(f"tweets/{post_id}", **{served: "created_at"}).status_code == 200
+    assert x.get(f"tweets/{post_id}", **{other: "created_at"}).status_code == 400
+
+
+def test_the_newer_fields_have_newer_names(x, client):
+    root = x.say("root")
+    reply = x.say("more", reply={"in_reply_to_tweet_id": root})
+    shown = x.get(f"tweets/{reply}", **{"post.fields": "public_metrics", "expansions": "referenced_posts"})
+    data = shown.json["data"]
+    assert data["referenced_posts"] == [{"type": "replied_to", "id": root}]
+    assert "repost_count" in data["public_metrics"]
+    assert "retweet_count" not in data["public_metrics"]
+
+
+def test_a_segment_may_be_base64_in_json(x):
+    begun = {"media_type": "video/mp4", "total_bytes": 5, "media_category": "tweet_video"}
+    media_id = x.post("media/upload/initialize", begun).json["data"]["id"]
+    body = {"segment_index": 0, "media": base64.b64encode(b"12345").decode()}
+    assert x.post(f"media/upload/{media_id}/append", body).status_code == 200
+    assert x.post(f"media/upload/{media_id}/finalize").status_code == 200

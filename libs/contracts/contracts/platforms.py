@@ -126,7 +126,9 @@ PLATFORMS: dict[str, Platform] = {
             files={
                 "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
                 "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
-                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140)),
+                "video": FileLimits(
+                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32, aspect=(0.333, 3)
+                ),
             },
         ),
         Platform(

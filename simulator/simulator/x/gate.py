@@ -8,7 +8,7 @@ from flask import Response, g, jsonify, request
 
 from simulator.accounts import Account
 from simulator.simulation import Simulation
-from simulator.x import errors
+from simulator.x import errors, fields
 from simulator.x.posts import Posts
 
 Answer = dict[str, Any]
@@ -24,10 +24,12 @@ class Gate:
         self._sim = sim
         self._posts = posts
         self.left: int | None = None
+        #: The one parameter for a post's fields that X takes; None: both.
+        self.fields_name: str | None = None
 
     def open(self) -> None:
-        """Removes the limit of the app's calls."""
-        self.left = None
+        """Removes the limit of the app's calls, and takes both parameters for fields."""
+        self.left = self.fields_name = None
 
     def run(
         self,
@@ -39,6 +41,7 @@ class Gate:
     ) -> Response:
         """Answers a call. Raises XError."""
         account = self._caller()
+        fields.check(self.fields_name)
         if self.left is not None and self.left <= 0:
             raise errors.out_of_credits()
         mode = self._sim.faults.take("TW", operation, account.account_id)
@@ -75,4 +78,16 @@ class Gate:
         account = self._sim.accounts.holder(token) if scheme == "Bearer" else None
         if account is None or account.platform != "TW" or self._sim.accounts.is_expired(account.account_id):
             raise errors.unauthorized()
+        # A token that the control API made has no list of scopes: it may do everything.
+        granted = self._sim.accounts.facts(token).get("scopes")
+        if granted is not None and not _needed() <= set(granted):
+            raise errors.forbidden("Forbidden")
         return account
+
+
+def _needed() -> set[str]:
+    """The scopes of a call (`security` in X's OpenAPI)."""
+    if request.path.startswith("/2/media/"):
+        return {"media.write"}
+    reads = {"tweet.read", "users.read"}
+    return reads if request.method == "GET" else reads | {"tweet.write"}

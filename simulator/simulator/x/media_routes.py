@@ -1,5 +1,7 @@
 """The X API's addresses for files: whole, in segments, their state and their alternative texts."""
 
+import base64
+
 from flask import Blueprint, Response, request
 
 from simulator.accounts import Account
@@ -38,7 +40,8 @@ def _add_segments(x: Blueprint, sim: Simulation, uploads: Uploads, gate: Gate) -
 
     @x.post("/2/media/upload/<media_id>/append")
     def append(media_id: str) -> Response:
-        index, data = request.form.get("segment_index", ""), _file()
+        body = request.get_json(silent=True) or request.form
+        index, data = str(body.get("segment_index", "")), _file()
         if not index.isdigit():
             raise invalid("segment_index", index, "integer expected")
 
@@ -62,7 +65,7 @@ def _add_states(x: Blueprint, uploads: Uploads, gate: Gate) -> None:
     @x.get("/2/media/upload")
     def status() -> Response:
         media_id = request.args.get("media_id", "")
-        if request.args.get("command") != "STATUS":
+        if request.args.get("command", "STATUS") != "STATUS":
             raise invalid("command", request.args.get("command", ""), "must be STATUS")
 
         def act(account: Account) -> Answer:
@@ -102,6 +105,8 @@ def _told(upload: Upload, processing: Answer | None = None) -> Answer:
 
 
 def _file() -> bytes:
+    if request.is_json:
+        return base64.b64decode(str((request.get_json(silent=True) or {}).get("media") or ""))
     if "media" not in request.files:
         raise invalid("media", "", "the file is missing")
     with request.files["media"].stream as stream:

@@ -71,12 +71,15 @@ class Posts:
     sim: Simulation
     uploads: Uploads
     windows: dict[tuple[str, str], Window] = field(default_factory=dict)
+    #: Accounts with X Premium.
+    premium: set[str] = field(default_factory=set)
     #: Recent posts: account → text with media and parent → time.
     _said: defaultdict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
 
     def clear(self) -> None:
-        """Forgets rate limits and recent posts."""
+        """Forgets rate limits, recent posts and who has Premium."""
         self.windows.clear()
+        self.premium.clear()
         self._said.clear()
 
     def window(self, account_id: str, kind: str) -> Window:
@@ -106,7 +109,8 @@ class Posts:
         answered = self._answered(account, body)
         if not text and not uploads:
             raise invalid("text", "", "One of text, media or poll is required.")
-        if texts.weight(text) > texts.LIMIT:
+        limit = texts.LONG_LIMIT if account.account_id in self.premium else texts.LIMIT
+        if texts.weight(text) > limit:
             raise forbidden(
                 "Your Tweet text is too long. For more information, read about counting characters."
             )

@@ -13,10 +13,11 @@ from simulator.simulation import Simulation
 from simulator.world import Post
 from simulator.x import errors, media_routes
 from simulator.x.errors import XError, invalid, refusal
+from simulator.x.fields import NEW, OLD, asked
 from simulator.x.gate import Gate
 from simulator.x.media import Uploads
 from simulator.x.posts import SEARCH_WINDOW, Posts
-from simulator.x.views import asked, page_view, post_view, user_view
+from simulator.x.views import page_view, post_view, user_view
 
 Answer = dict[str, Any]
 
@@ -56,6 +57,20 @@ def blueprint(sim: Simulation) -> Blueprint:
     def picture(name: str) -> Response:
         side = 400 if name.endswith("_400x400.jpg") else 48
         return Response(photo.draw(side, side, "jpg"), mimetype="image/jpeg")
+
+    @x.post("/_sim/x/fields")
+    def set_fields() -> Response:
+        """{name}: the one parameter for a post's fields that X takes, tweet.fields or post.fields; null: both."""
+        name = (request.get_json(force=True, silent=True) or {}).get("name")
+        gate.fields_name = name if name in (OLD, NEW) else None
+        return jsonify(name=gate.fields_name)
+
+    @x.post("/_sim/x/premium")
+    def make_premium() -> Response:
+        """{account_id}: an account whose posts may have 25,000 characters."""
+        account_id = str(request.get_json(force=True)["account_id"])
+        posts.premium.add(account_id)
+        return jsonify(account_id=account_id)
 
     @x.post("/_sim/x/credits")
     def set_credits() -> Response:

@@ -8,7 +8,8 @@ from typing import Any
 
 from simulator.x import links
 
-LIMIT = 280
+#: The longest post, and the longest of an account with X Premium.
+LIMIT, LONG_LIMIT = 280, 25_000
 _URL_WEIGHT = 23
 _PICTURE = "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _COLOURED = f"{_PICTURE}[\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"

@@ -9,12 +9,14 @@ from simulator.clock import rfc3339
 from simulator.simulation import Simulation
 from simulator.world import Comment
 from simulator.x import text as texts
+from simulator.x.fields import NEW, asked
 from simulator.x.posts import Posts, Thing, author_id_of, id_of
 
-
-def asked(*names: str) -> set[str]:
-    """The values of a list parameter under any of its names (`tweet.fields`, newest `post.fields`)."""
-    return {part for name in names for part in request.args.get(name, "").split(",") if part}
+_NEW_NAMES = {
+    "referenced_tweets": "referenced_posts",
+    "note_tweet": "note_post",
+    "retweet_count": "repost_count",
+}
 
 
 def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
@@ -29,12 +31,21 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
         "conversation_id": thing.post_id,
         "public_metrics": _metrics(posts, thing),
     }
+    if texts.weight(words) > texts.LIMIT:
+        # `text` ends early; the whole one stands in a field of its own.
+        whole["note_tweet"] = {"text": text, "entities": {"urls": urls}}
+        text = f"{text[: texts.LIMIT - 1]}…"
     if urls:
         whole["entities"] = {"urls": urls}
     if keys:
         whole["attachments"] = {"media_keys": keys}
     if isinstance(thing, Comment):
         whole["referenced_tweets"] = [{"type": "replied_to", "id": thing.parent_id or thing.post_id}]
+    if NEW in request.args:
+        fields = fields | asked("expansions")
+        whole = {_NEW_NAMES.get(name, name): value for name, value in whole.items()}
+        metrics = whole["public_metrics"].items()
+        whole["public_metrics"] = {_NEW_NAMES.get(name, name): value for name, value in metrics}
     shown = {name: value for name, value in whole.items() if name in fields}
     return {"id": post_id, "text": text, "edit_history_tweet_ids": [post_id], **shown}
 

@@ -42,6 +42,7 @@ def check_content(
     message_limit = platform.message_limit
     if "photo" in media_types and platform.photo_message_limit is not None:
         message_limit = platform.photo_message_limit
+    message_limit = plugin.message_limit(own) or message_limit
     first_length = comment_length(platform_code, first_comment or "")
     return [
         *_text(platform, "message", message_length, message_limit, platform.length_unit),

@@ -44,6 +44,8 @@ class PlatformPlugin:
     login: Callable[[Any], Login]
     #: Counts a message as the platform does; None: by the row's `length_unit` (`UNITS`).
     length: Callable[[str], int] | None = None
+    #: Returns the longest message, in the platform's unit, where the post's settings change it; None: the row's.
+    message_limit: Callable[[PostSettings], int | None] = lambda settings: None
     #: Counts a comment or reply.
     comment_length: Callable[[str], int] = len
     #: Finds the problems of a message other than its length.

@@ -184,3 +184,55 @@ def test_a_reply_that_x_does_not_allow_is_rejected_with_its_words(page: Page, si
         page.connector.reply(stranger, remote_id, "Buy mine")
     assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "reply-restricted")
     assert refusal.value.message.startswith("You can only reply to or quote posts where you are mentioned")
+
+
+@pytest.mark.parametrize("first", ["tweet.fields", "post.fields"])
+@pytest.mark.parametrize("served", ["tweet.fields", "post.fields"])
+def test_whichever_names_x_has_for_fields_are_found_out_and_remembered(
+    page_on: Callable[[str], Page], simulator: Simulator, first: str, served: str
+) -> None:
+    page = page_on("TW")
+    page.change(fields_parameter=first)
+    root = page.publish(TEXT).remote_id
+    simulator.call("POST", "metrics", platform="TW", post_id=root, likes=5, shares=2)
+    visit_id = page.visit(root, "Fine")
+    simulator.call("POST", "x/fields", name=served)
+    try:
+        counts = page.connector.engagement(page.account, root)
+        [comment] = page.comments(root)
+        found = page.look_up(TEXT)
+        assert page.connector._calls._fields_parameter == served
+    finally:
+        simulator.call("POST", "x/fields")
+    assert (counts.likes, counts.comments, counts.shares) == (5, 1, 2)
+    assert (comment.id, comment.parent_id, comment.author_name) == (visit_id, None, "Ann Ade")
+    assert isinstance(found, Published)
+    assert found.remote_id == root
+
+
+def test_a_bad_request_that_is_not_about_names_is_told_as_it_is(page: Page) -> None:
+    root = page.publish(TEXT).remote_id
+    with pytest.raises(PlatformRefusal) as refusal:
+        page.comments(root.replace("1", "x"))
+    assert refusal.value.code == "invalid-request"
+    assert page.connector._calls._fields_parameter == "tweet.fields"
+
+
+def test_labels_of_a_post_are_sent(page: Page) -> None:
+    page.publish(Content("Drawn by a machine", settings={"made_with_ai": True, "paid_partnership": True}))
+    [post] = page.posts
+    assert (post["settings"]["made_with_ai"], post["settings"]["paid_partnership"]) == (True, True)
+
+
+def test_a_long_post_goes_out_for_an_account_with_premium_and_is_found_again(
+    page: Page, simulator: Simulator
+) -> None:
+    long = Content("Bread and cakes. " * 60, settings={"is_premium": True})
+    with pytest.raises(PlatformRefusal) as refusal:
+        page.publish(long)
+    assert refusal.value.kind is Refusal.REJECTED
+    simulator.call("POST", "x/premium", account_id=page.account.remote_account_id)
+    page.fault("publish", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        page.publish(long)
+    assert isinstance(page.look_up(long), Published)

@@ -2,18 +2,26 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from publishing.platforms.answers import Answer, objects, required
-from publishing.platforms.base import Account, OutcomeUnknown
+from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.http_client import HttpClient, Response, bearer, unrecognised
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.multipart import Multipart
 from publishing.platforms.x.errors import problem_of, refusal_from
 from publishing.platforms.x.settings import XSettings
 
+#: X's two names of the parameter for a post's fields. Its description of July 2026 (xdk, `specs/openapi.json` 2.167)
+#: knows only the second, its documentation of August 2026 only the first.
+_FIELD_NAMES = ("tweet.fields", "post.fields")
+#: Fields of the first that have another name beside the second, and those that are expansions there.
+_RENAMED = {"note_tweet": "note_post"}
+_EXPANDED = {"referenced_tweets": "referenced_posts", "author_id": "author_id"}
+_BAD_PARAMETER = "invalid-request"
 #: Pages of 100 posts that a look-up reads at most: X takes 100 posts in 15 minutes.
 _PAGES_READ = 10
 _ROWS_PER_PAGE = 100
@@ -28,10 +36,28 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
-        """GET, repeatable. A dot in a parameter's name is written `__`."""
+        """GET, repeatable. A dot in a parameter's name is written `__`.
+
+        `post_fields` have their old names; an answer may have the old or the new ones. The set that X takes is found by
+        its answers and remembered.
+        """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
-        if post_fields:
-            query[self._fields_parameter] = post_fields
+        if not post_fields:
+            return self._get(account, path, query)
+        name = self._fields_parameter
+        try:
+            return self._get(account, path, _with_fields(query, name, post_fields))
+        except PlatformRefusal as refusal:
+            if refusal.code != _BAD_PARAMETER:
+                raise
+            other = next(other for other in _FIELD_NAMES if other != name)
+            with suppress(PlatformRefusal):
+                answer = self._get(account, path, _with_fields(query, other, post_fields))
+                self._fields_parameter = other
+                return answer
+            raise
+
+    def _get(self, account: Account, path: str, query: Answer) -> Answer:
         url = f"{self._base}/{path}"
         return self._call("GET", account, f"{url}?{urlencode(query)}" if query else url)
 
@@ -77,6 +103,16 @@ class Calls:
         else:
             body = data
         return body_of(self._http.send(method, url, headers=headers, body=body, visible=visible), visible)
+
+
+def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
+    """Returns a query that asks for these fields of posts by this parameter."""
+    fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
+    if parameter != _FIELD_NAMES[0]:
+        expansions += [_EXPANDED[field] for field in fields if field in _EXPANDED]
+        fields = [_RENAMED.get(field, field) for field in fields if field not in _EXPANDED]
+    more = {"expansions": ",".join(dict.fromkeys(filter(None, expansions)))}
+    return query | {parameter: ",".join(fields)} | (more if more["expansions"] else {})
 
 
 def body_of(response: Response, visible: bool) -> Answer:

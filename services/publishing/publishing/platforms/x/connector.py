@@ -21,7 +21,7 @@ from publishing.platforms.post_matching import fingerprint, window_start
 from publishing.platforms.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
 from publishing.platforms.x.media import Uploads
-from publishing.platforms.x.reading import POST_FIELDS, XReading
+from publishing.platforms.x.reading import POST_FIELDS, XReading, references
 from publishing.platforms.x.settings import XPostSettings, XSettings
 from publishing.platforms.x.text import is_same
 
@@ -91,6 +91,8 @@ def _post(content: Content, media_ids: list[str], settings: XPostSettings) -> An
         post["media"] = {"media_ids": media_ids}
     if settings.reply_settings:
         post["reply_settings"] = settings.reply_settings
+    labels = {"made_with_ai": settings.made_with_ai, "paid_partnership": settings.paid_partnership}
+    post |= {name: value for name, value in labels.items() if value is not None}
     return post
 
 
@@ -106,7 +108,7 @@ def _permalink(account: Account, remote_id: str) -> str:
 
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
     """Whether a post can have this content: known media must be equal, else text and number of media."""
-    if post.get("referenced_tweets"):
+    if references(post):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()
     # `3_1460323737035677698`: kind and id.

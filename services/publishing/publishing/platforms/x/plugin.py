@@ -5,7 +5,7 @@ from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
-from publishing.platforms.x.settings import XPostSettings, XSettings
+from publishing.platforms.x.settings import XPostSettings, XSettings, message_limit
 from publishing.platforms.x.text import weighted_length
 
 PLUGIN = PlatformPlugin(
@@ -13,6 +13,7 @@ PLUGIN = PlatformPlugin(
     connector=XConnector,
     login=XLogin,
     length=weighted_length,
+    message_limit=message_limit,
     # A reply is a post.
     comment_length=weighted_length,
     check_settings=lambda settings, has_media: setting_errors("x_settings", XPostSettings, settings),

@@ -1,7 +1,7 @@
 """X: replies, counts and the account itself. Comments are the replies of a conversation in its last 7 days."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
@@ -24,7 +24,7 @@ from publishing.platforms.x.calls import Calls, timestamp
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.x.text import is_same, shown_text, weighted_length
 
-POST_FIELDS = "created_at,entities,attachments,referenced_tweets"
+POST_FIELDS = "created_at,entities,attachments,referenced_tweets,note_tweet"
 _COMMENT_FIELDS = f"{POST_FIELDS},author_id,public_metrics"
 #: How far back the recent search goes (platforms.md 6), less a minute for differing clocks; and its page sizes.
 _WINDOW = timedelta(days=7) - timedelta(minutes=1)
@@ -92,7 +92,8 @@ class XReading(Connector):
         return Counts(
             likes=int(metrics.get("like_count", 0)),
             comments=int(metrics.get("reply_count", 0)),
-            shares=int(metrics.get("retweet_count", 0)) + int(metrics.get("quote_count", 0)),
+            shares=int(metrics.get("repost_count", metrics.get("retweet_count", 0)))
+            + int(metrics.get("quote_count", 0)),
             published_at=iso_time(post.get("created_at")),
         )
 
@@ -114,10 +115,14 @@ class XReading(Connector):
         return user
 
 
+def references(post: Answer) -> Sequence[Answer]:
+    """Returns which posts this one replies to, quotes or repeats."""
+    return post.get("referenced_tweets") or post.get("referenced_posts") or ()
+
+
 def _answered_id(post: Answer) -> str | None:
     """Returns the id of the post that this one replies to."""
-    rows = post.get("referenced_tweets") or ()
-    return next((str(row.get("id")) for row in rows if row.get("type") == "replied_to"), None)
+    return next((str(row.get("id")) for row in references(post) if row.get("type") == "replied_to"), None)
 
 
 def _comment(row: Answer, remote_id: str, authors: Mapping[str, Answer]) -> RemoteComment:

@@ -1,7 +1,8 @@
 """X's addresses, our client id and secret there, and the fields of `x_settings` in a post."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -17,7 +18,7 @@ class XSettings:
     api_url: str = "https://api.x.com"
     app: App = field(default_factory=App)
     authorize_url: str = "https://x.com"
-    #: X's newest description says `post.fields` (platforms.md 8); today's API takes the old name.
+    #: The name of the parameter for a post's fields that is tried first; the other one is `post.fields`.
     fields_parameter: str = "tweet.fields"
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
@@ -48,3 +49,17 @@ class XPostSettings(Record):
     reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
     #: Descriptions of the photos for people who cannot see them, in the order of the photos.
     alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=4)] = ()
+    #: Labels of the post: its media were made by AI; it is paid for by somebody. None: X's default, no label.
+    made_with_ai: bool | None = None
+    paid_partnership: bool | None = None
+    #: Whether the account has X Premium, whose posts may be long. X refuses a long post of another account.
+    is_premium: bool = False
+
+
+#: Longest post of an account with X Premium, in weighted characters (platforms/x.md).
+PREMIUM_LIMIT = 25_000
+
+
+def message_limit(settings: Mapping[str, Any]) -> int | None:
+    """Returns the longest text where the settings change it."""
+    return PREMIUM_LIMIT if settings.get("is_premium") is True else None

@@ -42,8 +42,10 @@ def _plain_length(text: str) -> int:
 
 def shown_text(post: Mapping[str, Any]) -> str:
     """Returns a post's text as people see it: real links instead of t.co, no link of its media, `&amp;` decoded."""
-    text = str(post.get("text") or "")
-    for url in (post.get("entities") or {}).get("urls") or ():
+    # A long post's `text` is cut off; the whole one has entities of its own.
+    whole = post.get("note_tweet") or post.get("note_post") or post
+    text = str(whole.get("text") or "")
+    for url in (whole.get("entities") or {}).get("urls") or ():
         shown = "" if url.get("media_key") else str(url.get("expanded_url") or url.get("url"))
         text = text.replace(str(url.get("url")), shown)
     return html.unescape(text).strip()

@@ -199,6 +199,8 @@ def test_the_wait_is_until_the_last_used_up_window_ends_by_xs_own_clock() -> Non
         ({"alt_texts": "a"}, "alt_texts"),
         ({"alt_texts": ["a"] * 5}, "alt_texts"),
         ({"alt_texts": ["a" * 1_001]}, "alt_texts"),
+        ({"made_with_ai": "yes"}, "made_with_ai"),
+        ({"paid_partnership": 1}, "paid_partnership"),
     ],
 )
 def test_settings_that_x_would_not_take_are_found(settings: dict[str, Any], field: str) -> None:
@@ -210,3 +212,19 @@ def test_good_unknown_and_empty_settings_pass() -> None:
     settings = {"reply_settings": "verified", "alt_texts": ["a", ""], "colour": 7}
     assert check_content("TW", "text", ["photo"], settings=settings) == []
     assert check_content("TW", "text", ["photo"], settings={"alt_texts": None}) == []
+
+
+def test_a_long_post_is_for_accounts_with_premium() -> None:
+    assert check_content("TW", "a" * 4_000, [], settings={"is_premium": True}) == []
+    [error] = check_content("TW", "a" * 4_000, [], settings={"is_premium": False})
+    assert "at most 280" in error.extras["errors"][0]["message"]
+    [error] = check_content("TW", "日" * 12_501, [], settings={"is_premium": True})
+    assert "at most 25000" in error.extras["errors"][0]["message"]
+
+
+def test_a_long_post_is_known_again_by_its_whole_text() -> None:
+    words = "word " * 100 + "https://example.com"
+    note = {"text": "word " * 100 + "https://t.co/1", "entities": {"urls": [
+        {"url": "https://t.co/1", "expanded_url": "https://example.com"}]}}  # fmt: skip
+    assert is_same(words, {"text": words[:250] + "…", "note_tweet": note})
+    assert is_same(words, {"text": words[:250] + "…", "note_post": note})
