@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from chassis.ids import is_id
 from contracts.errors import ApiError, invalid
-
-_LONGEST_ID = 64
 
 
 def encode_cursor(*key: str) -> str:
@@ -44,8 +43,7 @@ def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
         at = datetime.fromisoformat(stamp)
     except ValueError:
         raise _not_ours() from None
-    is_id = row_id.isascii() and row_id.replace("_", "").isalnum() and len(row_id) <= _LONGEST_ID
-    if at.utcoffset() != timedelta(0) or not is_id:
+    if at.utcoffset() != timedelta(0) or not is_id(row_id):
         raise _not_ours()
     return at, row_id
 

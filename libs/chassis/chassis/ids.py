@@ -1,12 +1,15 @@
 """Identifiers: a type prefix and a ULID, so that indexes stay compact and ids sort by creation."""
 
 import os
+import re
 import time
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 #: Two characters for each ten bits, and the shift of each ten of the 130 bits: fast, because a write needs five ids.
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _SHIFTS = tuple(range(120, -1, -10))
+#: Wider than the ids of `new_id`, so that tests may use short ones.
+_ID = re.compile(r"[a-z]{2,8}_[0-9A-Za-z]{1,64}")
 #: The last ULID of this process. Not locked: two threads that read the same value each add their own random number.
 _last = 0
 
@@ -26,6 +29,11 @@ def new_id(prefix: str) -> str:
         number = (millisecond << 80) | random >> 1  # room for 32,768 more before the next millisecond
     _last = number
     return _written(prefix, number)
+
+
+def is_id(value: str) -> bool:
+    """Whether the value can be one of our ids; others are not looked up, because PostgreSQL refuses some of them."""
+    return _ID.fullmatch(value) is not None
 
 
 def first_id(prefix: str, unix_seconds: float) -> str:

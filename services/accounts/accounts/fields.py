@@ -9,6 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
+from chassis.ids import is_id
 from contracts.errors import INVALID_DATE, NOT_FOUND, ApiError, invalid
 from contracts.plans import MAX_TOKEN_LIFETIME_DAYS, TIERS
 
@@ -26,7 +27,6 @@ MAX_TOKEN_BRANDS = 100
 MAX_ALLOWLIST_ENTRIES = 50
 
 _EMAIL = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\".]+(\.[^\s@<>()\[\],;:\\\".]+)+")
-_ID = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 #: Entries of the zone database that are not time zones.
 _NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
@@ -70,10 +70,6 @@ def tier(value: str) -> str:
     if value not in TIERS:
         raise invalid("tier", f"must be one of {', '.join(TIERS)}")
     return value
-
-
-def is_id(value: str) -> bool:
-    return _ID.fullmatch(value) is not None
 
 
 def known_id(value: str, *, field: str | None = None) -> str:

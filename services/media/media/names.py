@@ -27,11 +27,6 @@ def is_key(value: str) -> bool:
     return _KEY.fullmatch(value) is not None
 
 
-def is_id(value: str) -> bool:
-    """Whether the value can be an id at all. Others are not looked up."""
-    return value.isascii() and value.isprintable() and len(value) <= 100
-
-
 def check_declared(filename: str, mime_type: str) -> str:
     """Returns the declared MIME type in lower case, without parameters.
 

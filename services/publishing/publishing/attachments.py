@@ -13,11 +13,12 @@ import structlog
 
 from chassis.bus.clients import remote
 from chassis.db.operations import Done
+from chassis.ids import is_id
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from publishing.context import AppContext
-from publishing.records import UNENDED, Attached, Post, is_id
+from publishing.records import UNENDED, Attached, Post
 from publishing.rules.content import find_nothing
 from publishing.store.posts import Posts
 

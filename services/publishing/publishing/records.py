@@ -299,11 +299,6 @@ class OpenPost(NamedTuple):
     is_earlier: bool
 
 
-def is_id(value: str) -> bool:
-    """Whether a value can be one of our ids; others are not looked up in the database."""
-    return value.isascii() and value.replace("_", "").isalnum() and len(value) <= 64
-
-
 def media_type_of(url: str) -> str | None:
     """Returns photo or video by the URL's ending, if it has one; when publishing, the file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()

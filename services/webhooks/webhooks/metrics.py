@@ -1,12 +1,12 @@
 """The service's metrics. Names and labels: docs/observability.md."""
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from chassis.db.database import Database
+from chassis.runtime import gauges
 from chassis.telemetry import tracing
-from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
+from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram
 from webhooks.records import DueDelivery, Outcome
 from webhooks.store.endpoint_queues import EndpointQueues
 
@@ -44,11 +44,4 @@ def watch_backlog(database: Database) -> None:
         with database.reading() as connection:
             return EndpointQueues(connection).backlog()
 
-    def count() -> Iterable[Reading]:
-        return [(look()[0], {})]
-
-    def age() -> Iterable[Reading]:
-        return [(look()[1], {})]
-
-    BACKLOG.watch(count)
-    OLDEST.watch(age)
+    gauges.watch_backlog(BACKLOG, OLDEST, look)

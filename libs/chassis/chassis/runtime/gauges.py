@@ -1,4 +1,4 @@
-"""Gauges of every process with a database: its connections, workers and outbox."""
+"""Gauges of every process with a database: its connections, workers, outbox and backlog."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from sqlalchemy.pool import QueuePool
 from chassis.db.database import Database
 from chassis.db.schema import outbox
 from chassis.telemetry import metrics
-from chassis.telemetry.metrics import Reading
+from chassis.telemetry.metrics import Attributes, Gauge, Reading
 
 
 def watch_connections(database: Database, service: str) -> None:
@@ -34,9 +34,15 @@ def watch_outbox(database: Database, service: str) -> None:
             count, age = connection.execute(select(func.count(), waited).select_from(outbox)).one()
         return count, float(age or 0.0)
 
-    named = {"posthaste.service": service}
-    metrics.OUTBOX_WAITING.watch(lambda: [(look()[0], named)])
-    metrics.OUTBOX_AGE.watch(lambda: [(look()[1], named)])
+    watch_backlog(metrics.OUTBOX_WAITING, metrics.OUTBOX_AGE, look, {"posthaste.service": service})
+
+
+def watch_backlog(
+    count: Gauge, age: Gauge, look: Callable[[], tuple[int, float]], labels: Attributes | None = None
+) -> None:
+    """Watches how many rows wait, and for how long the oldest has: `look` returns both, the age in seconds."""
+    count.watch(lambda: [(look()[0], labels or {})])
+    age.watch(lambda: [(look()[1], labels or {})])
 
 
 def watch_pool(name: str, service: str, used: Callable[[], int], size: Callable[[], int]) -> None:

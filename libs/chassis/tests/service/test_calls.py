@@ -16,6 +16,7 @@ from contracts.errors import ApiError
 from contracts.events import Event
 from contracts.record import Nothing
 from contracts.senders import called_by
+from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
@@ -351,14 +352,6 @@ def test_sigterm_lets_the_running_call_answer(own_probe):
     proxy.echo(CALLER, Words())
     assert own_probe.terminate() == 0
     assert pending.result().text == "end"
-
-
-def until(condition, timeout_seconds=30.0):
-    """Waits for a condition; fails when it does not come true."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def test_told_to_stop_it_takes_nothing_more_while_a_call_still_runs(own_probe, virtual_host):

@@ -18,6 +18,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import EVENTS
 from testkit.faulty_link import FaultyLink
 from testkit.fixtures import signed_by
+from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
@@ -203,14 +204,6 @@ def test_an_open_link_has_every_queue_an_event_can_go_to(virtual_host):
     }
     link.publish_confirmed([Message("", queue, b"{}") for queue in sorted(event_queues)] * 20)
     link.stop()
-
-
-def until(condition, timeout_seconds=30.0):
-    """Waits for a condition; fails when it does not come true."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def test_a_frozen_link_costs_a_caller_its_deadline_and_no_more(faulty, far_probe):

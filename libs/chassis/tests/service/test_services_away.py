@@ -13,6 +13,7 @@ from chassis.bus.rpc import connect
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from testkit.fixtures import signed_by
+from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 #: The goal, and room for a busy machine.
@@ -31,13 +32,6 @@ def refused_after(call):
         call()
     assert caught.value.code == "SERVICE_UNAVAILABLE"
     return time.monotonic() - began
-
-
-def until(condition, timeout_seconds=30.0):
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.1)
 
 
 def queue_of(virtual_host):

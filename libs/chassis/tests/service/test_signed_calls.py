@@ -16,6 +16,7 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event
 from testkit.fixtures import SECRETS, signed_by
+from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
@@ -160,10 +161,3 @@ def test_a_service_without_a_secret_does_not_start(running_service):
     env = {"MESSAGE_KEYS": f"quota={SECRETS['quota']}", "UNSIGNED_MESSAGES_ALLOWED": "false"}
     with pytest.raises(pytest.fail.Exception, match="ended with 1 at start"):
         running_service("probe", env=env, api=ProbeApi)
-
-
-def until(condition, timeout_seconds=30.0):
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)

@@ -3,6 +3,7 @@
 from accounts import fields
 from accounts.store import Connection
 from accounts.store.tokens import Credential, TokenStore
+from chassis.ids import is_id
 from contracts.accounts import Authenticate, Authenticated, RecordUse
 from contracts.caller import Caller
 from contracts.errors import COLLABORATOR_INSUFFICIENT, INVALID_TOKEN, TOKEN_EXPIRED, TOKEN_REVOKED, ApiError
@@ -47,7 +48,7 @@ def authenticated(found: Credential) -> Authenticated:
 
 def record_use(connection: Connection, request: RecordUse) -> Nothing:
     """Adds a gateway's batch of uses; malformed ids and unknown tokens are ignored."""
-    uses = [use for use in request.uses if fields.is_id(use.token_id) and use.last_used_at.tzinfo]
+    uses = [use for use in request.uses if is_id(use.token_id) and use.last_used_at.tzinfo]
     if uses:
         TokenStore(connection).record_use(uses)
     return Nothing()

@@ -42,7 +42,7 @@ NOT_URLS += [
     "https://a/" + "x" * 2048,
 ]
 NOT_NETWORKS = ["", "example.com", "10.0.0.256", "010.0.0.1", "10.0.0.0/33", "fe80::1%eth0", "\0"]
-NOT_IDS = ["", "usr_1", "usr_\0", "usr_" + "\ud800" * 26, "x" * 100_000, "usr_" + "A" * 26]
+NOT_IDS = ["", "usr", "usr_\0", "usr_" + "\ud800" * 26, "x" * 100_000, "usr_" + "a" * 65]
 BEYOND_TIME = datetime.max.replace(tzinfo=timezone(-timedelta(hours=12)))
 
 

@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
+from chassis.ids import is_id
 from media.models import attachments, deletions, media
-from media.names import is_id
 from media.records import FileProperties, MediaRow, Upload
 from media.store.attachments import is_counted
 

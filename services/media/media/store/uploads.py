@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, or_, select, text, update
 
 from chassis.db.clock import clock_now
+from chassis.ids import is_id
 from media.models import uploads
-from media.names import is_id
 from media.records import Upload
 from media.store.attachments import COUNTED_FOR
 

@@ -1,11 +1,11 @@
 """Lists, shows and counts pages."""
 
 from chassis.cursor import decode_position, encode_position
+from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
 from publishing.context import AppContext
-from publishing.records import is_id
 from publishing.rules import reach
 from publishing.rules.filters import platform_code
 from publishing.store.pages import Pages

@@ -9,13 +9,14 @@ import msgspec
 
 from chassis.db import clock
 from chassis.db.operations import Operations, once
+from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PAGE_EXPIRED, SCHEDULE_OUT_OF_RANGE, ApiError
 from contracts.record import Record
 from publishing import attachments, post_events
 from publishing.context import DUE_POSTS, AppContext
-from publishing.records import PageRow, Post, is_id
+from publishing.records import PageRow, Post
 from publishing.store.holds import Holds
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from chassis.db.database import Database
-from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
+from chassis.runtime import gauges
+from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram
 from publishing.records import Post
 from publishing.store.page_queues import MOST_COUNTED, DueQueue, PageQueues
 
@@ -47,11 +48,4 @@ def watch_backlog(database: Database) -> None:
         with database.reading() as connection:
             return PageQueues(connection).backlog()
 
-    def count() -> Iterable[Reading]:
-        return [(look()[0], {})]
-
-    def age() -> Iterable[Reading]:
-        return [(look()[1], {})]
-
-    BACKLOG.watch(count)
-    OLDEST.watch(age)
+    gauges.watch_backlog(BACKLOG, OLDEST, look)

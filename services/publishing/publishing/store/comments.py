@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select, text
 
-from chassis.ids import new_id
+from chassis.ids import is_id, new_id
 from chassis.telemetry import tracing
 from publishing.models import comments, replies
-from publishing.records import Post, Row, is_id
+from publishing.records import Post, Row
 
 _BEGIN_REPLY = text(
     """

@@ -7,8 +7,9 @@ from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
+from chassis.ids import is_id
 from publishing.models import links
-from publishing.records import Row, is_id
+from publishing.records import Row
 
 
 class LinkRow(Row):

@@ -9,10 +9,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.db.database import Prepared
+from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
 from publishing.models import pages
-from publishing.records import PageRow, column_names, is_id
+from publishing.records import PageRow, column_names
 
 #: In the order of PageRow's fields.
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))

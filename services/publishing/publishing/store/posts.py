@@ -11,11 +11,12 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from chassis.db.clock import clock_now
 from chassis.db.database import Prepared, UniqueViolation, end_with, fetch
 from chassis.db.operations import CLAIM, Effect, Operation
+from chassis.ids import is_id
 from contracts.caller import Caller
 from contracts.maker import maker_columns
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
-from publishing.records import OUT, PageRow, Post, column_names, is_id
+from publishing.records import OUT, PageRow, Post, column_names
 from publishing.store.siblings import siblings_of
 
 #: The states that the guardrails of a schedule call count, and of a publish call (decisions "Guardrail windows").

@@ -1,19 +1,11 @@
 """Which callers may see and change a subscription (decisions "Who sees and pays what")."""
 
-import re
-
+from chassis.ids import is_id
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
 from webhooks.records import SubscriptionRow
 from webhooks.store import Connection
 from webhooks.store.subscriptions import Subscriptions
-
-_ID = re.compile(r"[a-z]{2,8}_[0-9A-Za-z]{1,64}")
-
-
-def is_id(text: str) -> bool:
-    """Tells whether the text has the form of an id."""
-    return _ID.fullmatch(text) is not None
 
 
 def subscription(connection: Connection, caller: Caller, subscription_id: str) -> SubscriptionRow:

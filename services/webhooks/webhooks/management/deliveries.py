@@ -2,7 +2,7 @@
 
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db import clock
-from chassis.ids import new_id
+from chassis.ids import is_id, new_id
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid
@@ -52,7 +52,7 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
 
 def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
     """Sends the event again, with the whole retry schedule; attempt numbers continue. Raises NOT_FOUND."""
-    if not access.is_id(request.delivery_id):
+    if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
@@ -87,6 +87,6 @@ def _view(connection: Connection, subscription_id: str, delivery_id: str) -> api
 
 def _position(cursor: str) -> str:
     (delivery_id,) = decode_cursor(cursor, 1)
-    if not access.is_id(delivery_id):
+    if not is_id(delivery_id):
         raise invalid("cursor", "is not a cursor of this list")
     return delivery_id

@@ -6,7 +6,7 @@ from functools import partial
 from chassis.cursor import decode_position, encode_position
 from chassis.db.operations import Operations, once
 from chassis.http.addresses import UnsafeAddress, check_url
-from chassis.ids import new_id
+from chassis.ids import is_id, new_id
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import (
@@ -208,7 +208,7 @@ def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
 
     Raises BRAND_NOT_AUTHORIZED, NOT_FOUND.
     """
-    if not all(map(access.is_id, brand_ids)):
+    if not all(map(is_id, brand_ids)):
         raise ApiError(NOT_FOUND, field="brand_ids")
     if not all(map(caller.reaches, brand_ids)):
         raise ApiError(BRAND_NOT_AUTHORIZED)
