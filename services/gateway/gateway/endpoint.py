@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
 
 from contracts.errors import ApiError, ErrorRow
-from contracts.record import Nothing
 from gateway.http.request_reader import Reader
 
 #: Time for one request, its calls to services included. Our choice.
@@ -73,8 +72,7 @@ def endpoint(
     *,
     scope: str | None,
     meter: str,
-    result: type | None,
-    request: type = Nothing,
+    result: Any = ...,
     status: int = 200,
     idempotent: bool | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
@@ -87,9 +85,13 @@ def endpoint(
     several: type | None = None,
     on_refusal: Callable[[Any, ApiError], None] | None = None,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
-    """Turns a handler `(exchange, request) -> result` into its `Endpoint`. Writes take idempotency keys by default."""
+    """Turns a handler `(exchange, request) -> result` into its `Endpoint`, whose types are those of its annotations.
+
+    `result`: of a handler that returns an `Answer`. Writes take idempotency keys by default.
+    """
 
     def row(handler: Callable[[Any, Any], Any]) -> Endpoint:
+        _, request, returned = get_type_hints(handler).values()
         return Endpoint(
             method=method,
             path=path,
@@ -98,7 +100,7 @@ def endpoint(
             scope=scope,
             meter=meter,
             request=request,
-            result=result,
+            result=returned if result is ... else result,
             status=status,
             idempotent=method in ("POST", "PATCH", "DELETE") if idempotent is None else idempotent,
             deadline_seconds=deadline_seconds,

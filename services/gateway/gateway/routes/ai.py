@@ -86,9 +86,8 @@ class JobListView(Record):
 
 
 @endpoint(
-    "POST", "/ai/images", scope="write:ai", meter="writes", request=ImageBody, result=AiResult, status=201,
-    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_IMAGE_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "POST", "/ai/images", scope="write:ai", meter="writes", status=201, errors=(*_PAID, *_IMAGE, *_BRAND),
+    deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     """Generate an image (10 credits)."""
@@ -98,9 +97,8 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
 
 
 @endpoint(
-    "POST", "/ai/images/edit", scope="write:ai", meter="writes", request=EditImage, result=AiResult, status=201,
-    errors=(*_PAID, *_IMAGE), deadline_seconds=_IMAGE_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "POST", "/ai/images/edit", scope="write:ai", meter="writes", status=201, errors=(*_PAID, *_IMAGE),
+    deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
     """Edit an image (10 credits)."""
@@ -108,9 +106,8 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
 
 
 @endpoint(
-    "POST", "/ai/videos", scope="write:ai", meter="writes", request=VideoBody, result=AiJobAccepted, status=202,
-    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_VIDEO_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "POST", "/ai/videos", scope="write:ai", meter="writes", status=202, errors=(*_PAID, *_IMAGE, *_BRAND),
+    deadline_seconds=_VIDEO_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
     """Start generating a video (90 credits); poll its job."""
@@ -123,8 +120,7 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
 
 
 @endpoint(
-    "GET", "/ai/jobs", scope="write:ai", meter="reads", request=ListJobs, result=JobListView,
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "GET", "/ai/jobs", scope="write:ai", meter="reads", headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
     """List jobs, newest first."""
@@ -134,9 +130,8 @@ def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
 
 
 @endpoint(
-    "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", request=JobId, result=AiResult,
-    errors=(NOT_FOUND,),
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", errors=(NOT_FOUND,), headers=(CREDITS_HEADER,),
+    on_refusal=add_credits_header,
 )  # fmt: skip
 def get_job(exchange: Exchange, request: JobId) -> AiResult:
     """Get a job, with its media once it is completed."""
@@ -144,9 +139,8 @@ def get_job(exchange: Exchange, request: JobId) -> AiResult:
 
 
 @endpoint(
-    "POST", "/ai/captions", scope="write:ai", meter="writes", request=CaptionBody, result=Caption,
-    errors=(*_PAID, *_BRAND), deadline_seconds=_CAPTION_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
+    "POST", "/ai/captions", scope="write:ai", meter="writes", errors=(*_PAID, *_BRAND),
+    deadline_seconds=_CAPTION_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
     """Write a caption in a brand's voice (1 credit)."""

@@ -35,8 +35,8 @@ class SignUp(Record):
 
 
 @endpoint(
-    "POST", "/auth/signup", scope=None, meter="", request=SignUp, result=SignedUp, status=201,
-    errors=(EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED), token=False, idempotent=False, outside=True,
+    "POST", "/auth/signup", scope=None, meter="", status=201, errors=(EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED),
+    token=False, idempotent=False, outside=True,
 )  # fmt: skip
 def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     """Create an account; the sandbox token is shown only in this answer. A link is mailed to verify the address."""
@@ -55,10 +55,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     return SignedUp(user=created.user, sandbox_api_token=created.sandbox_api_token)
 
 
-@endpoint(
-    "GET", "/auth/verify/{user_id}/{code}", scope=None, meter="", request=VerificationLink, result=str, token=False,
-    outside=True,
-)  # fmt: skip
+@endpoint("GET", "/auth/verify/{user_id}/{code}", scope=None, meter="", result=str, token=False, outside=True)
 def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     """Show the page that the link in a verification mail opens. Changes nothing, because mail scanners follow links."""
     try:
@@ -68,8 +65,8 @@ def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
 
 
 @endpoint(
-    "POST", "/auth/verify/{user_id}/{code}", scope=None, meter="", request=VerificationLink, result=str,
-    idempotent=False, token=False, outside=True,
+    "POST", "/auth/verify/{user_id}/{code}", scope=None, meter="", result=str, idempotent=False, token=False,
+    outside=True,
 )  # fmt: skip
 def decide_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     """Confirm the address with the password of the sign-up, or delete the account; sent by the form of that page."""

@@ -31,7 +31,7 @@ class BrandPagesQuery(Record):
     cursor: str | None = None
 
 
-@endpoint("GET", "/brands", scope="read:brands", meter="reads", request=BrandQuery, result=BrandListView)
+@endpoint("GET", "/brands", scope="read:brands", meter="reads")
 def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
     """List the brands that the token may use, newest first."""
     found = exchange.ask(
@@ -50,15 +50,7 @@ def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
     )
 
 
-@endpoint(
-    "GET",
-    "/brands/{id}",
-    scope="read:brands",
-    meter="reads",
-    request=BrandPath,
-    result=BrandView,
-    errors=_REACH,
-)
+@endpoint("GET", "/brands/{id}", scope="read:brands", meter="reads", errors=_REACH)
 def get_brand(exchange: Exchange, request: BrandPath) -> BrandView:
     """Get a brand with its pages."""
     brand = exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=request.id))
@@ -67,10 +59,7 @@ def get_brand(exchange: Exchange, request: BrandPath) -> BrandView:
     )
 
 
-@endpoint(
-    "GET", "/brands/{id}/pages", scope="read:pages", meter="reads", request=BrandPagesQuery, result=PageList,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/brands/{id}/pages", scope="read:pages", meter="reads", errors=_REACH)
 def list_brand_pages(exchange: Exchange, request: BrandPagesQuery) -> PageList:
     """List the pages of a brand."""
     platform = platform_code(request.platform)

@@ -21,8 +21,7 @@ _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
 
 
 @endpoint(
-    "GET", "/comments", scope="read:comments", meter="reads", request=ListComments, result=CommentList,
-    deadline_seconds=_PLATFORM_SECONDS, errors=_REFUSALS,
+    "GET", "/comments", scope="read:comments", meter="reads", deadline_seconds=_PLATFORM_SECONDS, errors=_REFUSALS,
 )  # fmt: skip
 def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
     """List the comments of a published post, newest first; on IG, LN and YT with the replies of each thread."""
@@ -31,8 +30,7 @@ def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
 
 
 @endpoint(
-    "POST", "/comments/reply", scope="write:comments", meter="replies", request=ReplyToComment,
-    result=ReplyView, status=201, deadline_seconds=_REPLY_SECONDS,
+    "POST", "/comments/reply", scope="write:comments", meter="replies", status=201, deadline_seconds=_REPLY_SECONDS,
     errors=(*_REFUSALS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN, POST_IN_PROGRESS),
 )  # fmt: skip
 def reply_to_comment(exchange: Exchange, request: ReplyToComment) -> ReplyView:

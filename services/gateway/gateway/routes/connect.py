@@ -58,7 +58,7 @@ class Session(Record):
 
 
 @endpoint(
-    "POST", "/pages/connect", scope="write:pages", meter="writes", request=NewLink, result=LinkBegun, status=201,
+    "POST", "/pages/connect", scope="write:pages", meter="writes", status=201,
     errors=(*_REACH, UNSUPPORTED_PLATFORM), shows_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
@@ -76,27 +76,22 @@ def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
     return exchange.relay(exchange.services.publishing.begin_link, begun)
 
 
-@endpoint(
-    "GET", "/pages/connect/{session_id}", scope="write:pages", meter="reads", request=GetLink,
-    result=LinkSession, errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/pages/connect/{session_id}", scope="write:pages", meter="reads", errors=_REACH)
 def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
     """Get the state of a login, and the accounts that were found."""
     return exchange.relay(exchange.services.publishing.get_link, request)
 
 
 @endpoint(
-    "POST", "/pages/connect/{session_id}", scope="write:pages", meter="writes", request=ChooseAccounts,
-    result=PagesLinked, status=201, errors=(*_REACH, POST_IN_PROGRESS),
+    "POST", "/pages/connect/{session_id}", scope="write:pages", meter="writes", status=201,
+    errors=(*_REACH, POST_IN_PROGRESS),
 )  # fmt: skip
 def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
     """Link accounts that were found; one that is already linked keeps its id."""
     return exchange.relay(exchange.services.publishing.choose_accounts, request)
 
 
-@endpoint(
-    "GET", "/connect/start/{session_id}", scope=None, meter="", request=Session, result=str, token=False, outside=True,
-)  # fmt: skip
+@endpoint("GET", "/connect/start/{session_id}", scope=None, meter="", result=str, token=False, outside=True)
 def show_link(exchange: Exchange, request: Session) -> Answer:
     """Show the login's page: who asks for access, then the accounts found, then the result. Changes nothing."""
     cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
@@ -113,8 +108,8 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
 
 
 @endpoint(
-    "POST", "/connect/start/{session_id}", scope=None, meter="", request=Session, result=str, idempotent=False,
-    token=False, outside=True,
+    "POST", "/connect/start/{session_id}", scope=None, meter="", result=str, idempotent=False, token=False,
+    outside=True,
 )  # fmt: skip
 def decide_link(exchange: Exchange, request: Session) -> Answer:
     """Give access to the accounts found, or cancel; sent by the form of that page, from the same browser."""
@@ -138,8 +133,8 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
 
 
 @endpoint(
-    "GET", "/connect/{platform}/callback", scope=None, meter="", request=OAuthCallback, result=str,
-    deadline_seconds=_RETURN_SECONDS, token=False, outside=True,
+    "GET", "/connect/{platform}/callback", scope=None, meter="", result=str, deadline_seconds=_RETURN_SECONDS,
+    token=False, outside=True,
 )  # fmt: skip
 def finish_link(exchange: Exchange, request: OAuthCallback) -> Answer:
     """Receive the browser from a platform's login (facebook, instagram, …) and redirect it to the login's page."""

@@ -35,8 +35,8 @@ class HookPath(Record):
 
 
 @endpoint(
-    "GET", "/hooks/{platform}", scope=None, meter="", request=Challenge, result=None, errors=(HOOK_REFUSED,),
-    token=False, outside=True,
+    "GET", "/hooks/{platform}", scope=None, meter="", result=None, errors=(HOOK_REFUSED,), token=False,
+    outside=True,
 )  # fmt: skip
 def verify_hook(exchange: Exchange, request: Challenge) -> Answer:
     """Answer the verification request of a platform (facebook, instagram) with its challenge."""
@@ -47,8 +47,8 @@ def verify_hook(exchange: Exchange, request: Challenge) -> Answer:
 
 
 @endpoint(
-    "POST", "/hooks/{platform}", scope=None, meter="", request=HookPath, result=None, errors=(HOOK_REFUSED,),
-    idempotent=False, token=False, outside=True,
+    "POST", "/hooks/{platform}", scope=None, meter="", result=None, errors=(HOOK_REFUSED,), idempotent=False,
+    token=False, outside=True,
 )  # fmt: skip
 def receive_hook(exchange: Exchange, request: HookPath) -> Answer:
     """Receive new comments from a platform (facebook, instagram); the signature is checked over the raw body."""

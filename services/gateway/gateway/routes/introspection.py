@@ -40,7 +40,7 @@ _GUARDRAILS = PublishGuardrails(
 )
 
 
-@endpoint("GET", "/", scope=None, meter="", result=Probe, token=False)
+@endpoint("GET", "/", scope=None, meter="", token=False)
 def probe(exchange: Exchange, _request: Nothing) -> Probe:
     """Name and version of this API."""
     return Probe(
@@ -51,19 +51,19 @@ def probe(exchange: Exchange, _request: Nothing) -> Probe:
     )
 
 
-@endpoint("GET", "/errors", scope=None, meter="", result=tuple[ErrorRow, ...], token=False)
+@endpoint("GET", "/errors", scope=None, meter="", token=False)
 def errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
     """List all error codes with category, HTTP status, message and recommended fix."""
     return tuple(ERRORS.values())
 
 
-@endpoint("GET", "/openapi.json", scope=None, meter="", result=dict[str, Any], token=False)
+@endpoint("GET", "/openapi.json", scope=None, meter="", token=False)
 def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
     """Get this description."""
     return exchange.services.description
 
 
-@endpoint("GET", "/me", scope=None, meter="reads", result=Me)
+@endpoint("GET", "/me", scope=None, meter="reads")
 def me(exchange: Exchange, _request: Nothing) -> Me:
     """Get the token and its owner."""
     user, token = exchange.identity.user, exchange.identity.token
@@ -81,7 +81,7 @@ def me(exchange: Exchange, _request: Nothing) -> Me:
     )
 
 
-@endpoint("GET", "/account", scope="read:account", meter="reads", result=Account)
+@endpoint("GET", "/account", scope="read:account", meter="reads")
 def account(exchange: Exchange, _request: Nothing) -> Account:
     """Get the account, the token and what is left of the quotas."""
     exchange.await_admission()  # so that the counters include this request
@@ -119,7 +119,7 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
     )
 
 
-@endpoint("GET", "/account/credits", scope="read:account", meter="reads", result=CreditsBalance)
+@endpoint("GET", "/account/credits", scope="read:account", meter="reads")
 def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
     """Get the AI credits, what they cost per action, and packs for sale."""
     return exchange.ask(exchange.services.ai.get_credits, Nothing())

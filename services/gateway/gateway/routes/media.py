@@ -33,46 +33,35 @@ _COMPLETE_SECONDS = 120.0
 
 
 @endpoint(
-    "POST", "/media/upload", scope="write:media", meter="writes", result=UploadedMedia, status=201,
-    errors=(*_FILE, NO_FILE), idempotent=False, streams=True,
+    "POST", "/media/upload", scope="write:media", meter="writes", status=201, errors=(*_FILE, NO_FILE),
+    idempotent=False, streams=True,
 )  # fmt: skip
 def upload_media(exchange: Exchange, _request: Nothing) -> UploadedMedia:
     """Upload a file as multipart/form-data; the part named file must be the last."""
     return upload.receive(exchange)
 
 
-@endpoint("GET", "/media", scope="read:media", meter="reads", request=ListMedia, result=MediaList)
+@endpoint("GET", "/media", scope="read:media", meter="reads")
 def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
     """List uploaded and generated files, newest first."""
     return exchange.ask(exchange.services.media.list_media, request)
 
 
-@endpoint(
-    "GET",
-    "/media/{id}",
-    scope="read:media",
-    meter="reads",
-    request=MediaId,
-    result=Media,
-    errors=(NOT_FOUND,),
-)
+@endpoint("GET", "/media/{id}", scope="read:media", meter="reads", errors=(NOT_FOUND,))
 def get_media(exchange: Exchange, request: MediaId) -> Media:
     """Get a file."""
     return exchange.ask(exchange.services.media.get_media, request)
 
 
-@endpoint(
-    "DELETE", "/media/{id}", scope="write:media", meter="writes", request=MediaId, result=MediaDeleted,
-    errors=(NOT_FOUND, MEDIA_IN_USE),
-)  # fmt: skip
+@endpoint("DELETE", "/media/{id}", scope="write:media", meter="writes", errors=(NOT_FOUND, MEDIA_IN_USE))
 def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
     """Delete a file that no pending post uses."""
     return exchange.ask(exchange.services.media.delete_media, request)
 
 
 @endpoint(
-    "POST", "/media/uploads", scope="write:media", meter="writes", request=BeginParts, result=UploadParts,
-    status=201, errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
+    "POST", "/media/uploads", scope="write:media", meter="writes", status=201,
+    errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
 )  # fmt: skip
 def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
     """Begin the upload of a large file in parts, straight into storage."""
@@ -80,8 +69,8 @@ def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
 
 
 @endpoint(
-    "POST", "/media/uploads/{id}/complete", scope="write:media", meter="writes", request=CompleteParts,
-    result=UploadedMedia, status=201, errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
+    "POST", "/media/uploads/{id}/complete", scope="write:media", meter="writes", status=201,
+    errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
 )  # fmt: skip
 def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
     """Complete an upload after all its parts were sent."""
@@ -89,8 +78,8 @@ def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
 
 
 @endpoint(
-    "GET", "/media/{key}/{filename}", scope=None, meter="", request=LocateFile, result=bytes,
-    errors=(NOT_FOUND,), token=False, outside=True, headers=("ETag",),
+    "GET", "/media/{key}/{filename}", scope=None, meter="", result=bytes, errors=(NOT_FOUND,), token=False,
+    outside=True, headers=("ETag",),
 )  # fmt: skip
 def get_file(exchange: Exchange, request: LocateFile) -> Answer:
     """Download a file from its public address; ranges and conditional requests are supported."""

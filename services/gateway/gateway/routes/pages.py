@@ -21,9 +21,7 @@ _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _PLATFORM_SECONDS = 40.0
 
 
-@endpoint(
-    "GET", "/pages", scope="read:pages", meter="reads", request=ListPages, result=PageList, errors=_REACH
-)
+@endpoint("GET", "/pages", scope="read:pages", meter="reads", errors=_REACH)
 def list_pages(exchange: Exchange, request: ListPages) -> PageList:
     """List the pages that the token may use."""
     if request.platform is not None:
@@ -33,17 +31,15 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
     return exchange.relay(exchange.services.publishing.list_pages, request)
 
 
-@endpoint(
-    "GET", "/pages/{id}", scope="read:pages", meter="reads", request=GetPage, result=PageView, errors=_REACH
-)
+@endpoint("GET", "/pages/{id}", scope="read:pages", meter="reads", errors=_REACH)
 def get_page(exchange: Exchange, request: GetPage) -> PageView:
     """Get a page."""
     return PageView(page=exchange.relay(exchange.services.publishing.get_page, request))
 
 
 @endpoint(
-    "POST", "/pages/{id}/check", scope="write:pages", meter="writes", request=GetPage, result=PageHealth,
-    deadline_seconds=_PLATFORM_SECONDS, errors=(*_REACH, UNSUPPORTED_PLATFORM, PLATFORM_ERROR),
+    "POST", "/pages/{id}/check", scope="write:pages", meter="writes", deadline_seconds=_PLATFORM_SECONDS,
+    errors=(*_REACH, UNSUPPORTED_PLATFORM, PLATFORM_ERROR),
 )  # fmt: skip
 def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
     """Check whether a page's connection works, and which permissions it lacks."""
@@ -51,8 +47,7 @@ def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
 
 
 @endpoint(
-    "DELETE", "/pages/{id}", scope="write:pages", meter="writes", request=UnlinkPage, result=PageUnlinked,
-    errors=(*_REACH, PAGE_IN_USE, POST_IN_PROGRESS),
+    "DELETE", "/pages/{id}", scope="write:pages", meter="writes", errors=(*_REACH, PAGE_IN_USE, POST_IN_PROGRESS),
 )  # fmt: skip
 def unlink_page(exchange: Exchange, request: UnlinkPage) -> PageUnlinked:
     """Unlink a page and revoke its permissions at the platform."""

@@ -60,8 +60,8 @@ _ENGAGEMENT_SECONDS = 20.0
 
 
 @endpoint(
-    "POST", "/posts/schedule", scope="write:posts", meter="publishes", request=ScheduleOnPages,
-    result=ScheduledPostView, several=PageResults, status=201,
+    "POST", "/posts/schedule", scope="write:posts", meter="publishes", result=ScheduledPostView,
+    several=PageResults, status=201,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPostView | Answer:
@@ -79,8 +79,8 @@ def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPost
 
 
 @endpoint(
-    "POST", "/posts/publish", scope="write:posts", meter="publishes", request=PublishOnPages,
-    result=PublishResult, several=PageResults, status=201, deadline_seconds=_PUBLISH_SECONDS,
+    "POST", "/posts/publish", scope="write:posts", meter="publishes", result=PublishResult, several=PageResults,
+    status=201, deadline_seconds=_PUBLISH_SECONDS,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult | Answer:
@@ -96,33 +96,19 @@ def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult |
     return exchange.relay(publishing.publish_post, PublishPost(**_fields_for(PublishPost, request)))
 
 
-@endpoint(
-    "POST",
-    "/posts/validate",
-    scope="write:posts",
-    meter="",
-    request=ValidatePost,
-    result=Validation,
-    errors=_REACH,
-)
+@endpoint("POST", "/posts/validate", scope="write:posts", meter="", errors=_REACH)
 def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
     """Run all checks of schedule or publish; nothing is stored or counted."""
     return exchange.relay(exchange.services.publishing.validate_post, request)
 
 
-@endpoint(
-    "GET", "/posts/scheduled", scope="read:posts", meter="reads", request=ListScheduledPosts,
-    result=ScheduledPostList, errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/posts/scheduled", scope="read:posts", meter="reads", errors=_REACH)
 def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
     """List scheduled posts, soonest first."""
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
-@endpoint(
-    "GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", request=PostId,
-    result=ScheduledPostView, errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", errors=_REACH)
 def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """Get a scheduled post."""
     return ScheduledPostView(
@@ -131,8 +117,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
 
 
 @endpoint(
-    "PATCH", "/posts/scheduled/{id}", scope="write:posts", meter="writes", request=EditPost,
-    result=ScheduledPostView,
+    "PATCH", "/posts/scheduled/{id}", scope="write:posts", meter="writes",
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
@@ -141,45 +126,35 @@ def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
 
 
 @endpoint(
-    "DELETE", "/posts/scheduled/{id}", scope="write:posts", meter="writes", request=PostId, result=Cancelled,
-    errors=(*_REACH, POST_IN_PROGRESS),
-)  # fmt: skip
+    "DELETE", "/posts/scheduled/{id}", scope="write:posts", meter="writes", errors=(*_REACH, POST_IN_PROGRESS)
+)
 def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
     """Cancel a queued or held post."""
     return exchange.relay(exchange.services.publishing.cancel_post, request)
 
 
 @endpoint(
-    "POST", "/posts/scheduled/{id}/retry", scope="write:posts", meter="writes", request=PostId,
-    result=ScheduledPostView, errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS),
+    "POST", "/posts/scheduled/{id}/retry", scope="write:posts", meter="writes",
+    errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS),
 )  # fmt: skip
 def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """Queue a failed post again."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.retry_post, request))
 
 
-@endpoint(
-    "POST", "/posts/held/release", scope="write:posts", meter="writes", request=ReleasePosts,
-    result=PostsReleased, errors=_REACH,
-)  # fmt: skip
+@endpoint("POST", "/posts/held/release", scope="write:posts", meter="writes", errors=_REACH)
 def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleased:
     """Queue held posts again: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.release_held_posts, request)
 
 
-@endpoint(
-    "POST", "/posts/held/cancel", scope="write:posts", meter="writes", request=HeldPosts,
-    result=HeldPostsCancelled, errors=_REACH,
-)  # fmt: skip
+@endpoint("POST", "/posts/held/cancel", scope="write:posts", meter="writes", errors=_REACH)
 def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancelled:
     """Cancel held posts: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.cancel_held_posts, request)
 
 
-@endpoint(
-    "GET", "/posts/published", scope="read:posts", meter="reads", request=ListPublishedPosts,
-    result=PublishedPostList, errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/posts/published", scope="read:posts", meter="reads", errors=_REACH)
 def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> PublishedPostList:
     """List published posts, newest first."""
     if request.platform is not None:
@@ -188,9 +163,8 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
 
 
 @endpoint(
-    "GET", "/posts/published/{id}/engagement", scope="read:posts", meter="reads", request=PostId,
-    result=Engagement, deadline_seconds=_ENGAGEMENT_SECONDS,
-    errors=(*_REACH, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR),
+    "GET", "/posts/published/{id}/engagement", scope="read:posts", meter="reads",
+    deadline_seconds=_ENGAGEMENT_SECONDS, errors=(*_REACH, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR),
 )  # fmt: skip
 def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
     """Get current likes, comments and shares from the platform (FB and IG)."""

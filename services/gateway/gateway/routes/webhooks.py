@@ -26,17 +26,15 @@ _SCOPE = "manage:webhooks"
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 
 
-@endpoint(
-    "GET", "/webhooks", scope=_SCOPE, meter="reads", request=ListSubscriptions, result=SubscriptionList,
-)  # fmt: skip
+@endpoint("GET", "/webhooks", scope=_SCOPE, meter="reads")
 def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> SubscriptionList:
     """List the subscriptions that the token may use, newest first."""
     return exchange.relay(exchange.services.webhooks.list_subscriptions, request)
 
 
 @endpoint(
-    "POST", "/webhooks", scope=_SCOPE, meter="writes", request=CreateSubscription, result=CreatedSubscription,
-    status=201, errors=(*_REACH, LIMIT_REACHED), shows_secret=True,
+    "POST", "/webhooks", scope=_SCOPE, meter="writes", status=201, errors=(*_REACH, LIMIT_REACHED),
+    shows_secret=True,
 )  # fmt: skip
 def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSubscription:
     """Subscribe a URL to events; the signing secret is shown only in this answer."""
@@ -44,18 +42,13 @@ def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSu
     return exchange.relay(exchange.services.webhooks.create_subscription, request)
 
 
-@endpoint(
-    "GET", "/webhooks/{id}", scope=_SCOPE, meter="reads", request=SubscriptionId, result=Subscription, errors=_REACH
-)  # fmt: skip
+@endpoint("GET", "/webhooks/{id}", scope=_SCOPE, meter="reads", errors=_REACH)
 def get_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     """Get a subscription."""
     return exchange.relay(exchange.services.webhooks.get_subscription, request)
 
 
-@endpoint(
-    "PATCH", "/webhooks/{id}", scope=_SCOPE, meter="writes", request=EditSubscription, result=Subscription,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("PATCH", "/webhooks/{id}", scope=_SCOPE, meter="writes", errors=_REACH)
 def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
     """Change a subscription; fields that are not sent keep their value."""
     if request.brand_ids is not UNSET:
@@ -63,54 +56,41 @@ def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
     return exchange.relay(exchange.services.webhooks.edit_subscription, request)
 
 
-@endpoint(
-    "DELETE", "/webhooks/{id}", scope=_SCOPE, meter="writes", request=SubscriptionId, result=SubscriptionDeleted,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("DELETE", "/webhooks/{id}", scope=_SCOPE, meter="writes", errors=_REACH)
 def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionDeleted:
     """Delete a subscription; its waiting deliveries are dropped."""
     return exchange.relay(exchange.services.webhooks.delete_subscription, request)
 
 
-@endpoint(
-    "POST", "/webhooks/{id}/enable", scope=_SCOPE, meter="writes", request=SubscriptionId, result=Subscription,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("POST", "/webhooks/{id}/enable", scope=_SCOPE, meter="writes", errors=_REACH)
 def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     """Enable a subscription that was disabled after failures."""
     return exchange.relay(exchange.services.webhooks.enable_subscription, request)
 
 
-@endpoint(
-    "POST", "/webhooks/{id}/test", scope=_SCOPE, meter="writes", request=SubscriptionId, result=Delivery, status=202,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("POST", "/webhooks/{id}/test", scope=_SCOPE, meter="writes", status=202, errors=_REACH)
 def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
     """Deliver a test event, `webhook.test`, which is not counted."""
     return exchange.relay(exchange.services.webhooks.send_test, request)
 
 
 @endpoint(
-    "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", request=SubscriptionId,
-    result=RotatedSecret, errors=_REACH, shows_secret=True,
-)  # fmt: skip
+    "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", errors=_REACH, shows_secret=True
+)
 def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> RotatedSecret:
     """Replace the signing secret, shown only in this answer; for 24 hours deliveries are signed with both."""
     return exchange.relay(exchange.services.webhooks.rotate_secret, request)
 
 
-@endpoint(
-    "GET", "/webhooks/{id}/deliveries", scope=_SCOPE, meter="reads", request=ListDeliveries, result=DeliveryList,
-    errors=_REACH,
-)  # fmt: skip
+@endpoint("GET", "/webhooks/{id}/deliveries", scope=_SCOPE, meter="reads", errors=_REACH)
 def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList:
     """List the deliveries of the last 30 days with their attempts, newest first."""
     return exchange.relay(exchange.services.webhooks.list_deliveries, request)
 
 
 @endpoint(
-    "POST", "/webhooks/{id}/deliveries/{delivery_id}/replay", scope=_SCOPE, meter="writes", request=ReplayDelivery,
-    result=Delivery, status=202, errors=_REACH,
+    "POST", "/webhooks/{id}/deliveries/{delivery_id}/replay", scope=_SCOPE, meter="writes", status=202,
+    errors=_REACH,
 )  # fmt: skip
 def replay_delivery(exchange: Exchange, request: ReplayDelivery) -> Delivery:
     """Deliver an event again, with the same event id."""
