@@ -11,6 +11,6 @@ class Words(Record):
     text: str
 
 
-@called_by(gateway=("echo",))
+@called_by(gateway="echo")
 class EchoApi(Protocol):
     def echo(self, caller: Caller, request: Words) -> Words: ...

@@ -21,6 +21,6 @@ class Staged(Record):
     committed_at: float
 
 
-@called_by(ctl=("stage_events",))
+@called_by(ctl="stage_events")
 class SourceApi(Protocol):
     def stage_events(self, caller: Caller, request: StageEvents) -> Staged: ...

@@ -295,36 +295,13 @@ class RecordAudit(Record):
 
 @called_by(
     gateway=(
-        "sign_up",
-        "view_verification",
-        "confirm_verification",
-        "refuse_verification",
-        "get_user",
-        "authenticate",
-        "record_use",
-        "list_brands",
-        "get_brand",
+        "sign_up view_verification confirm_verification refuse_verification get_user authenticate"
+        " record_use list_brands get_brand"
     ),
     ctl=(
-        "create_user",
-        "verify_user",
-        "list_unverified",
-        "invite_user",
-        "get_user",
-        "change_tier",
-        "create_token",
-        "revoke_token",
-        "rotate_token",
-        "get_token",
-        "list_tokens",
-        "set_token_use",
-        "create_brand",
-        "list_brands",
-        "get_brand_owner",
-        "set_collaborator",
-        "remove_collaborator",
-        "list_audit",
-        "record_audit",
+        "create_user verify_user list_unverified invite_user get_user change_tier create_token"
+        " revoke_token rotate_token get_token list_tokens set_token_use create_brand list_brands"
+        " get_brand_owner set_collaborator remove_collaborator list_audit record_audit"
     ),
 )
 class AccountsApi(Protocol):

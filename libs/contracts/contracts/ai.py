@@ -232,16 +232,9 @@ class PaymentHook(Record):
 
 @called_by(
     gateway=(
-        "generate_image",
-        "edit_image",
-        "generate_video",
-        "list_jobs",
-        "get_job",
-        "write_caption",
-        "get_credits",
-        "payment_hook",
+        "generate_image edit_image generate_video list_jobs get_job write_caption get_credits payment_hook"
     ),
-    ctl=("get_credits", "grant_credits", "set_auto_refill"),
+    ctl="get_credits grant_credits set_auto_refill",
 )
 class AiApi(Protocol):
     """RPC surface of the AI service."""

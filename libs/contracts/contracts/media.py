@@ -250,28 +250,12 @@ class SandboxReport(Record):
 
 @called_by(
     gateway=(
-        "begin_upload",
-        "commit_upload",
-        "abort_upload",
-        "begin_parts",
-        "complete_parts",
-        "list_media",
-        "get_media",
-        "delete_media",
-        "get_storage",
-        "locate_file",
+        "begin_upload commit_upload abort_upload begin_parts complete_parts list_media get_media"
+        " delete_media get_storage locate_file"
     ),
-    ctl=("get_sandbox",),
-    publishing=("get_media", "attach_media", "detach_media", "get_files", "locate_file"),
-    ai=(
-        "begin_upload",
-        "commit_upload",
-        "abort_upload",
-        "get_media",
-        "delete_media",
-        "get_storage",
-        "get_files",
-    ),
+    ctl="get_sandbox",
+    publishing="get_media attach_media detach_media get_files locate_file",
+    ai="begin_upload commit_upload abort_upload get_media delete_media get_storage get_files",
 )
 class MediaApi(Protocol):
     """RPC surface of the media service."""

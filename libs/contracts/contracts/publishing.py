@@ -573,45 +573,13 @@ class ReceiveHook(Record):
 
 @called_by(
     gateway=(
-        "list_pages",
-        "get_page",
-        "count_pages",
-        "check_page",
-        "unlink_page",
-        "begin_link",
-        "finish_link",
-        "view_link",
-        "decide_link",
-        "get_link",
-        "choose_accounts",
-        "schedule_post",
-        "publish_post",
-        "schedule_posts",
-        "publish_posts",
-        "validate_post",
-        "list_scheduled_posts",
-        "get_scheduled_post",
-        "edit_post",
-        "cancel_post",
-        "retry_post",
-        "release_held_posts",
-        "cancel_held_posts",
-        "list_published_posts",
-        "get_engagement",
-        "list_comments",
-        "reply_to_comment",
-        "verify_hook",
-        "receive_hook",
+        "list_pages get_page count_pages check_page unlink_page begin_link finish_link view_link"
+        " decide_link get_link choose_accounts schedule_post publish_post schedule_posts publish_posts"
+        " validate_post list_scheduled_posts get_scheduled_post edit_post cancel_post retry_post"
+        " release_held_posts cancel_held_posts list_published_posts get_engagement list_comments"
+        " reply_to_comment verify_hook receive_hook"
     ),
-    ctl=(
-        "list_pages",
-        "link_page",
-        "expire_page",
-        "check_platform",
-        "get_scheduled_post",
-        "bring_post_due",
-        "rotate_keys",
-    ),
+    ctl="list_pages link_page expire_page check_platform get_scheduled_post bring_post_due rotate_keys",
 )
 class PublishingApi(Protocol):
     """RPC surface of the publishing service."""

@@ -118,9 +118,9 @@ class SetSandboxUse(Record):
 
 
 @called_by(
-    gateway=("admit_all", "refund", "charge_units", "get_usage"),
-    ctl=("set_sandbox_use",),
-    webhooks=("charge_units",),
+    gateway="admit_all refund charge_units get_usage",
+    ctl="set_sandbox_use",
+    webhooks="charge_units",
 )
 class QuotaApi(Protocol):
     """RPC surface of the quota service."""

@@ -18,15 +18,16 @@ PINGERS = frozenset({GATEWAY, CTL})
 _CALLERS = "__callers__"
 
 
-def called_by(**methods: tuple[str, ...]) -> Callable[[T], T]:
-    """`@called_by(gateway=("get_page", …), ctl=(…))` on a service's Protocol: sender → the methods that it may call.
+def called_by(**methods: str) -> Callable[[T], T]:
+    """`@called_by(gateway="get_page …", ctl="…")` on a service's Protocol: sender → the methods that it may call.
 
     Raises TypeError when a method has no sender, or a named method does not exist.
     """
 
     def mark(api: T) -> T:
         surface = {name for name, value in vars(api).items() if callable(value) and not name.startswith("_")}
-        named = {name for names in methods.values() for name in names}
+        allowed = {sender: names.split() for sender, names in methods.items()}
+        named = {name for names in allowed.values() for name in names}
         if missing := sorted(surface - named):
             raise TypeError(f"@called_by of {api.__name__} names no sender for {', '.join(missing)}")
         if unknown := sorted(named - surface):
@@ -34,7 +35,7 @@ def called_by(**methods: tuple[str, ...]) -> Callable[[T], T]:
                 f"@called_by of {api.__name__} names {', '.join(unknown)}, which it does not have"
             )
         callers = {
-            name: frozenset(sender for sender, names in methods.items() if name in names) for name in surface
+            name: frozenset(sender for sender, names in allowed.items() if name in names) for name in surface
         }
         setattr(api, _CALLERS, callers)
         return api

@@ -153,18 +153,10 @@ class ReplayDelivery(Record):
 
 @called_by(
     gateway=(
-        "create_subscription",
-        "list_subscriptions",
-        "get_subscription",
-        "edit_subscription",
-        "delete_subscription",
-        "enable_subscription",
-        "rotate_secret",
-        "send_test",
-        "list_deliveries",
-        "replay_delivery",
+        "create_subscription list_subscriptions get_subscription edit_subscription delete_subscription"
+        " enable_subscription rotate_secret send_test list_deliveries replay_delivery"
     ),
-    ctl=("enable_subscription", "rotate_keys"),
+    ctl="enable_subscription rotate_keys",
 )
 class WebhooksApi(Protocol):
     """RPC surface of the webhooks service. The operator may enable any account's subscription."""

@@ -206,7 +206,7 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_prob
 
 
 def test_an_unknown_method_is_refused_alone(probe):
-    @called_by(gateway=("invented_later",))
+    @called_by(gateway="invented_later")
     class NewerApi(ProbeApi):
         def invented_later(self, caller: Caller, request: Words) -> Words: ...
 

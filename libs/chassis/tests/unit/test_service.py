@@ -19,7 +19,7 @@ class Word(Record):
     text: str
 
 
-@called_by(gateway=("say",))
+@called_by(gateway="say")
 class WordsApi(Protocol):
     def say(self, caller: Caller, request: Word) -> Word: ...
 

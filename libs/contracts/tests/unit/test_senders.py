@@ -91,9 +91,9 @@ def test_a_protocol_that_forgets_a_method_or_names_one_too_many_is_refused() -> 
         def write(self) -> None: ...
 
     with pytest.raises(TypeError, match="names no sender for write"):
-        called_by(gateway=("read",))(Api)
+        called_by(gateway="read")(Api)
     with pytest.raises(TypeError, match="erase, which it does not have"):
-        called_by(gateway=("read", "write", "erase"))(Api)
+        called_by(gateway="read write erase")(Api)
     with pytest.raises(TypeError, match="needs @called_by"):
         callers_of(Api)
 

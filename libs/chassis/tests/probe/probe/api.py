@@ -17,21 +17,9 @@ class Count(Record):
 
 
 @called_by(
-    gateway=(
-        "echo",
-        "pass_on",
-        "wait",
-        "query_slowly",
-        "refuse",
-        "break_down",
-        "garble",
-        "write",
-        "count",
-        "tell",
-        "end_nap",
-    ),
-    ctl=("echo", "write", "count"),
-    probe=("echo", "wait"),
+    gateway="echo pass_on wait query_slowly refuse break_down garble write count tell end_nap",
+    ctl="echo write count",
+    probe="echo wait",
 )
 class ProbeApi(Protocol):
     def echo(self, caller: Caller, request: Words) -> Words: ...
