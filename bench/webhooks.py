@@ -40,7 +40,7 @@ def measure(stack: Stack) -> list[Row]:
 
 
 def _rate(stack: Stack, receiver: Running, events: Events) -> Row:
-    """From the first delivery to the last of events that are committed all at once: their way here is part of it."""
+    """Measures from the first delivery to the last, for events committed together; includes their way over the bus."""
     account, _ = _subscribed(stack, f"{receiver.address}/fast")
     _deliver(receiver, events, account, 200)
     rates, floors = [], [green_posts.measure(f"{receiver.address}/floor")]
@@ -128,7 +128,7 @@ def _subscribed(stack: Stack, url: str) -> tuple[str, Callable[[], object]]:
 
 
 def _deliver(receiver: Running, events: Events, account: str, count: int) -> list[float]:
-    """When each of so many events of one account was there, in order."""
+    """Stages `count` events of one account, and returns when each arrived, in order."""
     receiver.forget()
     for _ in range(0, count, 200):
         events.stage([account], min(200, count))
@@ -136,7 +136,7 @@ def _deliver(receiver: Running, events: Events, account: str, count: int) -> lis
 
 
 def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[float]:
-    """Milliseconds from each event's commit to its first attempt, at a steady pace, the accounts in turn."""
+    """Stages events at a steady pace for the accounts in turn; returns milliseconds from commit to first attempt."""
     receiver.forget()
     committed: dict[str, float] = {}
     began = time.monotonic()
@@ -169,7 +169,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _kill(stack: Stack, name: str) -> None:
-    """kill -9 of a process and all below it; the supervisor starts it again."""
+    """Kills a process and its children (SIGKILL); the supervisor starts it again."""
     pid = read_state(stack.run)[name]["pid"]
     if not pid:
         return
@@ -178,4 +178,4 @@ def _kill(stack: Stack, name: str) -> None:
         for one in [*process.children(recursive=True), process]:
             one.kill()
     except psutil.NoSuchProcess:
-        """It was on its way down."""
+        """It has ended already."""

@@ -27,7 +27,7 @@ class _Handler(BaseHTTPRequestHandler):
         receiver: Receiver = self.server  # type: ignore[assignment]
         size = int(self.headers["Content-Length"])
         body = self.rfile.read(size)
-        if len(body) < size:  # its sender died in the middle: that was no delivery
+        if len(body) < size:  # the sender died in the middle
             self.close_connection = True
             return
         receiver.answer(self, Got(self.path, dict(self.headers), body))
@@ -40,11 +40,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Logs nothing."""
 
 
 class Receiver(ThreadingHTTPServer):
-    """Remembers what came. `respond` is given the handler and what came; without it everything is acknowledged."""
+    """Remembers the requests. `respond(handler, request)` answers each; by default all are acknowledged."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -77,7 +77,7 @@ class Receiver(ThreadingHTTPServer):
         self.respond = lambda handler, got: handler.send(status)
 
     def hang(self, path: str = "/") -> None:
-        """Does not answer what comes to this path, until all is over."""
+        """Leaves requests to this path unanswered until the test is over."""
 
         def respond(handler: _Handler, got: Got) -> None:
             if got.path.startswith(path):
@@ -87,7 +87,7 @@ class Receiver(ThreadingHTTPServer):
         self.respond = respond
 
     def await_count(self, count: int, path: str = "/") -> list[Got]:
-        """What came to this path, once it is so much."""
+        """Waits for `count` requests to this path, and returns all of them."""
 
         def found() -> list[Got]:
             return [one for one in self.got if one.path.startswith(path)]
@@ -97,7 +97,7 @@ class Receiver(ThreadingHTTPServer):
             return found()
 
     def handle_error(self, *_: object) -> None:
-        """A client that leaves is part of these tests."""
+        """Some tests close the connection early."""
 
 
 @pytest.fixture

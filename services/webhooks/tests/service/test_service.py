@@ -35,7 +35,7 @@ def operation(operation_id: str) -> Caller:
 
 
 def comes_true(happened: Callable[[], Any]) -> bool:
-    """Looks again and again, each time over the bus, until it has happened."""
+    """Waits until the condition holds, which is asked over the bus."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not happened():
         if time.monotonic() > deadline:

@@ -149,10 +149,10 @@ def settings() -> Settings:
         secret_keys=(KEY,),
         private_receivers=private_receivers.parse(["*=127.0.0.1/32:1-65535"]),
         retry_seconds=(30, 120, 600, 1_800, 7_200),
-        timeout_seconds=10,
+        timeout_seconds=60,
         attempts_at_once=512,
         taken_ahead=96,
-        lease_seconds=8,
+        lease_seconds=300,  # longer than any test: `work` does not renew leases
         log_kept_days=30,
     )
 

@@ -63,7 +63,7 @@ def test_a_queue_whose_process_is_gone_lapses_and_another_takes_it_up(desk: Any,
     receiver.respond_with(200)
     other.settle()
     assert {delivery.status for delivery in other.log(receiver_of(desk))} == {"delivered"}
-    # The first one's attempts end at last: they are nobody's any more.
+    # The attempts of the first process end: the queue is no longer its own, and their outcomes are dropped.
     receiver.over.set()
     desk.work(lambda: desk.app.dispatcher.is_quiet)
     assert [len(delivery.attempts) for delivery in other.log(receiver_of(desk))] == [1] * 4
@@ -154,7 +154,7 @@ def test_no_more_attempts_run_than_there_are_places_and_everybody_has_a_turn(
         lambda: most.append(desk.app.dispatcher.in_flight) or len(desk.log(made.id, status="delivered")) == 2
     )
     assert max(most) == 3
-    assert len(receiver.await_count(3, "/hang")) < 30  # three of them would be at it to the end
+    assert len(receiver.await_count(3, "/hang")) < 30  # without turns, three of them would take all slots
     receiver.over.set()
 
 

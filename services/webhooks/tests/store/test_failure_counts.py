@@ -6,13 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 from sqlalchemy import text
 
 from contracts import webhooks as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from webhooks.context import AppContext
 from webhooks.dispatch import outcome_writer
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.management import subscriptions
@@ -58,14 +56,14 @@ def answer(desk: Any, receiver: Any, status: int) -> str:
 
 
 def answer_first(desk: Any, receiver: Any, outage: Outage, status: int) -> str:
-    """The same, once the database has refused its outcome: later answers come after this one."""
+    """As `answer`, and waits until the database has refused the outcome: later answers come after this one."""
     new = answer(desk, receiver, status)
     desk.work(lambda: new in outage.refused)
     return new
 
 
 def end(desk: Any, outage: Outage, count: int) -> None:
-    """Ends the outage, and waits until so many outcomes are recorded."""
+    """Ends the outage, and waits until `count` outcomes are recorded."""
     outage.over.set()
     desk.work(lambda: desk.query("SELECT count(*) FROM attempts")[0][0] == count)
     desk.settle()
@@ -246,8 +244,6 @@ def test_a_locked_row_of_one_endpoint_does_not_delay_the_outcomes_of_others(
         handler.send(200)
 
     receiver.respond = respond
-    settings = msgspec.structs.replace(desk.app.settings, lease_seconds=10 * PATIENCE_SECONDS)
-    desk.app = AppContext(desk.database, settings, desk.app.vault, desk.quota)
     locked = desk.subscribe(f"{receiver.url}/locked")
     other = desk.subscribe(f"{receiver.url}/other", events=("post.published",))
     desk.arrive()

@@ -1,4 +1,4 @@
-"""The dispatcher reads no more rows when more deliveries wait, nor maintenance when more rows are kept."""
+"""How many rows the dispatcher and maintenance read does not depend on how many deliveries wait or are kept."""
 
 import threading
 from collections.abc import Iterator
@@ -41,13 +41,13 @@ FROM made, generate_series(1, {each}) AS m
 
 
 class Cost:
-    """Explains statements on the tables as they are."""
+    """Measures statements by EXPLAIN ANALYZE."""
 
     def __init__(self, desk: Any) -> None:
         self.desk = desk
 
     def of(self, statement: Compiled, parameters: dict[str, Any]) -> tuple[int, int]:
-        """Buffers read, and rows read of tables, by a connection that has run it before."""
+        """Returns (buffers, rows) that the statement reads, on a connection that has run it before."""
         explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement._text}"
         with self.desk.database.reading() as connection:
             statement.run(connection, parameters)
@@ -72,7 +72,7 @@ def cost(desk: Any) -> Cost:
     return Cost(desk)
 
 
-#: What each tick asks, and what the chores do every few seconds.
+#: The statements of each tick, and those of maintenance, every few seconds.
 TICKS: dict[str, tuple[Compiled, dict[str, Any]]] = {
     "look": (endpoint_queues._LOOK, {"held": [], "busy": []}),
     "make ready": (endpoint_queues._MAKE_READY, {"limit": 1_000}),
@@ -114,9 +114,7 @@ def test_a_look_reads_one_delivery_of_each_endpoint_with_something_due(desk: Any
     )
     desk.execute("ANALYZE")
     _, rows = cost.of(*TICKS["look"])
-    assert (
-        rows <= 4 * 5
-    )  # and its subscription, its queue, its secrets, and what the planner reads to begin with
+    assert rows <= 4 * 5  # also its subscription, queue and secrets, and the planner's first rows
 
 
 def test_chores_read_only_what_they_take_away(desk: Any, cost: Cost) -> None:

@@ -1,4 +1,4 @@
-"""A server of the deployment's own network is called for the accounts that may, and its answers are shown to nobody."""
+"""A private server is called only for the accounts that an entry allows, and its answers are not shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,14 +21,14 @@ STORAGE_ANSWER = b"<Error><Code>AccessDenied</Code><Resource>/posthaste-media/</
 
 @pytest.fixture
 def storage(receiver: Any) -> Any:
-    """An internal server that strangers must not reach, and whose answers they must not read."""
+    """An internal server, which only allowed accounts may reach, and whose answers nobody may read."""
     receiver.respond = lambda handler, got: handler.send(403, STORAGE_ANSWER)
     return receiver
 
 
 @pytest.fixture
 def allow(desk: Any) -> Callable[..., None]:
-    """Starts the service anew with these entries of WEBHOOK_ALLOWED_CIDRS."""
+    """Restarts the service with these entries of WEBHOOK_ALLOWED_CIDRS."""
 
     def restart(*entries: str, resolve: Any = ask_resolver) -> None:
         allowed = private_receivers.parse(entries)
@@ -40,7 +40,7 @@ def allow(desk: Any) -> Callable[..., None]:
 
 
 def attempt_of(desk: Any, account: str, subscription_id: str) -> api.Attempt:
-    """The first attempt of the account's only delivery, as its owner reads it."""
+    """Returns the first attempt of the account's only delivery, as its owner sees it."""
     request = api.ListDeliveries(id=subscription_id, limit=10)
     caller = desk.caller(account_id=account)
     (delivery,) = deliveries.show_list(desk.app, caller, request).deliveries

@@ -43,7 +43,7 @@ def test_a_silent_resolver_disables_no_subscription(desk: Any, receiver: Any) ->
     settings = msgspec.structs.replace(desk.app.settings, timeout_seconds=0.05)
 
     def resolve(host: str, port: int) -> list[str]:
-        over.wait(10)
+        over.wait(60)
         return ["127.0.0.1"]
 
     desk.app.dispatcher.close()
@@ -53,7 +53,7 @@ def test_a_silent_resolver_disables_no_subscription(desk: Any, receiver: Any) ->
     put_off: set[float] = set()
 
     def were_enough() -> bool:
-        """To disable both."""
+        """Whether there were enough failures to disable both."""
         held = [queue.paused_until for queue in desk.app.dispatcher.queues.values()]
         put_off.update(until for until in held if until > time.monotonic())
         go_on(desk)
@@ -108,7 +108,7 @@ def test_a_local_failure_is_not_the_receivers(desk: Any, receiver: Any) -> None:
     desk.arrive(30)
 
     def were_enough() -> bool:
-        """To disable it."""
+        """Whether there were enough failures to disable it."""
         go_on(desk)
         return len(asked) > 20
 
@@ -135,7 +135,7 @@ def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: 
 
 
 def replay_all(desk: Any, subscription_id: str) -> set[str]:
-    """After quota has forgotten who has a unit; who had one."""
+    """Replays all deliveries after quota has forgotten its units; returns the deliveries that had one."""
     charged = set(desk.quota.units)
     desk.quota.units.clear()
     subscriptions.enable(desk.app, desk.caller(), api.SubscriptionId(id=subscription_id))

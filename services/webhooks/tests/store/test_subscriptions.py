@@ -1,4 +1,4 @@
-"""Subscriptions: making, seeing, changing them, and who may."""
+"""Calls that create, show and change subscriptions, and who may make them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

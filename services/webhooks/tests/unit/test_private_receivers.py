@@ -1,4 +1,4 @@
-"""WEBHOOK_ALLOWED_CIDRS: which account's subscriptions may lead into which network, and what a wrong entry is told."""
+"""WEBHOOK_ALLOWED_CIDRS: which account may reach which network, and the messages for malformed entries."""
 
 import pytest
 from cryptography.fernet import Fernet
