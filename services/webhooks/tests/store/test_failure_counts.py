@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from contracts import webhooks as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -230,36 +229,6 @@ def test_a_disabling_whose_commit_seems_to_fail_ends_the_attempts(
     desk.settle()
     assert desk.show(made.id).disabled_reason == "gone"
     assert len(receiver.got) <= 8
-
-
-@pytest.mark.parametrize("table", ["lanes", "deliveries"])
-def test_a_locked_row_of_one_endpoint_does_not_delay_the_outcomes_of_others(
-    table: str, desk: Any, receiver: Any
-) -> None:
-    may_answer = threading.Event()
-
-    def respond(handler: Any, got: Any) -> None:
-        if got.path == "/locked":
-            may_answer.wait(PATIENCE_SECONDS)
-        handler.send(200)
-
-    receiver.respond = respond
-    locked = desk.subscribe(f"{receiver.url}/locked")
-    other = desk.subscribe(f"{receiver.url}/other", events=("post.published",))
-    desk.arrive()
-    desk.work(lambda: len(receiver.got) == 1)
-    with desk.database.transaction() as connection:  # of a process that was stopped
-        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
-        lock = f"SELECT 1 FROM {table} WHERE subscription_id = '{locked.id}' FOR UPDATE"
-        connection.execute(text(lock))
-        may_answer.set()
-        desk.work(desk.is_lock_awaited)
-        desk.arrive(event="post.published")
-        desk.work(lambda: desk.log(other.id, status="delivered"))
-        assert desk.app.dispatcher.queues[locked.id].in_flight
-    desk.settle()
-    assert [one.status for one in desk.log(locked.id)] == ["delivered"]
-    assert len(receiver.got) == 2
 
 
 def test_the_20th_failure_in_a_row_disables_and_the_19th_does_not(desk: Any, load: Any) -> None:

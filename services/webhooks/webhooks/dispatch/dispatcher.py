@@ -259,10 +259,11 @@ class DeliveryDispatcher:
         try:
             if dropped:
                 store.note_charges(dropped)
-        except ApiError:
+        except (
+            ApiError
+        ):  # without the database the tick ends soon; a locked row is tried again at the next one
             with self._lock:
                 self._dropped += dropped
-            raise
 
     def _most(self) -> int:
         """Returns how many deliveries one queue may have loaded; fewer with many queues, for the sake of memory."""

@@ -2,6 +2,9 @@
 
 Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time (`clock_now()`).
 The table is called `lanes`.
+
+No statement waits long for a row that another transaction has locked, for example of a process that was stopped in the
+middle of one: it would hold up all other endpoints.
 """
 
 from collections.abc import Collection, Sequence
@@ -62,7 +65,12 @@ _LOOK = Compiled(
     )
 )
 _MARK_ENDING = Compiled(
-    text("UPDATE subscriptions SET ending = true WHERE id = ANY(:ids) AND status = 'disabled'")
+    text(
+        """
+        UPDATE subscriptions SET ending = true WHERE id IN (
+            SELECT id FROM subscriptions WHERE id = ANY(:ids) AND status = 'disabled' FOR NO KEY UPDATE SKIP LOCKED)
+        """
+    )
 )
 _TAKE = Compiled(
     text(
@@ -71,7 +79,7 @@ _TAKE = Compiled(
         WHERE subscription_id IN (
             SELECT subscription_id FROM lanes
             WHERE subscription_id = ANY(:ids) AND (lease_until IS NULL OR lease_until <= clock_timestamp())
-            ORDER BY subscription_id FOR NO KEY UPDATE)
+            FOR NO KEY UPDATE SKIP LOCKED)
         RETURNING subscription_id, fence, consecutive_failures
         """
     )
@@ -94,9 +102,11 @@ _RENEW = Compiled(
 _RELEASE = Compiled(
     text(
         """
-        UPDATE lanes l SET lease_until = NULL
-        FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
-        WHERE l.subscription_id = mine.id AND l.fence = mine.fence
+        UPDATE lanes SET lease_until = NULL WHERE subscription_id IN (
+            SELECT subscription_id FROM lanes l
+            JOIN unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
+                ON l.subscription_id = mine.id AND l.fence = mine.fence
+            FOR NO KEY UPDATE OF l SKIP LOCKED)
         """
     )
 )
@@ -118,10 +128,9 @@ _LOAD = Compiled(
         """
     )
 )
-#: Gives way to another transaction that has locked one of the rows for longer, so that a process that was stopped in
-#: a transaction does not hold up all endpoints, and a transaction that locks in another order does not end in a
-#: deadlock (which PostgreSQL looks for after 1 s). Our choice.
-_LOCK_TIMEOUT = "200ms"
+#: Where rows that are locked cannot be skipped. Shorter than the 1 s after which PostgreSQL looks for deadlocks: other
+#: transactions may lock in another order. Our choice.
+_LOCK_TIMEOUT = "set_config('lock_timeout', '200ms', true)"
 #: One round trip, and no wait for the disk: outcomes that are not written when a process is killed are repeated, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
 #: `fresh` leaves out what was recorded before, by a commit that seemed to fail: failures are counted once. It locks the
@@ -131,7 +140,7 @@ _LOCK_TIMEOUT = "200ms"
 _RECORD = f"""
     WITH clock AS MATERIALIZED (
         SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true),
-            set_config('lock_timeout', '{_LOCK_TIMEOUT}', true)
+            {_LOCK_TIMEOUT}
     ), outcomes AS MATERIALIZED (
         SELECT v.* FROM clock, jsonb_to_recordset(%(outcomes)s::jsonb) AS v (position integer, subscription_id text,
             fence bigint, enabled_count integer, id text, number integer, due_at timestamptz, is_delivered boolean,
@@ -196,12 +205,14 @@ _BACKLOG = text(
         SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.status = 'active'))
     """
 )
-_UNTRIED = """
-    FROM unnest(CAST(:subscription_ids AS text[]), CAST(:ids AS text[])) AS v (subscription_id, id)
+_CHANGE_UNTRIED = f"""
+    WITH clock AS MATERIALIZED (SELECT {_LOCK_TIMEOUT})
+    UPDATE deliveries d SET {{change}}
+    FROM clock, unnest(CAST(:subscription_ids AS text[]), CAST(:ids AS text[])) AS v (subscription_id, id)
     WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = 0
 """
-_NOTE_CHARGES = Compiled(text(f"UPDATE deliveries d SET charged = true {_UNTRIED}"))
-_SKIP = Compiled(text(f"UPDATE deliveries d SET state = 'skipped' {_UNTRIED} AND d.state = 'pending'"))
+_NOTE_CHARGES = Compiled(text(_CHANGE_UNTRIED.format(change="charged = true")))
+_SKIP = Compiled(text(_CHANGE_UNTRIED.format(change="state = 'skipped'") + "AND d.state = 'pending'"))
 
 
 class EndpointQueues:
@@ -264,12 +275,15 @@ class EndpointQueues:
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Notes that these deliveries have their unit: quota forgets that after days, a replay may come weeks later."""
-        _NOTE_CHARGES.run(self._connection, _named(due))
+        """Notes that these deliveries have their unit: quota forgets that after days, a replay may come weeks later.
+
+        Raises LockTimeout, ApiError SERVICE_UNAVAILABLE.
+        """
+        _NOTE_CHARGES.fetch(self._connection, _named(due))
 
     def skip(self, due: Sequence[DueDelivery]) -> None:
-        """Skips deliveries that found the month used up."""
-        _SKIP.run(self._connection, _named(due))
+        """Skips deliveries that found the month used up. Raises as `note_charges`."""
+        _SKIP.fetch(self._connection, _named(due))
 
 
 def _named(due: Sequence[DueDelivery]) -> dict[str, Any]:
