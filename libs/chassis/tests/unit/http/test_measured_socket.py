@@ -22,7 +22,10 @@ _FLOODS = {
     "extensions": (_HEAD, b"1;" + b"x" * 1000 + b"\r\nx\r\n"),
     "small chunks": (_HEAD, b"1\r\nx\r\n"),
 }
-#: What the client runs: every flood while a ticker runs beside it. -> flood: (what became of it, took, longest gap)
+#: Seen: 0.01 s, and 0.2 s if the client does not yield between reads.
+LONGEST_GAP_SECONDS = 0.08
+#: What the client runs: every flood while a ticker runs beside it. -> flood: (result, time taken, longest gap between
+#: two ticks). The gap is the client's CPU time: on a busy machine it waits for others too.
 _CLIENT = """
 import os
 os.environ["EVENTLET_NO_GREENDNS"] = "yes"
@@ -51,10 +54,10 @@ def fetched(port):
 def tick():
     while True:
         eventlet.sleep(0.005)
-        ticks.append(time.monotonic())
+        ticks.append(time.process_time())
 
 def tried(call, port):
-    ticks[:] = [time.monotonic()]
+    ticks[:] = [time.process_time()]
     try:
         return call(port)
     except (PostFailed, FetchFailed) as failure:
@@ -86,7 +89,7 @@ def flooding() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
 
         def serve_one(connection: socket.socket) -> None:
             with suppress(OSError), connection:
-                connection.settimeout(10)
+                connection.settimeout(60)
                 work(connection)
 
         def serve() -> None:
@@ -117,7 +120,7 @@ def flood(once: bytes, again: bytes) -> Callable[[socket.socket], None]:
 
 def seen_by_a_client(ports: dict[str, int], limit_seconds: float, certificate: str = "") -> dict[str, Any]:
     arguments = [sys.executable, "-c", _CLIENT, json.dumps(ports), str(limit_seconds), certificate]
-    run = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run(arguments, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
     return dict(json.loads(run.stdout))
 
@@ -136,8 +139,8 @@ def test_who_sends_without_a_pause_holds_up_nobody_and_ends_in_time(flooding: An
         "small chunks, posted": 200,
         "small chunks, fetched": "timed_out",
     }
-    assert max(took for _, took, _ in seen.values()) < 4, seen
-    assert max(gap for _, _, gap in seen.values()) < 1, seen
+    assert max(took for _, took, _ in seen.values()) < 20, seen
+    assert max(gap for _, _, gap in seen.values()) < LONGEST_GAP_SECONDS, seen
 
 
 def test_tickets_of_tls_hold_up_nobody_either(flooding: Any, certificate_for: Callable[[str], Path]) -> None:
@@ -159,6 +162,6 @@ def test_tickets_of_tls_hold_up_nobody_either(flooding: Any, certificate_for: Ca
             else:
                 return connection.sendall(outward.read())
 
-    seen = seen_by_a_client({"tickets": flooding(work)}, 10.0, str(certificate))
+    seen = seen_by_a_client({"tickets": flooding(work)}, 60.0, str(certificate))
     assert [became for became, _, _ in seen.values()] == ["protocol", "unreachable"]
-    assert max(gap for _, _, gap in seen.values()) < 1, seen
+    assert max(gap for _, _, gap in seen.values()) < LONGEST_GAP_SECONDS, seen
