@@ -17,7 +17,10 @@ ROLES = ("full", "limited")
 
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
-    """Adds a collaborator or changes the role. Without full access, their tokens answer COLLABORATOR_INSUFFICIENT."""
+    """Adds a collaborator or changes the role. Without full access, their tokens answer COLLABORATOR_INSUFFICIENT.
+
+    Repeating the operation changes nothing, also after a later change: it does not bring a removed person back.
+    """
     caller.check_operator()
     if request.role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
@@ -28,8 +31,13 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     access.lock_account(connection, account_id)
     store = CollaboratorStore(connection)
     before = store.find(request.brand_id, request.user_id)
-    if before is not None and before.role == request.role:
+    is_done = AuditStore(connection).find_by_operation(
+        caller.operation_id, brand_id=request.brand_id, action="collaborator.set", subject_id=request.user_id
+    )
+    if before is not None and (is_done or before.role == request.role):
         return before
+    if is_done:  # and removed since
+        raise fields.not_found("user_id")
     collaborator = store.set_role(request.brand_id, request.user_id, request.role)
     _audit(connection, caller, request, "collaborator.set", {"role": request.role})
     issued = TokenStore(connection).unrevoked_of_collaborator(request.brand_id, request.user_id)

@@ -155,6 +155,23 @@ def test_a_removal_whose_answer_was_lost_is_answered_again_and_removes_nobody_tw
     assert scene.actions(scene.first).count("collaborator.removed") == 1
 
 
+def test_a_repeated_call_neither_brings_a_removed_collaborator_back_nor_resets_a_later_role(
+    scene: Any,
+) -> None:
+    def set_role(role: str, operation_id: str) -> Any:
+        request = SetCollaborator(brand_id=scene.first.id, user_id=scene.helper.id, role=role)
+        caller = replace(operator(), operation_id=operation_id)
+        return scene.call(collaborators.set_collaborator, caller, request)
+
+    assert set_role("limited", "op_1").role == "limited"
+    assert set_role("full", "op_2").role == "full"
+    assert set_role("limited", "op_1").role == "full"
+    request = RemoveCollaborator(brand_id=scene.first.id, user_id=scene.helper.id)
+    scene.call(collaborators.remove_collaborator, operator(), request)
+    assert refusal(set_role, "full", "op_2").code == "NOT_FOUND"
+    assert set_role("full", "op_3").role == "full"
+
+
 def test_an_act_that_is_recorded_twice_under_one_operation_is_one_entry(scene: Any) -> None:
     request = RecordAudit(brand_id=scene.first.id, action="post.brought_due", subject_id="pst_1")
     caller = replace(operator(), operation_id="op_1")

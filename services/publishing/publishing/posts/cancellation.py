@@ -29,6 +29,8 @@ def _cancel(app: AppContext, caller: Caller, request: api.PostId) -> api.Cancell
         operations.begin(caller)
         cancelled = store.cancel(post.id) or unchangeable(store, post.id)
         revision = post_events.stage_media(connection, cancelled) if cancelled.media_ids else 0
+        if cancelled.hold_reason is not None:
+            post_events.stage_hold_ended(connection, [cancelled], caller, "cancelled")
         operations.end(caller, post.id)
     if cancelled.media_ids:
         attachments.settle(app, cancelled, revision)

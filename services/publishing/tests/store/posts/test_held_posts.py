@@ -334,6 +334,15 @@ def test_who_ended_the_hold_is_told_once_for_each_maker(scene: Scene, call: str,
     assert scene.state(kept) == "held"
 
 
+def test_cancelling_a_single_post_is_told_if_it_was_held(scene: Scene) -> None:
+    held, queued = scene.queue(), scene.queue(scene.owner(), 40)
+    scene.lose_access()
+    for post in (held, queued):
+        cancellation.cancel(scene.world.app, scene.owner(), api.PostId(id=post.id))
+    [told] = scene.told("posts.hold.ended")
+    assert (told["outcome"], told["post_ids"]) == ("cancelled", [held.id])
+
+
 def test_a_release_that_releases_nothing_tells_nobody(scene: Scene) -> None:
     scene.queue(minutes=11)
     scene.lose_access()
