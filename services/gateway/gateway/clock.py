@@ -10,7 +10,7 @@ from chassis.db.database import Database
 
 
 class GatewayClock:
-    """While the database is away, the last known difference stays in use."""
+    """Database time. While the database is away, the last known difference stays in use."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -30,7 +30,7 @@ class Config(Record):
     idempotency_key_required: bool = False
     #: Changes are broadcast at once; this limits the effect of a broadcast that was missed.
     caller_cache_seconds: float = 10.0
-    #: Within this the head of a request must arrive, then its body; idle connections are closed after it.
+    #: How long the head of a request may take to arrive, and then its body. Idle connections are closed after it.
     read_seconds: float = 15.0
     #: Transfers at once in each process, in and out; each holds up to a megabyte of memory.
     uploads_at_once: int = 24

@@ -56,7 +56,7 @@ class Exchange:
         self.authenticated: Authenticated | None = None
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None
-        #: The question to quota, while its verdict is awaited.
+        #: The pending admission, until its verdict has been taken.
         self.admission: PendingAdmission | None = None
         self.admitted: Admitted | None = None
         #: The monthly bucket that admission took a unit of; "" for none.
@@ -130,7 +130,7 @@ class Exchange:
             raise ApiError(ERRORS[admitted.refused_code], **extras)
 
     def made_nothing(self, error: ApiError) -> bool:
-        """Whether `error` proves that the operation had no effect, so that its unit can be given back.
+        """Tells whether `error` proves that the operation had no effect, so that its unit can be given back.
 
         It does not when the outcome is open, or when an earlier try may have made something: in both cases quota asks
         publishing later.

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from datetime import datetime
 
-#: Tokens remembered as over a limit; past it the memory starts anew. Our choice.
+#: With this many remembered tokens all are forgotten. Our choice.
 _MOST_TOKENS = 10_000
 
 
 class LimitedTokens:
-    """Reads with these tokens wait for quota's verdict before they cost anything."""
+    """The tokens over a limit: reads with them wait for quota's verdict before they cost anything."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now

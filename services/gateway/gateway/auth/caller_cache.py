@@ -1,4 +1,4 @@
-"""Whom a token belongs to, cached for a few seconds (architecture "Speed").
+"""A cache of the callers that tokens belong to, for a few seconds (architecture "Speed").
 
 A `caller.changed` broadcast drops an entry at once; a lost connection to the broker drops all, because broadcasts may
 have been missed. Refusals are not cached, so that a new token works at once.
@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contracts.accounts import Authenticated
 from contracts.events import CallerChanged
 
-#: Past it the cache starts anew. Our choice: about 20 MB.
+#: A cache with this many entries is emptied. Our choice: about 20 MB.
 _MOST_ENTRIES = 10_000
 
 
@@ -34,7 +34,7 @@ class CallerCache:
         self._calls: dict[str, Future[Authenticated]] = {}
 
     def find(self, token_sha256: str) -> Authenticated:
-        """Raises ApiError as `accounts.authenticate` does."""
+        """Returns the token and its caller. Raises ApiError as `accounts.authenticate` does."""
         entry = self._entries.get(token_sha256)
         if entry is not None and entry[0] > self._monotonic():
             return entry[1]

@@ -14,7 +14,7 @@ _MAX_BATCH = 500
 
 
 class TokenUsage:
-    """Thread safe."""
+    """Counts requests until they are sent. Thread safe."""
 
     def __init__(self, record_use: Callable[[RecordUse], object]) -> None:
         self._record_use = record_use

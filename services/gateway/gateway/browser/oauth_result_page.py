@@ -16,7 +16,7 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """The state of a login, for the browser that it belongs to."""
+    """Returns the page of a login, for the browser that it belongs to."""
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:
         page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)
@@ -24,7 +24,7 @@ def of_session(view: LinkPageView, form_token: str) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """The session is unknown or belongs to another browser, or a service does not answer."""
+    """Returns the page for an unknown session, another browser's session, or a service that does not answer."""
     if error.extras.get("reason") == "other_browser":
         texts = (
             "This login was started in another browser, or by somebody else. Nothing was linked.",
@@ -41,7 +41,7 @@ def of_error(error: ApiError) -> Answer:
 
 
 def of_forgery() -> Answer:
-    """The decision was not sent from our form."""
+    """Returns the page for a decision that was not sent from our form."""
     text = "This page was out of date. Go back, reload it, and press the button again."
     return _text_page(403, "failed", "Nothing was linked", text)
 

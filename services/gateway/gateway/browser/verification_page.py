@@ -13,7 +13,7 @@ _FORM = Form(
 
 
 def of(verification: Verification) -> Answer:
-    """Asks for the password; or says that the address is confirmed."""
+    """Returns the page that asks for the password, or says that the address is confirmed."""
     if verification.verified:
         text = f"{verification.email} is confirmed. You can close this window."
         return _text_page(200, "verified", "Your address is confirmed", text)
@@ -32,7 +32,7 @@ def of(verification: Verification) -> Answer:
 
 
 def of_refused(verification: Verification) -> Answer:
-    """After the owner of the mailbox has said that somebody else signed up."""
+    """Returns the page after the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
         text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
         return _text_page(400, "failed", "The account is still there", text)
@@ -41,7 +41,7 @@ def of_refused(verification: Verification) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """The link is invalid, the password is wrong, or a service does not answer."""
+    """Returns the page for an invalid link, a wrong password, or a service that does not answer."""
     if error.row is NOT_FOUND:
         text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
         return _text_page(404, "failed", "This link is invalid", text)

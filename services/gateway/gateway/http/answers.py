@@ -26,7 +26,7 @@ _MICROSECONDS = re.compile(
 
 
 def encode(value: Any) -> bytes:
-    """JSON with timestamps in milliseconds (decisions "Timestamps out")."""
+    """Encodes JSON with timestamps in milliseconds (decisions "Timestamps out")."""
     return _MICROSECONDS.sub(b"", _encode(value))
 
 

@@ -12,7 +12,7 @@ MAX_BODY_BYTES = 2**20
 #: Our choice.
 _MAX_DISCARDED_BYTES = 32 * 2**20
 _PIECE_BYTES = 2**18
-#: More fields than our forms have.
+#: Most fields of a form. Ours have fewer.
 _MOST_FIELDS = 8
 
 
@@ -64,5 +64,5 @@ def _discard(stream: Any) -> None:
 def _read(stream: Any, most: int) -> bytes:
     try:
         return bytes(stream.read(most))
-    except Exception as error:  # errors of gunicorn's parser and of the socket alike
+    except Exception as error:  # of gunicorn's parser or of the socket
         raise ApiError(INVALID_JSON, "The request body ended early or is not valid HTTP.") from error

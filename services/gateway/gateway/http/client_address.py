@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def customer_of(address: Address | None) -> Hashable:
-    """What identifies one customer of a provider: an IPv4 address, or the /64 of an IPv6 one. None is one customer."""
+    """Returns what one customer of a provider has: an IPv4 address, or the /64 of an IPv6 one. None counts as one."""
     return int(address) >> 64 if isinstance(address, IPv6Address) else address
 
 

@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
-    """Raises ApiError INVALID_JSON: not JSON, not UTF-8, nested too deeply, or not an object."""
+    """Returns a JSON object. Raises ApiError INVALID_JSON: not JSON, not UTF-8, nested too deeply, or not an object."""
     try:
         value = _decode(raw)
     except RecursionError:

@@ -10,9 +10,9 @@ from contracts.errors import UPLOAD_ERROR, ApiError
 
 #: Bytes per read. Our choice: larger blocks are not faster, and each running upload holds one.
 BLOCK_BYTES = 2**18
-#: The head of a part. Our choice.
+#: Largest head of a part. Our choice.
 MAX_HEAD_BYTES = 16 * 1024
-#: Everything before the file's content: preamble, other parts, all heads. Our choice.
+#: Most bytes before the file's content: preamble, other parts, all heads. Our choice.
 MAX_SKIPPED_BYTES = 64 * 1024
 #: RFC 2046, 5.1.1.
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
@@ -24,7 +24,7 @@ def malformed(message: str) -> ApiError:
 
 
 def boundary_of(content_type: str) -> bytes:
-    """Raises ApiError UPLOAD_ERROR when there is none."""
+    """Returns the boundary of a multipart body. Raises ApiError UPLOAD_ERROR when there is none."""
     _, options = parse_options_header(content_type)
     boundary = options.get("boundary", "")
     if not _BOUNDARY.fullmatch(boundary):
@@ -44,7 +44,10 @@ class Part:
 
 
 class Multipart:
-    """Call `next_part`, then read all of `content` or `skip` it, and so on. All raise ApiError UPLOAD_ERROR."""
+    """Reads the parts in order: call `next_part`, then read all of `content` or `skip` it, and so on.
+
+    All methods raise ApiError UPLOAD_ERROR.
+    """
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:
         self.delimiter = b"\r\n--" + boundary

@@ -17,7 +17,7 @@ from msgspec import NODEFAULT, UnsetType
 from contracts.errors import INVALID_DATE, MISSING_FIELD, NOT_FOUND, VALIDATION_ERROR, ApiError, invalid
 from gateway.http.json_body import flaw_in, parse_object
 
-#: Our ids are a prefix and a ULID; anything that does not match is the id of nothing.
+#: Our ids are a prefix and a ULID; nothing has an id of another form.
 ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _FLAGS = {"true": True, "false": False}
@@ -48,7 +48,7 @@ class Field:
         self.is_flag = bool in kinds
 
     def from_query(self, text: str) -> Any:
-        """The JSON value that a query's text stands for; `convert` refuses text that stands for none."""
+        """Returns the JSON value that a query's text stands for, or the text, which `convert` then refuses."""
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
         if self.is_flag:

@@ -17,11 +17,11 @@ class SlowClients:
         self._since: dict[socket.socket, float] = {}
 
     def watch(self, client: socket.socket, since: float | None = None) -> None:
-        """The client has to act, from now on or `since` (monotonic)."""
+        """Notes that the client has to act, from now on or since `since` (monotonic)."""
         self._since[client] = self._monotonic() if since is None else since
 
     def forget(self, client: socket.socket | None) -> None:
-        """The client has acted, or nothing is expected of it any more."""
+        """Notes that the client has acted, or has nothing to do any more."""
         if client is not None:
             self._since.pop(client, None)
 

@@ -41,7 +41,7 @@ class BrandView(Record):
 
 
 class SignedUp(Record):
-    """The sandbox token is shown only here."""
+    """The new user, and the sandbox token, which is shown only here."""
 
     user: User
     sandbox_api_token: str

@@ -7,7 +7,7 @@ from contracts.media import LocatedFile, LocateFile
 
 #: How long a deleted file may still be found. Our choice.
 _KEPT_SECONDS = 60.0
-#: Past it the cache starts anew. Our choice.
+#: A cache with this many entries is emptied. Our choice.
 _MOST_FILES = 10_000
 
 

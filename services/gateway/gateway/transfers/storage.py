@@ -68,7 +68,7 @@ class Download:
 
 
 def _is_range(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
-    """Judged by the headers, not by the status: rclone answers a range with status 200."""
+    """Tells by the headers whether this is the requested range: rclone answers a range with status 200."""
     content_range = answer.headers.get("Content-Range", "")
     length = answer.headers.get("Content-Length")
     return (
