@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import eventlet
 import structlog
@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Commits wake the relay. The interval is for events of a process that died. Our choice.
 _RELAY_INTERVAL_SECONDS = 1.0
@@ -157,10 +159,10 @@ def repeat(use_case: Callable[[Any], int], interval_seconds: float, **options: A
     return loop(interval_seconds, **options)(method)
 
 
-def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[Any]:
+def spawn_all(functions: Sequence[Callable[[], T]], size: int = 32) -> list[T | Exception]:
     """Runs functions in green threads, at most `size` at once. Returns each result or exception, in order."""
 
-    def run(function: Callable[[], Any]) -> Any:
+    def run(function: Callable[[], T]) -> T | Exception:
         try:
             return function()
         except Exception as error:  # noqa: BLE001 - handed to the caller
@@ -169,8 +171,9 @@ def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[An
     return list(GreenPool(size).imap(run, functions))
 
 
-def offload(function: Callable[..., Any], *args: Any) -> Any:
+def offload(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs CPU-heavy or blocking C code in a real thread, so that the event loop is not blocked."""
     if not eventlet.patcher.is_monkey_patched("thread"):
-        return function(*args)
-    return tpool.execute(function, *args)
+        return function(*args, **kwargs)
+    result: T = tpool.execute(function, *args, **kwargs)
+    return result

@@ -1,7 +1,7 @@
 """Hashes passwords with argon2id in real threads, two at a time."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
@@ -9,6 +9,9 @@ from argon2.exceptions import VerifyMismatchError
 from chassis.runtime.limiter import Limiter
 from chassis.service import offload
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's parameters for argon2id.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
@@ -20,17 +23,17 @@ _LIMITER = Limiter(2, wait_seconds=5.0, refusal=lambda: ApiError(SERVICE_UNAVAIL
 
 def hash_password(password: str) -> str:
     """Returns the hash with its parameters and salt. Raises SERVICE_UNAVAILABLE when too many calls wait."""
-    return str(_in_turn(_HASHER.hash, password))
+    return _in_turn(_HASHER.hash, password)
 
 
 def matches(password_hash: str, password: str) -> bool:
     """Whether the password matches the hash. Raises SERVICE_UNAVAILABLE when too many calls wait."""
     try:
-        return bool(_in_turn(_HASHER.verify, password_hash, password))
+        return _in_turn(_HASHER.verify, password_hash, password)
     except VerifyMismatchError:
         return False
 
 
-def _in_turn(function: Callable[..., Any], *args: Any) -> Any:
+def _in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     with _LIMITER.slot():
-        return offload(function, *args)
+        return offload(function, *args, **kwargs)

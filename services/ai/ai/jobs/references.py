@@ -61,11 +61,12 @@ def collected(
 
 def _run_all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
     """Runs the tasks at the same time. Raises the error of the first that failed."""
-    made = spawn_all(tasks)
-    for one in made:
+    results: list[T] = []
+    for one in spawn_all(tasks):
         if isinstance(one, Exception):
             raise one
-    return tuple(made)
+        results.append(one)
+    return tuple(results)
 
 
 def _open(context: AppContext, url: str, deadline: float, streams: ExitStack) -> Stream:

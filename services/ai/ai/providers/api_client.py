@@ -155,14 +155,13 @@ class ApiClient:
 
 def to_json(value: Any) -> bytes:
     """Encodes a request as JSON (bytes in base64), in a real thread."""
-    return bytes(offload(msgspec.json.encode, value))
+    return offload(msgspec.json.encode, value)
 
 
 def _decoded(raw: bytes, answer: type[T]) -> T:
     if len(raw) < _LARGE_BYTES:
         return msgspec.json.decode(raw, type=answer)
-    decoded: T = offload(lambda: msgspec.json.decode(raw, type=answer))
-    return decoded
+    return offload(lambda: msgspec.json.decode(raw, type=answer))
 
 
 def _read_all(response: urllib3.BaseHTTPResponse, deadline: float, most: int = MAX_ANSWER_BYTES) -> bytes:
