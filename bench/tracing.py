@@ -20,10 +20,9 @@ from bench.table import Row
 from local.processes.table import supervisor_pid
 from local.stack.stack import Stack as LocalStack
 
-#: Each stack is measured so often in a sitting, for so long; the machine's moods come out in the median of the pairs.
+#: Measurements of each stack in a sitting, and seconds of each. The median of the pairs evens out the machine's noise.
 _ROUNDS, _SECONDS = 3, 4.0
-#: Two stacks alike differ by up to a tenth for as long as they run, whatever it is that processes find in memory. So
-#: each of them is the traced one in one of two sittings.
+#: Two equal stacks differ by up to 15 % as long as they run, so each is the traced one in one of two sittings.
 _SITTINGS = 2
 #: Enough tenants to stay below rate limits, because a refusal costs less than an answer.
 _TENANTS, _PAGES_EACH = 140, 15
@@ -104,7 +103,7 @@ class Pairs:
 
 
 def _hooks(url: str, read_ms: float) -> Row:
-    """Beside the CPU of a whole read on the stack that is not traced."""
+    """Returns the share of the hooks in the CPU of a whole read on the stack that is not traced."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.hooks", url], capture_output=True, text=True, check=True
     )
@@ -170,7 +169,7 @@ def _sink() -> Iterator[str]:
 
 @contextmanager
 def _up(path: Path, collector: str) -> Iterator[Stack]:
-    """A stack of its own, told as a deployment would be: our defaults and, if any, where the collector is."""
+    """Starts another stack with the settings of a deployment: our defaults and, if given, the collector's address."""
     local = LocalStack(path, usual_ports=False)
     given = {
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("AMQP_", "DATABASE_URL_"))

@@ -43,7 +43,7 @@ def configure(service: str, level: str = "info") -> None:
         _named(service),
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(told),
+        structlog.processors.ExceptionRenderer(format_exception),
     ]
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer()],
@@ -66,7 +66,7 @@ def configure(service: str, level: str = "info") -> None:
     threading.excepthook = lambda args: _uncaught(args.exc_type, args.exc_value, args.exc_traceback)
 
 
-def told(exc_info: Any) -> str:
+def format_exception(exc_info: Any) -> str:
     """Formats an exception and its causes, with tracebacks and with messages that contain no data."""
     return "\n".join(_lines(exc_info[1]))
 
@@ -84,10 +84,10 @@ def _lines(error: BaseException | None) -> Iterator[str]:
 
 def summary_of(error: BaseException) -> str:
     """Formats an error in one line."""
-    return f"{type(error).__name__}: {words_of(error)}"
+    return f"{type(error).__name__}: {message_of(error)}"
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Returns an error's message; for a database's error its first line and code, without the quoted row."""
     found: BaseException | None = getattr(error, "orig", error)  # SQLAlchemy's errors wrap the driver's
     diagnosis = getattr(found, "diag", None)

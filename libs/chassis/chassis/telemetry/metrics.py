@@ -25,7 +25,7 @@ Sum = TypeVar("Sum")
 
 #: Limit of distinct attribute sets of an instrument; values beyond it are not recorded, because only a mistake has so
 #: many. The SDK's default.
-_MOST_KEYS = 2_000
+_MAX_KEYS = 2_000
 #: Upper bounds of buckets in seconds. For answers: OpenTelemetry's. For work that may wait: our choice.
 ANSWER_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 WAIT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
@@ -42,7 +42,7 @@ class Instrument:
         """Deletes all recorded values."""
 
 
-class Recorded(Instrument, Generic[Sum]):
+class Summed(Instrument, Generic[Sum]):
     """An instrument that adds up values by their attributes."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
@@ -53,29 +53,29 @@ class Recorded(Instrument, Generic[Sum]):
         self.sums = {}
 
 
-class Counter(Recorded[float]):
+class Counter(Summed[float]):
     """A sum that only grows."""
 
     def add(self, amount: float, attributes: Attributes | None = None) -> None:
         if not _is_on:
             return
         key = tuple(attributes.items()) if attributes else ()
-        if key in self.sums or len(self.sums) < _MOST_KEYS:
+        if key in self.sums or len(self.sums) < _MAX_KEYS:
             self.sums[key] = self.sums.get(key, 0.0) + amount
 
 
-class Spread:
+class Buckets:
     """The values of a histogram: their count in each bucket, sum, minimum and maximum."""
 
-    __slots__ = ("counts", "least", "most", "total")
+    __slots__ = ("counts", "max", "min", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
-        self.least, self.most = float("inf"), 0.0
+        self.min, self.max = float("inf"), 0.0
 
 
-class Histogram(Recorded[Spread]):
+class Histogram(Summed[Buckets]):
     """Counts values by bucket."""
 
     def __init__(self, name: str, unit: str, description: str, bounds: tuple[float, ...]) -> None:
@@ -87,15 +87,15 @@ class Histogram(Recorded[Spread]):
         if not _is_on:
             return
         key = tuple(attributes.items()) if attributes else ()
-        spread = self.sums.get(key)
-        if spread is None:
-            if len(self.sums) >= _MOST_KEYS:
+        found = self.sums.get(key)
+        if found is None:
+            if len(self.sums) >= _MAX_KEYS:
                 return
-            spread = self.sums[key] = Spread(self.bounds)
+            found = self.sums[key] = Buckets(self.bounds)
         value = max(value, 0.0)
-        spread.counts[bisect_left(self.bounds, value)] += 1
-        spread.total += value
-        spread.least, spread.most = min(spread.least, value), max(spread.most, value)
+        found.counts[bisect_left(self.bounds, value)] += 1
+        found.total += value
+        found.min, found.max = min(found.min, value), max(found.max, value)
 
 
 class Gauge(Instrument):

@@ -12,7 +12,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from chassis.telemetry.metrics import DECLARED, Counter, Gauge, Histogram, Instrument, Key, Spread
+from chassis.telemetry.metrics import DECLARED, Buckets, Counter, Gauge, Histogram, Instrument, Key
 
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
@@ -38,11 +38,11 @@ class Snapshots:
 
     def _data(self, instrument: Instrument, now_ns: int) -> export.Sum | export.Histogram | export.Gauge:
         if isinstance(instrument, Histogram):
-            spreads = [
-                self._spread(key, spread, instrument.bounds, now_ns)
-                for key, spread in list(instrument.sums.items())
+            points = [
+                self._point(key, buckets, instrument.bounds, now_ns)
+                for key, buckets in list(instrument.sums.items())
             ]
-            return export.Histogram(spreads, _CUMULATIVE)
+            return export.Histogram(points, _CUMULATIVE)
         if isinstance(instrument, Counter):
             sums = [
                 export.NumberDataPoint(dict(key), self._began_ns, now_ns, total)
@@ -55,18 +55,18 @@ class Snapshots:
             [export.NumberDataPoint(dict(about), self._began_ns, now_ns, value) for value, about in readings]
         )
 
-    def _spread(
-        self, key: Key, spread: Spread, bounds: tuple[float, ...], now_ns: int
+    def _point(
+        self, key: Key, buckets: Buckets, bounds: tuple[float, ...], now_ns: int
     ) -> export.HistogramDataPoint:
-        counts = list(spread.counts)
+        counts = list(buckets.counts)
         return export.HistogramDataPoint(
             attributes=dict(key),
             start_time_unix_nano=self._began_ns,
             time_unix_nano=now_ns,
             count=sum(counts),
-            sum=spread.total,
+            sum=buckets.total,
             bucket_counts=counts,
             explicit_bounds=bounds,
-            min=spread.least,
-            max=spread.most,
+            min=buckets.min,
+            max=buckets.max,
         )

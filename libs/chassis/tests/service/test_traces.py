@@ -62,7 +62,7 @@ def of_trace(collector: Collector, number: int) -> dict[str, Seen]:
     return {f"{seen.kind} {seen.name}": seen for seen in collector.spans(trace_id=f"{number:032x}")}
 
 
-def test_an_event_goes_on_with_the_trace_of_the_call_that_told_it(
+def test_an_event_continues_the_trace_of_the_call_that_staged_it(
     collector: Collector, probe: RunningService
 ) -> None:
     with tracing.request("POST", "/tell", traced(1), "req_1"):
@@ -156,7 +156,7 @@ def test_calls_and_events_are_counted_and_the_pools_shown(
 
 
 @pytest.mark.parametrize("kind", ["closed", "silent"])
-def test_a_service_whose_collector_is_away_works_as_ever(
+def test_a_service_works_while_its_collector_is_away(
     kind: str, running_service: Callable[..., RunningService]
 ) -> None:
     chosen = {"OTEL_TRACES_SAMPLER": "always_on", "OTEL_EXPORTER_OTLP_TIMEOUT": "60"}

@@ -17,7 +17,7 @@ SECRET = "the-words-of-a-post"
 
 
 @pytest.mark.parametrize("way", ["driver", "sqlalchemy"])
-def test_a_databases_error_is_told_without_the_row_it_quotes(
+def test_an_error_of_a_database_is_logged_without_the_row_that_it_quotes(
     open_database: Callable[[str], Database], way: str
 ) -> None:
     database = open_database("quota")
@@ -26,21 +26,21 @@ def test_a_databases_error_is_told_without_the_row_it_quotes(
         if way == "driver":
             fetch(connection, "INSERT INTO t (word) VALUES (%s)", (SECRET,))
         connection.execute(text("INSERT INTO t (word) VALUES (:word)"), {"word": SECRET})
-    said = logs.told((failure.type, failure.value, failure.tb))
+    said = logs.format_exception((failure.type, failure.value, failure.tb))
     assert "violates not-null constraint [23502]" in said
     assert "test_logs.py" in said
     assert SECRET not in said
     assert SECRET not in logs.summary_of(failure.value)
 
 
-def test_an_error_is_told_with_those_behind_it() -> None:
+def test_an_error_is_logged_with_its_causes() -> None:
     try:
         try:
             raise KeyError("first")
         except KeyError as error:
             raise ValueError("second") from error
     except ValueError as error:
-        said = logs.told((type(error), error, error.__traceback__))
+        said = logs.format_exception((type(error), error, error.__traceback__))
     assert said.index("KeyError: 'first'") < said.index("which led to:") < said.index("ValueError: second")
 
 

@@ -67,7 +67,7 @@ def test_off_the_hooks_do_nothing() -> None:
     assert tracing.sending("post.published", None, None) is None  # type: ignore[arg-type]
 
 
-def test_a_header_that_others_sent_is_passed_on_by_those_who_do_not_trace() -> None:
+def test_a_received_header_is_passed_on_while_tracing_is_off() -> None:
     assert tracing.sending("post.published", SAMPLED, None) == {"traceparent": SAMPLED}  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_a_request_goes_on_with_the_trace_it_came_with(
     assert not any("usr_" in str(value) for seen in by_kind.values() for value in seen.attributes.values())
 
 
-def test_what_its_caller_does_not_record_is_not_recorded_but_still_named(
+def test_a_call_whose_caller_is_not_recorded_is_not_recorded_but_logged_with_its_trace(
     collector: Collector, started: Callable[..., None]
 ) -> None:
     started(collector.url)
@@ -175,7 +175,7 @@ def test_a_batch_of_events_is_linked_to_the_cause_of_each(
     assert (one.trace_id, one.parent_id) == one.links[0]
 
 
-def test_what_is_done_once_for_several_is_linked_to_each_that_is_recorded(
+def test_work_for_several_requests_is_linked_to_each_recorded_one(
     collector: Collector, started: Callable[..., None]
 ) -> None:
     started(collector.url)
@@ -309,7 +309,7 @@ def test_a_gauge_that_cannot_be_read_hides_no_other(
 
 
 @pytest.mark.parametrize("kind", ["closed", "silent", "refusing"])
-def test_a_collector_that_is_away_holds_up_nobody_and_costs_bounded_memory(
+def test_an_absent_collector_delays_no_request_and_costs_bounded_memory(
     kind: str, collector: Collector, started: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from chassis.telemetry import exporting
@@ -336,7 +336,7 @@ def test_a_collector_that_is_away_holds_up_nobody_and_costs_bounded_memory(
         assert time.monotonic() - began < 30.0
 
 
-def test_once_stopped_nothing_is_tried_again(
+def test_nothing_is_retried_after_the_stop(
     collector: Collector, started: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from chassis.telemetry import exporting
