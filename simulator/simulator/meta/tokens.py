@@ -22,6 +22,7 @@ _SCOPES = (
     "pages_show_list", "pages_read_engagement", "pages_manage_posts", "pages_manage_engagement",
     "pages_read_user_content", "pages_manage_metadata", "business_management", "instagram_basic",
     "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
+    "ads_read",
 )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import requests
 
 from contracts.platforms import PLATFORMS
 from publishing.platforms.base import Account, Checkpoint, Content, PlatformRefusal, Refusal
+from publishing.platforms.facebook.login import FacebookLogin
+from publishing.platforms.instagram.login import InstagramLogin
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta.settings import MetaSettings
@@ -157,6 +159,23 @@ def test_facebooks_login_asks_for_no_permission_of_instagram_and_for_none_of_its
     )
     assert refused.json()["error"]["code"] == 10
     assert somebody.login.accounts(tokens)
+
+
+def test_instagrams_login_asks_to_read_ads_only_where_the_operator_says_so(
+    person: Callable[..., Person], simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    somebody = person("IG")
+    assert "ads_read" not in somebody.login.scopes
+    monkeypatch.setenv("INSTAGRAM_ADS_READ", "true")
+    at = MetaSettings.from_env()
+    assert "ads_read" in InstagramLogin(at).scopes
+    assert "ads_read" not in FacebookLogin(at).scopes
+    url = simulator.url
+    own = MetaSettings(
+        facebook_url=url, instagram_url=url, authorize_url=url, app_id="100200300400500", asks_ads_read=True
+    )
+    somebody.login = InstagramLogin(own)
+    assert "ads_read" in (somebody.allow().scopes or ())
 
 
 @pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])

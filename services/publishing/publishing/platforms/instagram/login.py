@@ -4,10 +4,11 @@ from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile
 from publishing.platforms.instagram.reading import profile_of
 from publishing.platforms.meta.login import MetaLogin
+from publishing.platforms.meta.settings import MetaSettings
 
 
 class InstagramLogin(MetaLogin):
-    scopes = (
+    scopes: tuple[str, ...] = (
         "instagram_basic", "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
         "pages_show_list", "pages_read_engagement", "pages_manage_metadata", "business_management",
     )  # fmt: skip
@@ -18,6 +19,11 @@ class InstagramLogin(MetaLogin):
             "instagram_business_account{id,username,name,profile_picture_url,followers_count}",
         )
     )
+
+    def __init__(self, settings: MetaSettings) -> None:
+        super().__init__(settings)
+        if settings.asks_ads_read:
+            self.scopes = (*self.scopes, "ads_read")
 
     def found(self, page: Answer) -> tuple[str, Profile] | None:
         account = page.get("instagram_business_account")

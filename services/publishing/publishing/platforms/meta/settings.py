@@ -24,6 +24,9 @@ class MetaSettings:
     app_secret: str = field(default="", repr=False)
     #: Verifies Instagram's webhooks if its own login is used (platforms.md 3).
     instagram_app_secret: str = field(default="", repr=False)
+    #: Whether Instagram's login asks for `ads_read` as well, for accounts of business portfolios. Facebook refuses the
+    #: login of an app that may not ask for it.
+    asks_ads_read: bool = False
     #: With this token Meta verifies the address of our webhooks.
     verify_token: str = field(default="", repr=False)
     connect_timeout_seconds: float = 5.0
@@ -46,6 +49,7 @@ class MetaSettings:
             app_id=config.text("META_APP_ID", default.app_id),
             app_secret=config.text("META_APP_SECRET", default.app_secret),
             instagram_app_secret=config.text("INSTAGRAM_APP_SECRET", default.instagram_app_secret),
+            asks_ads_read=config.flag("INSTAGRAM_ADS_READ", default.asks_ads_read),
             verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
