@@ -8,6 +8,7 @@ any of them.
 import threading
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -229,8 +230,8 @@ class DeliveryDispatcher:
             with self._lock:
                 for one in due:
                     queue = self.queues.get(one.subscription_id)
-                    if queue is not None and not has_unit.get(one.id):
-                        queue.forget(one)
+                    if queue is not None and not has_unit.get(one.id) and queue.loaded.get(one.id) is one:
+                        del queue.loaded[one.id]
                         if one.id not in has_unit:
                             queue.paused_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
                 self._begin([one for one in due if has_unit.get(one.id)])
@@ -251,19 +252,15 @@ class DeliveryDispatcher:
 
     def _drop(self, due: Collection[DueDelivery]) -> None:
         """Remembers which of these deliveries have a unit that their rows do not show yet."""
-        self._dropped += [one for one in due if one.needs_unit]
+        self._dropped = [*self._dropped, *(one for one in due if one.needs_unit)]
 
     def _note_dropped(self, store: EndpointQueues) -> None:
-        with self._lock:
-            dropped, self._dropped = self._dropped, []
-        try:
-            if dropped:
+        dropped = self._dropped
+        if dropped:
+            with suppress(ApiError):  # tried again at the next tick
                 store.note_charges(dropped)
-        except (
-            ApiError
-        ):  # without the database the tick ends soon; a locked row is tried again at the next one
-            with self._lock:
-                self._dropped += dropped
+                with self._lock:
+                    self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
         """Returns how many deliveries one queue may have loaded; fewer with many queues, for the sake of memory."""
@@ -344,7 +341,7 @@ class DeliveryDispatcher:
 
     def _release(self, store: EndpointQueues, queues: Sequence[EndpointQueue]) -> None:
         if queues:
-            store.release(_fences(queues))
+            store.renew(_fences(queues), None)
         for queue in queues:
             _close_connections(queue)
 

@@ -82,11 +82,6 @@ class EndpointQueue:
             self.ready.append(due)
         return is_loaded
 
-    def forget(self, due: DueDelivery) -> None:
-        """Drops a delivery that has no unit."""
-        if self.loaded.get(due.id) is due:
-            del self.loaded[due.id]
-
     def begin(self, free_slots: int) -> DueDelivery | None:
         """Takes the next delivery to attempt; None when there is none, or the endpoint has its share in flight."""
         limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)

@@ -99,17 +99,6 @@ _RENEW = Compiled(
         """
     )
 )
-_RELEASE = Compiled(
-    text(
-        """
-        UPDATE lanes SET lease_until = NULL WHERE subscription_id IN (
-            SELECT subscription_id FROM lanes l
-            JOIN unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
-                ON l.subscription_id = mine.id AND l.fence = mine.fence
-            FOR NO KEY UPDATE OF l SKIP LOCKED)
-        """
-    )
-)
 _LOAD = Compiled(
     text(
         """
@@ -250,13 +239,10 @@ class EndpointQueues:
         rows = _TAKE.run(self._connection, parameters)
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
-    def renew(self, fences: dict[str, int], lease_seconds: float) -> set[str]:
-        """Returns the queues that are still ours."""
+    def renew(self, fences: dict[str, int], lease_seconds: float | None) -> set[str]:
+        """Renews leases, or ends them (None). Returns the queues that were still ours."""
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
-
-    def release(self, fences: dict[str, int]) -> None:
-        _RELEASE.run(self._connection, {"ids": list(fences), "fences": list(fences.values())})
 
     def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
         """Returns up to so many due deliveries of each subscription, without the `loaded` ones."""
