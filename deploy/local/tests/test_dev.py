@@ -36,8 +36,11 @@ def add_python(tools: Path, answers: str) -> None:
     program.chmod(0o755)
 
 
-def run(script: Path, *arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": str(path)} if path else {}
+def run(
+    script: Path, *arguments: str, path: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    if path is not None:
+        env["PATH"] = str(path)
     return subprocess.run(
         [shutil.which("bash") or "bash", str(script), *arguments],
         env=env,
@@ -70,6 +73,12 @@ def test_without_python_the_message_says_which_is_needed(fresh: Path, tools: Pat
     done = run(fresh / "dev", path=tools)
     assert done.returncode == 1
     assert "Python 3.11 or newer was not found" in done.stderr
+
+
+def test_compiled_files_are_kept_whatever_the_environment_says(fresh: Path, tools: Path) -> None:
+    add_python(tools, f'echo "[$PYTHONDONTWRITEBYTECODE]" >>{fresh}/seen; exit 1')
+    run(fresh / "dev", path=tools, PYTHONDONTWRITEBYTECODE="1")
+    assert set((fresh / "seen").read_text().splitlines()) == {"[]"}
 
 
 def test_an_old_python_is_not_taken(fresh: Path, tools: Path) -> None:
