@@ -75,6 +75,13 @@ def run(database: Database, till: FakePaymentProvider) -> None:
     raise AssertionError("it never comes to rest")
 
 
+def order(database: Database, till: FakePaymentProvider, mood: str) -> None:
+    """Spends credits, and runs the refill that follows against a provider in this mood."""
+    till.mood = mood
+    spend(database, 10, "op_1")
+    run(database, till)
+
+
 def tell(database: Database, order_id: str, till: FakePaymentProvider) -> None:
     payment_notifications.receive(
         database, SETTINGS, till, PaymentHook(provider="stripe", body=order_id, signature="")
@@ -123,9 +130,7 @@ def test_an_order_with_a_lost_answer_is_sent_again_unchanged(
 def test_a_day_old_order_is_searched_for_and_never_sent_again(
     database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
-    till.mood = "silent"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "silent")
     at(NOON + timedelta(hours=23, minutes=1))
     till.mood = "paid"
     till.pay = None  # a call fails the test
@@ -138,9 +143,7 @@ def test_a_day_old_order_is_searched_for_and_never_sent_again(
 def test_an_order_with_a_replayed_failure_is_searched_for(
     database: Database, at: Set, till: FakePaymentProvider, taken: bool
 ) -> None:
-    till.mood = "silent" if taken else "unheard"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "silent" if taken else "unheard")
     till.mood = "stuck"
     run(database, till)
     assert (bonus(database), shown(database).status) == ((1_000, "active") if taken else (0, "pending"))
@@ -160,9 +163,7 @@ def test_an_order_with_a_replayed_failure_is_searched_for(
 def test_an_order_that_never_arrived_fails_after_a_day(
     database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
-    till.mood = "unheard"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "unheard")
     at(NOON + timedelta(hours=23, minutes=1))
     run(database, till)
     assert (bonus(database), shown(database).status) == (0, "payment_failed")
@@ -176,9 +177,7 @@ def test_an_order_that_never_arrived_fails_after_a_day(
 def test_an_order_no_longer_wanted_is_searched_for_and_not_sent_again(
     database: Database, at: Set, till: FakePaymentProvider, change: dict[str, Any], taken: bool
 ) -> None:
-    till.mood = "silent" if taken else "unheard"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "silent" if taken else "unheard")
     wish(database, **change)
     till.mood, till.pay = "paid", None  # a call fails the test
     for minutes in (1, 59, 61):
@@ -195,9 +194,7 @@ def test_an_order_no_longer_wanted_is_searched_for_and_not_sent_again(
 def test_an_order_that_arrived_late_does_not_fail_before_it_can_be_found(
     database: Database, at: Set, till: FakePaymentProvider, last: timedelta
 ) -> None:
-    till.mood = "unheard"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "unheard")
     at(NOON + last)
     till.mood = "silent"
     run(database, till)
@@ -212,9 +209,7 @@ def test_an_order_that_arrived_late_does_not_fail_before_it_can_be_found(
 
 @pytest.mark.usefixtures("wished")
 def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: FakePaymentProvider) -> None:
-    till.mood = "silent"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "silent")
     (order_id,) = till.orders
     tell(database, order_id, till)
     assert bonus(database) == 1_000
@@ -228,9 +223,7 @@ def test_credits_are_given_once_whatever_arrives_twice(database: Database, till:
 def test_a_pending_payment_is_looked_up_until_it_is_decided(
     database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
-    till.mood = "pending"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "pending")
     at(NOON + timedelta(days=3))
     run(database, till)
     assert (bonus(database), shown(database).status) == (0, "pending")
@@ -244,9 +237,7 @@ def test_a_pending_payment_is_looked_up_until_it_is_decided(
 def test_a_declined_card_is_shown_and_tried_again_after_the_next_charge(
     database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
-    till.mood = "failed"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "failed")
     assert (bonus(database), shown(database).status) == (0, "payment_failed")
     at(NOON + timedelta(minutes=30))
     run(database, till)
@@ -305,9 +296,7 @@ def test_a_refused_call_above_the_threshold_starts_no_refill(
 def test_a_payment_that_succeeds_after_its_failure_is_credited(
     database: Database, till: FakePaymentProvider
 ) -> None:
-    till.mood = "failed"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "failed")
     (order_id,) = till.states
     till.states[order_id] = type(till.states[order_id]).PAID
     tell(database, order_id, till)
@@ -316,9 +305,7 @@ def test_a_payment_that_succeeds_after_its_failure_is_credited(
 
 @pytest.mark.usefixtures("wished")
 def test_a_payment_of_another_amount_gives_nothing(database: Database, till: FakePaymentProvider) -> None:
-    till.mood = "silent"
-    spend(database, 10, "op_1")
-    run(database, till)
+    order(database, till, "silent")
     (order_id,) = till.orders
     till.orders[order_id] = type(till.orders[order_id])(order_id, "usr_1", 5, "cus_1", "pm_1")
     tell(database, order_id, till)

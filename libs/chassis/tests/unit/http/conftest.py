@@ -1,21 +1,27 @@
-"""Fixtures for tests of WebhookConnection."""
+"""A local server to which all connections lead, and WebhookConnections."""
 
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
-from chassis.http import webhook_connection
 from chassis.http.webhook_connection import WebhookConnection
 
-from .posts import PUBLIC, Server
+from .posts import PUBLIC, Handler, Server
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
+def handler() -> type[BaseHTTPRequestHandler]:
+    """How the server answers; a module may replace it."""
+    return Handler
+
+
+@pytest.fixture
+def server(handler: type[BaseHTTPRequestHandler]) -> Iterator[Server]:
+    with Server(handler) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
@@ -34,7 +40,7 @@ def dialled(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
         calls.append(address)
         return real(server.server_address[:2], timeout)
 
-    monkeypatch.setattr(webhook_connection.socket, "create_connection", dial)
+    monkeypatch.setattr(socket, "create_connection", dial)
     return calls
 
 

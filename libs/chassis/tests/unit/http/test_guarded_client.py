@@ -5,9 +5,8 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,8 @@ import pytest
 from chassis.http import guarded_client
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, FetchProblem, Stream, stream
+
+from .posts import Server
 
 #: A public address that the tests' network leads to the local server.
 PUBLIC = "93.184.216.34"
@@ -86,41 +87,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.seen: list[tuple[str, str]] = []
-        self.over = threading.Event()
-
-    def handle_error(self, *_: object) -> None:
-        """A client that leaves is part of these tests."""
-
-
 @pytest.fixture
-def server() -> Iterator[_Server]:
-    with _Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.over.set()
-        running.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def dialled(server: _Server, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Addresses that were connected to; all of them lead to the local server."""
-    calls: list[tuple[str, int]] = []
-    real = socket.create_connection
-
-    def dial(address: tuple[str, int], timeout: float) -> socket.socket:
-        calls.append(address)
-        return real(server.server_address[:2], timeout)
-
-    monkeypatch.setattr(guarded_client.socket, "create_connection", dial)
-    return calls
+def handler() -> type[_Handler]:
+    return _Handler
 
 
 def _answers(*rounds: Sequence[str]) -> Callable[[str, int], Sequence[str]]:
@@ -140,7 +109,7 @@ def _size_bytes(answer: Stream) -> int:
     return sum(map(len, answer.chunks))
 
 
-def test_a_file_comes_with_its_status_type_and_address(server: _Server, dialled: list[object]) -> None:
+def test_a_file_comes_with_its_status_type_and_address(server: Server, dialled: list[object]) -> None:
     answer = _get(f"http://{HOST}/file?x=1#part", allowed_types={"image/jpeg"})
     assert (answer.status, answer.content_type, _size_bytes(answer)) == (200, "image/jpeg", 1000)
     assert answer.final_url == f"http://{HOST}/file?x=1"
@@ -148,7 +117,7 @@ def test_a_file_comes_with_its_status_type_and_address(server: _Server, dialled:
 
 
 def test_the_connection_goes_to_the_checked_address_though_the_name_has_moved_since(
-    server: _Server, dialled: list[object]
+    server: Server, dialled: list[object]
 ) -> None:
     _get(f"http://{HOST}:8080/file", resolve=_answers([PUBLIC], ["127.0.0.1"]))
     assert dialled == [(PUBLIC, 8080)]
@@ -195,7 +164,7 @@ def test_a_name_that_is_not_known_is_unreachable() -> None:
 
 
 def test_the_next_address_is_tried_when_one_does_not_answer(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = socket.create_connection
 
@@ -209,7 +178,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(
 
 
 def test_a_redirect_is_followed_and_checked_as_the_first_address_was(
-    server: _Server, dialled: list[object]
+    server: Server, dialled: list[object]
 ) -> None:
     answer = _get(
         f"http://{HOST}/to?//other.example.com/to?/file", resolve=_answers([PUBLIC], ["8.8.8.8"], [PUBLIC])
@@ -226,7 +195,7 @@ def test_a_redirect_is_followed_and_checked_as_the_first_address_was(
     ],
 )  # fmt: skip
 def test_a_redirect_into_our_own_network_is_refused(
-    location: str, server: _Server, dialled: list[object]
+    location: str, server: Server, dialled: list[object]
 ) -> None:
     with pytest.raises(UnsafeAddress):
         _get(f"http://{HOST}/to?{location.format(port=server.server_address[1])}")
@@ -234,7 +203,7 @@ def test_a_redirect_into_our_own_network_is_refused(
 
 
 def test_a_redirect_to_a_name_that_resolves_to_loopback_is_refused(
-    server: _Server, dialled: list[object]
+    server: Server, dialled: list[object]
 ) -> None:
     with pytest.raises(UnsafeAddress):
         _get(f"http://{HOST}/to?http://inside.example.com/file", resolve=_answers([PUBLIC], ["127.0.0.1"]))
@@ -243,7 +212,7 @@ def test_a_redirect_to_a_name_that_resolves_to_loopback_is_refused(
 
 @pytest.mark.parametrize(("path", "redirects", "asked"), [("circle", 3, 4), ("to?/file", 0, 1)])
 def test_more_redirects_than_allowed_are_refused(
-    path: str, redirects: int, asked: int, server: _Server, dialled: list[object]
+    path: str, redirects: int, asked: int, server: Server, dialled: list[object]
 ) -> None:
     with pytest.raises(FetchFailed) as failure:
         _get(f"http://{HOST}/{path}", redirects=redirects)
@@ -251,7 +220,7 @@ def test_more_redirects_than_allowed_are_refused(
     assert len(server.seen) == asked
 
 
-def test_a_routed_host_is_reached_where_the_deployment_says(server: _Server) -> None:
+def test_a_routed_host_is_reached_where_the_deployment_says(server: Server) -> None:
     host_map = {"Media.Posthaste.test": f"127.0.0.1:{server.server_address[1]}"}
     answer = _get("http://media.posthaste.test/to?/file", host_map=host_map, resolve=_answers())
     assert (answer.status, answer.final_url) == (200, "http://media.posthaste.test/file")
@@ -305,7 +274,7 @@ def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[o
     _check_time_limit(f"http://{HOST}/{path}")
 
 
-def test_the_time_limit_holds_for_a_look_up_that_nobody_answers(server: _Server) -> None:
+def test_the_time_limit_holds_for_a_look_up_that_nobody_answers(server: Server) -> None:
     def silent(host: str, port: int) -> Sequence[str]:
         server.over.wait(10)
         return [PUBLIC]
@@ -314,7 +283,7 @@ def test_the_time_limit_holds_for_a_look_up_that_nobody_answers(server: _Server)
 
 
 def test_an_address_that_does_not_answer_leaves_time_for_the_next(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[tuple[str, float]] = []
     real = socket.create_connection
@@ -350,7 +319,7 @@ def test_the_readers_own_errors_are_left_alone(dialled: list[object]) -> None:
 
 
 @pytest.fixture
-def certificate(server: _Server, certificate_for: Callable[[str], Path]) -> Path:
+def certificate(server: Server, certificate_for: Callable[[str], Path]) -> Path:
     """Turns the server into a TLS one with a certificate for HOST."""
     path = certificate_for(HOST)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -360,7 +329,7 @@ def certificate(server: _Server, certificate_for: Callable[[str], Path]) -> Path
 
 
 def test_the_certificate_is_checked_against_the_name_not_the_address(
-    certificate: Path, server: _Server, dialled: list[object]
+    certificate: Path, server: Server, dialled: list[object]
 ) -> None:
     trusting = ssl.create_default_context(cafile=str(certificate))
     assert _get(f"https://{HOST}/file", ssl_context=trusting).status == 200
@@ -416,7 +385,7 @@ print({thread.wait() for thread in threads}, len(ticks) > 10)
 
 
 def test_it_works_and_keeps_its_time_under_eventlet_while_others_go_on(
-    server: _Server, certificate: Path
+    server: Server, certificate: Path
 ) -> None:
     arguments = [sys.executable, "-c", _UNDER_EVENTLET, str(server.server_address[1]), str(certificate)]
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=False)
