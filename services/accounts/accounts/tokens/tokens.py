@@ -15,17 +15,7 @@ from accounts.tokens.scopes import check_scopes
 from chassis.db import clock
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
-from contracts.accounts import (
-    CreatedToken,
-    CreateToken,
-    ListTokens,
-    RevokeToken,
-    SetTokenUse,
-    Token,
-    TokenId,
-    TokenList,
-    User,
-)
+from contracts import accounts as api
 from contracts.caller import Caller
 from contracts.errors import (
     COLLABORATOR_INSUFFICIENT,
@@ -49,8 +39,8 @@ _KEPT_BY_ROTATION = (
 
 
 def create_token(
-    connection: Connection, config: AccountsConfig, caller: Caller, request: CreateToken
-) -> CreatedToken:
+    connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
+) -> api.CreatedToken:
     """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
     LIMIT_REACHED."""
     caller.check_operator()
@@ -78,7 +68,7 @@ def create_token(
     return created
 
 
-def revoke_token(connection: Connection, caller: Caller, request: RevokeToken) -> Token:
+def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToken) -> api.Token:
     """Revokes a token: its next request answers TOKEN_REVOKED.
 
     Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
@@ -92,7 +82,7 @@ def revoke_token(connection: Connection, caller: Caller, request: RevokeToken) -
 
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
-) -> Token | None:
+) -> api.Token | None:
     """Revokes a token in a transaction that holds its account. Returns None if it was revoked before.
 
     `keep`: posts and subscriptions made with the token go on.
@@ -110,8 +100,8 @@ def revoke(
 
 
 def rotate_token(
-    connection: Connection, config: AccountsConfig, caller: Caller, request: TokenId
-) -> CreatedToken:
+    connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
+) -> api.CreatedToken:
     """Creates a token with the same rights and expiry, and revokes the old one at once.
 
     Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT if the old one is no longer valid.
@@ -141,19 +131,19 @@ def rotate_token(
     return created
 
 
-def get_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
+def get_token(connection: Connection, caller: Caller, request: api.TokenId) -> api.Token:
     caller.check_operator()
     return _find(connection, request.token_id).token
 
 
-def list_tokens(connection: Connection, caller: Caller, request: ListTokens) -> TokenList:
+def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens) -> api.TokenList:
     """Returns all tokens of an account, newest first, including revoked ones and collaborators' tokens."""
     caller.check_operator()
     account = access.account(connection, request.user_id)
-    return TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
+    return api.TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
 
 
-def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) -> Token:
+def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
     """Sets the request count in the token's metadata. The limits themselves are in the quota service."""
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
@@ -163,7 +153,7 @@ def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) 
     return TokenStore(connection).set_request_count(owned.token.id, request.count) or owned.token
 
 
-def _account_of(connection: Connection, request: CreateToken) -> str:
+def _account_of(connection: Connection, request: api.CreateToken) -> str:
     """Returns the id of the account that will own the token: the brand owner's for a collaborator's token."""
     if request.issued_by is None:
         return request.user_id
@@ -184,7 +174,7 @@ def _require_full_access(connection: Connection, brand_id: str, user_id: str) ->
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 
 
-def _check_token_limit(connection: Connection, account: User) -> None:
+def _check_token_limit(connection: Connection, account: api.User) -> None:
     limit = PLANS[account.tier].active_tokens
     if TokenStore(connection).count_active(account.id) >= limit:
         raise ApiError(LIMIT_REACHED, f"The account already has {limit} active tokens.", limit=limit)
@@ -192,7 +182,7 @@ def _check_token_limit(connection: Connection, account: User) -> None:
 
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
-) -> CreatedToken | None:
+) -> api.CreatedToken | None:
     """Returns the answer of an earlier try of the same operation, if any."""
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
@@ -200,7 +190,7 @@ def _repeated(
     if made.account_id != account_id:
         raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
     plain = derived_secrets.live_token(config, caller.operation_id, legacy=legacy)
-    return CreatedToken(token=made.token, api_token=plain)
+    return api.CreatedToken(token=made.token, api_token=plain)
 
 
 def _issue(
@@ -211,7 +201,7 @@ def _issue(
     values: dict[str, object],
     *,
     legacy: bool = False,
-) -> CreatedToken:
+) -> api.CreatedToken:
     plain = derived_secrets.live_token(config, caller.operation_id, legacy=legacy)
     token = TokenStore(connection).add(
         **values,
@@ -222,7 +212,7 @@ def _issue(
         sandbox=False,
         operation_id=caller.operation_id,
     )
-    return CreatedToken(token=token, api_token=plain)
+    return api.CreatedToken(token=token, api_token=plain)
 
 
 def _find(connection: Connection, token_id: str) -> OwnedToken:
@@ -238,7 +228,7 @@ def _locked(connection: Connection, token_id: str) -> OwnedToken:
     return _find(connection, token_id)
 
 
-def _audit(connection: Connection, actor_id: str, token: Token, action: str, **details: object) -> None:
+def _audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
     """Adds an audit entry for a collaborator's token; other tokens have none (spec "Authentication" 8)."""
     if token.on_behalf_of_brand_id is not None:
         AuditStore(connection).add(

@@ -5,23 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from contracts import ai as api
 from contracts.accounts import Brand, GetBrand
-from contracts.ai import (
-    AiJob,
-    AiResult,
-    Caption,
-    CaptionBody,
-    CreditsAfterCharge,
-    EditImage,
-    GenerateImage,
-    GenerateVideo,
-    ImageBody,
-    JobId,
-    ListJobs,
-    PaymentHook,
-    VideoBody,
-    WriteCaption,
-)
 from contracts.caller import Caller
 from contracts.errors import (
     AI_GENERATION_FAILED,
@@ -75,13 +60,13 @@ def add_credits_header(exchange: Exchange, error: ApiError) -> None:
 class AiJobAccepted(Record):
     """Spec "AiJobAccepted"."""
 
-    job: AiJob
+    job: api.AiJob
     poll_url: str
-    credits: CreditsAfterCharge
+    credits: api.CreditsAfterCharge
 
 
 class JobListView(Record):
-    jobs: tuple[AiJob, ...]
+    jobs: tuple[api.AiJob, ...]
     next_cursor: str | None = None
 
 
@@ -89,10 +74,10 @@ class JobListView(Record):
     "POST", "/ai/images", scope="write:ai", meter="writes", status=201, errors=(*_PAID, *_IMAGE, *_BRAND),
     deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
+def generate_image(exchange: Exchange, request: api.ImageBody) -> api.AiResult:
     """Generate an image (10 credits)."""
     brand = _brand(exchange, request.brand_id)
-    made = GenerateImage(**_fields(request), guidelines=brand.image_guidelines if brand else None)
+    made = api.GenerateImage(**_fields(request), guidelines=brand.image_guidelines if brand else None)
     return _spend(exchange, exchange.services.ai.generate_image, made)
 
 
@@ -100,7 +85,7 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     "POST", "/ai/images/edit", scope="write:ai", meter="writes", status=201, errors=(*_PAID, *_IMAGE),
     deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
+def edit_image(exchange: Exchange, request: api.EditImage) -> api.AiResult:
     """Edit an image (10 credits)."""
     return _spend(exchange, exchange.services.ai.edit_image, request)
 
@@ -109,10 +94,10 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
     "POST", "/ai/videos", scope="write:ai", meter="writes", status=202, errors=(*_PAID, *_IMAGE, *_BRAND),
     deadline_seconds=_VIDEO_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
+def generate_video(exchange: Exchange, request: api.VideoBody) -> AiJobAccepted:
     """Start generating a video (90 credits); poll its job."""
     brand = _brand(exchange, request.brand_id)
-    made = GenerateVideo(**_fields(request), guidelines=brand.image_guidelines if brand else None)
+    made = api.GenerateVideo(**_fields(request), guidelines=brand.image_guidelines if brand else None)
     result = _spend(exchange, exchange.services.ai.generate_video, made)
     return AiJobAccepted(
         job=result.job, poll_url=f"{BASE_PATH}/ai/jobs/{result.job.job_id}", credits=result.credits
@@ -122,7 +107,7 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
 @endpoint(
     "GET", "/ai/jobs", scope="write:ai", meter="reads", headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
+def list_jobs(exchange: Exchange, request: api.ListJobs) -> JobListView:
     """List jobs, newest first."""
     found = exchange.ask(exchange.services.ai.list_jobs, request)
     exchange.headers[CREDITS_HEADER] = str(found.credits_remaining)
@@ -133,7 +118,7 @@ def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
     "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", errors=(NOT_FOUND,), headers=(CREDITS_HEADER,),
     on_refusal=add_credits_header,
 )  # fmt: skip
-def get_job(exchange: Exchange, request: JobId) -> AiResult:
+def get_job(exchange: Exchange, request: api.JobId) -> api.AiResult:
     """Get a job, with its media once it is completed."""
     return _spend(exchange, exchange.services.ai.get_job, request)
 
@@ -142,11 +127,11 @@ def get_job(exchange: Exchange, request: JobId) -> AiResult:
     "POST", "/ai/captions", scope="write:ai", meter="writes", errors=(*_PAID, *_BRAND),
     deadline_seconds=_CAPTION_SECONDS, headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
+def write_caption(exchange: Exchange, request: api.CaptionBody) -> api.Caption:
     """Write a caption in a brand's voice (1 credit)."""
     brand = _brand(exchange, request.brand_id)
     assert brand is not None
-    made = WriteCaption(
+    made = api.WriteCaption(
         **_fields(request),
         brand_name=brand.name,
         brand_description=brand.description,
@@ -165,7 +150,7 @@ def stripe_hook(exchange: Exchange, _request: Nothing) -> Answer:
     except UnicodeDecodeError:
         raise invalid("body", "Must be UTF-8") from None
     signature = exchange.environ.get("HTTP_STRIPE_SIGNATURE", "")
-    hook = PaymentHook(provider="stripe", body=body, signature=signature)
+    hook = api.PaymentHook(provider="stripe", body=body, signature=signature)
     exchange.ask(exchange.services.ai.payment_hook, hook)
     return Answer(200, b"")
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from contracts import publishing as api
 from contracts.accounts import GetBrand, GetUser
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
@@ -11,17 +12,6 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     UNSUPPORTED_PLATFORM,
     ApiError,
-)
-from contracts.publishing import (
-    BeginLink,
-    ChooseAccounts,
-    DecideLink,
-    FinishLink,
-    GetLink,
-    LinkBegun,
-    LinkSession,
-    PagesLinked,
-    ViewLink,
 )
 from contracts.record import Record
 from gateway.browser import oauth_result_page
@@ -61,12 +51,12 @@ class Session(Record):
     "POST", "/pages/connect", scope="write:pages", meter="writes", status=201,
     errors=(*_REACH, UNSUPPORTED_PLATFORM), shows_secret=True,
 )  # fmt: skip
-def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
+def begin_link(exchange: Exchange, request: NewLink) -> api.LinkBegun:
     """Begin to link pages; answers the address that a person has to open within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
     brand = exchange.ask(exchange.services.accounts.get_brand, asked)
     platform = platform_code(request.platform) or ""
-    begun = BeginLink(
+    begun = api.BeginLink(
         platform=platform,
         brand_id=brand.id,
         brand_name=brand.name,
@@ -77,7 +67,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
 
 
 @endpoint("GET", "/pages/connect/{session_id}", scope="write:pages", meter="reads", errors=_REACH)
-def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
+def get_link(exchange: Exchange, request: api.GetLink) -> api.LinkSession:
     """Get the state of a login, and the accounts that were found."""
     return exchange.relay(exchange.services.publishing.get_link, request)
 
@@ -86,7 +76,7 @@ def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
     "POST", "/pages/connect/{session_id}", scope="write:pages", meter="writes", status=201,
     errors=(*_REACH, POST_IN_PROGRESS),
 )  # fmt: skip
-def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
+def choose_accounts(exchange: Exchange, request: api.ChooseAccounts) -> api.PagesLinked:
     """Link accounts that were found; one that is already linked keeps its id."""
     return exchange.relay(exchange.services.publishing.choose_accounts, request)
 
@@ -98,7 +88,7 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
         request.session_id, is_https=exchange.services.config.is_https
     )
     try:
-        asked = ViewLink(session_id=request.session_id, browser=cookie.browser)
+        asked = api.ViewLink(session_id=request.session_id, browser=cookie.browser)
         view = exchange.ask(exchange.services.publishing.view_link, asked)
     except ApiError as error:
         return oauth_result_page.of_error(error)
@@ -123,7 +113,7 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
     ):
         return oauth_result_page.of_forgery()
     try:
-        decided = DecideLink(
+        decided = api.DecideLink(
             session_id=request.session_id, browser=cookie.browser, is_given=decision == "give"
         )
         exchange.ask(exchange.services.publishing.decide_link, decided)
@@ -139,7 +129,7 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
 def finish_link(exchange: Exchange, request: OAuthCallback) -> Answer:
     """Receive the browser from a platform's login (facebook, instagram, …) and redirect it to the login's page."""
     cookie = _cookie(exchange, request.state.partition(".")[0])
-    finished = FinishLink(
+    finished = api.FinishLink(
         platform=request.platform,
         state=request.state,
         code=request.code,

@@ -1,5 +1,6 @@
 """Media: upload through the gateway or straight into storage, list, get and delete; and the public files."""
 
+from contracts import media as api
 from contracts.errors import (
     FILE_TOO_LARGE,
     INVALID_FILE_CONTENT,
@@ -8,18 +9,6 @@ from contracts.errors import (
     NOT_FOUND,
     QUOTA_EXCEEDED,
     UPLOAD_ERROR,
-)
-from contracts.media import (
-    BeginParts,
-    CompleteParts,
-    ListMedia,
-    LocateFile,
-    Media,
-    MediaDeleted,
-    MediaId,
-    MediaList,
-    UploadedMedia,
-    UploadParts,
 )
 from contracts.record import Nothing
 from gateway.endpoint import endpoint
@@ -36,25 +25,25 @@ _COMPLETE_SECONDS = 120.0
     "POST", "/media/upload", scope="write:media", meter="writes", status=201, errors=(*_FILE, NO_FILE),
     idempotent=False, streams=True,
 )  # fmt: skip
-def upload_media(exchange: Exchange, _request: Nothing) -> UploadedMedia:
+def upload_media(exchange: Exchange, _request: Nothing) -> api.UploadedMedia:
     """Upload a file as multipart/form-data; the part named file must be the last."""
     return upload.receive(exchange)
 
 
 @endpoint("GET", "/media", scope="read:media", meter="reads")
-def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
+def list_media(exchange: Exchange, request: api.ListMedia) -> api.MediaList:
     """List uploaded and generated files, newest first."""
     return exchange.ask(exchange.services.media.list_media, request)
 
 
 @endpoint("GET", "/media/{id}", scope="read:media", meter="reads", errors=(NOT_FOUND,))
-def get_media(exchange: Exchange, request: MediaId) -> Media:
+def get_media(exchange: Exchange, request: api.MediaId) -> api.Media:
     """Get a file."""
     return exchange.ask(exchange.services.media.get_media, request)
 
 
 @endpoint("DELETE", "/media/{id}", scope="write:media", meter="writes", errors=(NOT_FOUND, MEDIA_IN_USE))
-def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
+def delete_media(exchange: Exchange, request: api.MediaId) -> api.MediaDeleted:
     """Delete a file that no pending post uses."""
     return exchange.ask(exchange.services.media.delete_media, request)
 
@@ -63,7 +52,7 @@ def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
     "POST", "/media/uploads", scope="write:media", meter="writes", status=201,
     errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
 )  # fmt: skip
-def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
+def begin_parts(exchange: Exchange, request: api.BeginParts) -> api.UploadParts:
     """Begin the upload of a large file in parts, straight into storage."""
     return exchange.ask(exchange.services.media.begin_parts, request)
 
@@ -72,7 +61,7 @@ def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
     "POST", "/media/uploads/{id}/complete", scope="write:media", meter="writes", status=201,
     errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
 )  # fmt: skip
-def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
+def complete_parts(exchange: Exchange, request: api.CompleteParts) -> api.UploadedMedia:
     """Complete an upload after all its parts were sent."""
     return exchange.ask(exchange.services.media.complete_parts, request)
 
@@ -81,6 +70,6 @@ def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
     "GET", "/media/{key}/{filename}", scope=None, meter="", result=bytes, errors=(NOT_FOUND,), token=False,
     outside=True, headers=("ETag",),
 )  # fmt: skip
-def get_file(exchange: Exchange, request: LocateFile) -> Answer:
+def get_file(exchange: Exchange, request: api.LocateFile) -> Answer:
     """Download a file from its public address; ranges and conditional requests are supported."""
     return download.serve(exchange, request)

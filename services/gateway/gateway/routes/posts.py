@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from contracts import publishing as api
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     BRAND_PUBLISH_GUARDRAIL,
@@ -18,30 +19,6 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     SCHEDULE_OUT_OF_RANGE,
     UNSUPPORTED_PLATFORM,
-)
-from contracts.publishing import (
-    Cancelled,
-    EditPost,
-    Engagement,
-    HeldPosts,
-    HeldPostsCancelled,
-    ListPublishedPosts,
-    ListScheduledPosts,
-    PageResults,
-    PostId,
-    PostsReleased,
-    PublishedPostList,
-    PublishOnPages,
-    PublishPost,
-    PublishPosts,
-    PublishResult,
-    ReleasePosts,
-    ScheduledPostList,
-    ScheduleOnPages,
-    SchedulePost,
-    SchedulePosts,
-    ValidatePost,
-    Validation,
 )
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -61,55 +38,55 @@ _ENGAGEMENT_SECONDS = 20.0
 
 @endpoint(
     "POST", "/posts/schedule", scope="write:posts", meter="publishes", result=ScheduledPostView,
-    several=PageResults, status=201,
+    several=api.PageResults, status=201,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
-def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPostView | Answer:
+def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> ScheduledPostView | Answer:
     """Schedule a post on one page or on several."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(
             exchange,
             request.page_ids,
-            lambda pages: SchedulePosts(**_fields_for(SchedulePosts, request), pages=pages),
+            lambda pages: api.SchedulePosts(**_fields_for(api.SchedulePosts, request), pages=pages),
             publishing.schedule_posts,
         )
-    single = SchedulePost(**_fields_for(SchedulePost, request))
+    single = api.SchedulePost(**_fields_for(api.SchedulePost, request))
     return ScheduledPostView(scheduled_post=exchange.relay(publishing.schedule_post, single))
 
 
 @endpoint(
-    "POST", "/posts/publish", scope="write:posts", meter="publishes", result=PublishResult, several=PageResults,
+    "POST", "/posts/publish", scope="write:posts", meter="publishes", result=api.PublishResult, several=api.PageResults,
     status=201, deadline_seconds=_PUBLISH_SECONDS,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
 )  # fmt: skip
-def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult | Answer:
+def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.PublishResult | Answer:
     """Publish a post now, on one page or on several; answers when the platforms have accepted it."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(
             exchange,
             request.page_ids,
-            lambda pages: PublishPosts(**_fields_for(PublishPosts, request), pages=pages),
+            lambda pages: api.PublishPosts(**_fields_for(api.PublishPosts, request), pages=pages),
             publishing.publish_posts,
         )
-    return exchange.relay(publishing.publish_post, PublishPost(**_fields_for(PublishPost, request)))
+    return exchange.relay(publishing.publish_post, api.PublishPost(**_fields_for(api.PublishPost, request)))
 
 
 @endpoint("POST", "/posts/validate", scope="write:posts", meter="", errors=_REACH)
-def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
+def validate_post(exchange: Exchange, request: api.ValidatePost) -> api.Validation:
     """Run all checks of schedule or publish; nothing is stored or counted."""
     return exchange.relay(exchange.services.publishing.validate_post, request)
 
 
 @endpoint("GET", "/posts/scheduled", scope="read:posts", meter="reads", errors=_REACH)
-def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
+def list_scheduled_posts(exchange: Exchange, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """List scheduled posts, soonest first."""
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
 @endpoint("GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", errors=_REACH)
-def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
+def get_scheduled_post(exchange: Exchange, request: api.PostId) -> ScheduledPostView:
     """Get a scheduled post."""
     return ScheduledPostView(
         scheduled_post=exchange.relay(exchange.services.publishing.get_scheduled_post, request)
@@ -120,7 +97,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
     "PATCH", "/posts/scheduled/{id}", scope="write:posts", meter="writes",
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
-def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
+def edit_post(exchange: Exchange, request: api.EditPost) -> ScheduledPostView:
     """Edit or reschedule a queued or held post; a held post stays held."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.edit_post, request))
 
@@ -128,7 +105,7 @@ def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
 @endpoint(
     "DELETE", "/posts/scheduled/{id}", scope="write:posts", meter="writes", errors=(*_REACH, POST_IN_PROGRESS)
 )
-def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
+def cancel_post(exchange: Exchange, request: api.PostId) -> api.Cancelled:
     """Cancel a queued or held post."""
     return exchange.relay(exchange.services.publishing.cancel_post, request)
 
@@ -137,25 +114,25 @@ def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
     "POST", "/posts/scheduled/{id}/retry", scope="write:posts", meter="writes",
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS),
 )  # fmt: skip
-def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
+def retry_post(exchange: Exchange, request: api.PostId) -> ScheduledPostView:
     """Queue a failed post again."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.retry_post, request))
 
 
 @endpoint("POST", "/posts/held/release", scope="write:posts", meter="writes", errors=_REACH)
-def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleased:
+def release_held_posts(exchange: Exchange, request: api.ReleasePosts) -> api.PostsReleased:
     """Queue held posts again: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.release_held_posts, request)
 
 
 @endpoint("POST", "/posts/held/cancel", scope="write:posts", meter="writes", errors=_REACH)
-def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancelled:
+def cancel_held_posts(exchange: Exchange, request: api.HeldPosts) -> api.HeldPostsCancelled:
     """Cancel held posts: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.cancel_held_posts, request)
 
 
 @endpoint("GET", "/posts/published", scope="read:posts", meter="reads", errors=_REACH)
-def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> PublishedPostList:
+def list_published_posts(exchange: Exchange, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """List published posts, newest first."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
@@ -166,7 +143,7 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
     "GET", "/posts/published/{id}/engagement", scope="read:posts", meter="reads",
     deadline_seconds=_ENGAGEMENT_SECONDS, errors=(*_REACH, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR),
 )  # fmt: skip
-def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
+def get_engagement(exchange: Exchange, request: api.PostId) -> api.Engagement:
     """Get current likes, comments and shares from the platform (FB and IG)."""
     exchange.await_admission()  # a refused request must not call the platform
     return exchange.relay(exchange.services.publishing.get_engagement, request)
