@@ -22,6 +22,8 @@ from chassis.http.outbound import Limits, Outbound
 
 #: Small and fast stand-ins for a photo: 40 kB, at most 100 kB/s too slow.
 BODY_BYTES = 40_000
+#: A call that does not end at its ceiling takes minutes, or never ends.
+LONG_SECONDS = 15.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Work = Callable[[socket.socket], None]
 
@@ -148,26 +150,26 @@ def test_an_answer_may_take_longer_than_connecting(serving: Any) -> None:
 
 def test_silence_ends_a_call(serving: Any) -> None:
     came, took = get(serving(answers_after(5)), silence_seconds=0.1)
-    assert (came, took < 1) == ("timed out", True)
+    assert (came, took < 4) == ("timed out", True)
 
 
 def test_a_body_that_is_taken_slowly_but_at_a_rate_that_is_enough_arrives(serving: Any) -> None:
-    came, took = put(serving(reads(4_000, 0.06)), silence_seconds=0.3, bytes_per_second=30_000)
-    assert (came, took > 0.5) == ("200", True)
+    came, took = put(serving(reads(4_000, 0.12)), silence_seconds=1.0, bytes_per_second=10_000)
+    assert (came, took > 1.0) == ("200", True)
 
 
 @pytest.mark.parametrize("body", [bytes(BODY_BYTES), [bytes(1000)] * 40], ids=["at once", "in pieces"])
 def test_a_body_that_is_taken_in_drops_ends_at_its_ceiling(serving: Any, body: Any) -> None:
     drops = serving(reads(1, 0.02))
     came, took = put(drops, body, silence_seconds=0.2, bytes_per_second=200_000)
-    assert (came, 0.35 < took < 1.5) == ("timed out", True)
+    assert (came, 0.35 < took < LONG_SECONDS) == ("timed out", True)
 
 
 def test_a_server_that_stops_taking_the_body_is_left_when_its_silence_is_over(serving: Any) -> None:
     big = bytes(8_000_000)  # more than the buffers between the two take
     url = f"http://127.0.0.1:{serving(reads(1000, 0, stop_at=2000))}/"
     came, took = tried(lambda: pool(silence_seconds=0.2).urlopen("PUT", url, body=big))
-    assert (came, took < 1.5) == ("timed out", True)
+    assert (came, took < 4) == ("timed out", True)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_a_server_that_stops_taking_the_body_is_left_when_its_silence_is_over(se
 )
 def test_an_answer_that_comes_in_drops_ends_at_its_ceiling(serving: Any, pieces: tuple[bytes, ...]) -> None:
     came, took = get(serving(sends(*pieces, each_seconds=0.02)), silence_seconds=0.3)
-    assert (came, 0.25 < took < 1.5) == ("timed out", True)
+    assert (came, 0.25 < took < LONG_SECONDS) == ("timed out", True)
 
 
 def test_an_answer_without_end_ends_at_its_measure(serving: Any) -> None:
@@ -220,7 +222,7 @@ def test_a_ceiling_of_the_callers_holds_instead_of_the_one_by_size(serving: Any)
     drops = serving(sends(b"HTTP/1.1 200 OK\r\n", b"X: 1\r\n", each_seconds=0.02))
     url = f"http://127.0.0.1:{drops}/"
     came, took = tried(lambda: pool(silence_seconds=math.inf).urlopen("GET", url, ceiling_seconds=0.2))
-    assert (came, took < 1) == ("timed out", True)
+    assert (came, took < LONG_SECONDS) == ("timed out", True)
 
 
 def test_a_kept_connection_has_a_new_ceiling_for_every_call(serving: Any) -> None:
@@ -292,7 +294,7 @@ def test_tls_is_verified_and_its_bytes_have_the_same_ceiling(
     assert get(secured(answers_after(0)), None)[0] == "failed"
     drops = sends(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n", each_seconds=0.02)
     came, took = get(secured(drops), ours)
-    assert (came, took < 2) == ("timed out", True)
+    assert (came, took < LONG_SECONDS) == ("timed out", True)
 
 
 def test_a_handshake_that_does_not_end_has_sent_nothing(serving: Any) -> None:
@@ -377,5 +379,5 @@ def test_drops_end_at_their_ceiling_in_green_threads_and_hold_up_no_other(servin
     assert run.returncode == 0, run.stderr
     seen, gap = json.loads(run.stdout)
     assert [came for came, _ in seen] == ["ended", "ended"]
-    assert all(0.4 < took < 2 for _, took in seen), seen
+    assert all(0.4 < took < LONG_SECONDS for _, took in seen), seen
     assert gap < 0.5
