@@ -4,18 +4,9 @@ import msgspec
 
 from chassis.db import clock
 from chassis.service import DatabaseProvider, loop, on_event, rpc
+from contracts import quota as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitReturned, UnitsUndecided
-from contracts.quota import (
-    Arrivals,
-    ChargedUnits,
-    ChargeUnits,
-    QuotaApi,
-    Refund,
-    SetSandboxUse,
-    Usage,
-    Verdicts,
-)
 from contracts.record import Nothing
 from quota import usage
 from quota.admission import Admissions
@@ -27,32 +18,34 @@ _CONFIG = QuotaConfig.from_env()
 
 class QuotaService:
     name = "quota"
-    api = QuotaApi
+    api = contract.QuotaApi
     database = DatabaseProvider()
 
     @rpc
-    def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts:
+    def admit_all(self, caller: Caller, request: contract.Arrivals) -> contract.Verdicts:
         admissions = Admissions(self.database, _CONFIG)
-        return Verdicts(verdicts=admissions.admit_all(request.arrivals, may_defer=request.may_defer))
+        return contract.Verdicts(verdicts=admissions.admit_all(request.arrivals, may_defer=request.may_defer))
 
     @rpc
-    def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits:
+    def charge_units(self, caller: Caller, request: contract.ChargeUnits) -> contract.ChargedUnits:
         admissions = Admissions(self.database, _CONFIG)
-        return ChargedUnits(allowed=admissions.charge_units(request.units, may_defer=request.may_defer))
+        return contract.ChargedUnits(
+            allowed=admissions.charge_units(request.units, may_defer=request.may_defer)
+        )
 
     @rpc
-    def refund(self, caller: Caller, request: Refund) -> Nothing:
+    def refund(self, caller: Caller, request: contract.Refund) -> Nothing:
         with self.database.transaction() as connection:
             usage.refund(Store(connection), caller.account_id, caller.operation_id, caller.try_number)
         return Nothing()
 
     @rpc
-    def get_usage(self, caller: Caller, request: Nothing) -> Usage:
+    def get_usage(self, caller: Caller, request: Nothing) -> contract.Usage:
         with self.database.reading() as connection:
             return usage.get_usage(Store(connection), caller)
 
     @rpc
-    def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing:
+    def set_sandbox_use(self, caller: Caller, request: contract.SetSandboxUse) -> Nothing:
         with self.database.transaction() as connection:
             usage.set_sandbox_use(Store(connection), caller, request)
         return Nothing()

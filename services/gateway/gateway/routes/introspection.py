@@ -12,26 +12,12 @@ from contracts.record import Nothing
 from gateway import API_VERSION
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.routes.views import (
-    Account,
-    AccountQuota,
-    AuthenticatedAs,
-    CreditsInAccount,
-    KeyInAccount,
-    KeyInMe,
-    Me,
-    PageGuardrail,
-    Probe,
-    PublishGuardrails,
-    RateLimit,
-    StorageInAccount,
-    UserInAccount,
-)
+from gateway.routes import views
 
 #: Spec "Limits": the platforms with a cap, as GET /account lists them.
-_GUARDRAILS = PublishGuardrails(
+_GUARDRAILS = views.PublishGuardrails(
     per_page={
-        code: PageGuardrail(per_hour=platform.per_hour, per_24h=platform.per_24h)
+        code: views.PageGuardrail(per_hour=platform.per_hour, per_24h=platform.per_24h)
         for code, platform in PLATFORMS.items()
         if platform.per_hour is not None and platform.per_24h is not None
     },
@@ -41,9 +27,9 @@ _GUARDRAILS = PublishGuardrails(
 
 
 @endpoint("GET", "/", scope=None, meter="", token=False)
-def probe(exchange: Exchange, _request: Nothing) -> Probe:
+def probe(exchange: Exchange, _request: Nothing) -> views.Probe:
     """Name and version of this API."""
-    return Probe(
+    return views.Probe(
         service="posthaste",
         version=API_VERSION,
         status="ok",
@@ -64,14 +50,14 @@ def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
 
 
 @endpoint("GET", "/me", scope=None, meter="reads")
-def me(exchange: Exchange, _request: Nothing) -> Me:
+def me(exchange: Exchange, _request: Nothing) -> views.Me:
     """Get the token and its owner."""
     user, token = exchange.identity.user, exchange.identity.token
-    return Me(
-        authenticated_as=AuthenticatedAs(
+    return views.Me(
+        authenticated_as=views.AuthenticatedAs(
             user_id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname
         ),
-        api_key=KeyInMe(
+        api_key=views.KeyInMe(
             id=token.id,
             name=token.name,
             prefix=token.prefix,
@@ -82,18 +68,20 @@ def me(exchange: Exchange, _request: Nothing) -> Me:
 
 
 @endpoint("GET", "/account", scope="read:account", meter="reads")
-def account(exchange: Exchange, _request: Nothing) -> Account:
+def account(exchange: Exchange, _request: Nothing) -> views.Account:
     """Get the account, the token and what is left of the quotas."""
     exchange.await_admission()  # so that the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
     balance = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits
     storage = exchange.ask(exchange.services.media.get_storage, Nothing())
-    return Account(
-        user=UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname),
-        credits=CreditsInAccount(remaining=balance.available, plan=balance.plan),
+    return views.Account(
+        user=views.UserInAccount(
+            id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname
+        ),
+        credits=views.CreditsInAccount(remaining=balance.available, plan=balance.plan),
         tier=caller.tier,
-        api_key=KeyInAccount(
+        api_key=views.KeyInAccount(
             id=token.id,
             name=token.name,
             prefix=token.prefix,
@@ -105,11 +93,11 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
             on_behalf_of_brand_id=token.on_behalf_of_brand_id,
             issued_by_collaborator_id=token.issued_by_collaborator_id,
         ),
-        quota=AccountQuota(
-            storage=StorageInAccount(
+        quota=views.AccountQuota(
+            storage=views.StorageInAccount(
                 **msgspec.structs.asdict(storage.quota), max_file_bytes=storage.max_file_bytes
             ),
-            rate_limit=RateLimit(
+            rate_limit=views.RateLimit(
                 per_minute=SANDBOX_PER_MINUTE if caller.sandbox else plan.per_minute,
                 per_day=SANDBOX_PER_DAY if caller.sandbox else plan.per_day,
             ),
