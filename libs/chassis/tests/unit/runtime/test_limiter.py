@@ -96,3 +96,24 @@ def test_no_holder_occupies_all_places_in_the_queue() -> None:
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
+
+
+def test_without_a_share_one_holder_may_have_all_slots() -> None:
+    limiter = Limiter(3)
+    with ExitStack() as stack:
+        assert taken_by(limiter, "a", stack) == 3
+        assert taken_by(limiter, "b", stack) == 0
+
+
+def test_the_refusal_is_what_the_limiter_was_given_and_comes_when_the_call_says() -> None:
+    limiter = Limiter(1, wait_seconds=60, refusal=lambda: TimeoutError("full"))
+    with limiter.slot(), pytest.raises(TimeoutError, match="full"), limiter.slot(wait_seconds=-1):
+        pass
+
+
+def test_it_is_idle_when_the_last_slot_is_released() -> None:
+    limiter = Limiter(2)
+    assert limiter.wait_idle(0)
+    with limiter.slot("a"):
+        assert not limiter.wait_idle(0)
+    assert limiter.wait_idle(0)

@@ -103,3 +103,13 @@ def test_with_fewer_places_than_kinds_each_gets_the_one_that_is_free(work: Work)
     work.goes_on.set()
     assert pool.wait_free(2, 10)
     assert pool.fill("d", work.claim) == 1
+
+
+def test_a_task_that_is_started_without_a_free_place_waits_for_one(work: Work) -> None:
+    pool, ran = Pool(1), threading.Event()
+    pool.start(work.run)
+    pool.start(ran.set)
+    assert not ran.wait(0.05)
+    work.goes_on.set()
+    assert ran.wait(30)
+    assert pool.wait_idle(30)
