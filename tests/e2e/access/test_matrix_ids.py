@@ -20,7 +20,7 @@ from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import schedule, tomorrow
 from e2e_kit.receiver import Receiver, await_delivery
 from e2e_kit.simulator import Simulator
-from e2e_kit.waiting import until
+from e2e_kit.waiting import HEARD_SECONDS, until
 
 #: Texts of the owner, which no response to another account may contain.
 SECRET = "a-word-of-theirs"
@@ -320,7 +320,11 @@ def test_a_collaborator_who_became_limited_is_refused(
     api = accounts.client(accounts.token(theirs.account.user_id, "*", *issued)["api_token"])
     api.get(f"/brands/{brand}")
     operator(*add, "limited")
-    until(lambda: api.call("GET", f"/brands/{brand}").status_code == 403, 1.0, "within a second")
+    until(
+        lambda: api.call("GET", f"/brands/{brand}").status_code == 403,
+        HEARD_SECONDS,
+        "the gateway has heard of it",
+    )
     one = asker(guest, api)
     for row in ROWS:
         check(one.ask(row, theirs.ids), 403, "COLLABORATOR_INSUFFICIENT")
@@ -347,7 +351,7 @@ def test_without_a_token_that_lives_it_is_refused(
         api = accounts.client(made["api_token"])
         api.get("/me")
         operator("token", "revoke", made["token"]["id"])
-        until(lambda: api.call("GET", "/me").status_code == 401, 1.0, "within a second")
+        until(lambda: api.call("GET", "/me").status_code == 401, HEARD_SECONDS, "the gateway has heard of it")
     seen = Counter[str]()
     for row in ROWS:
         check(Asker(api, strangers[0].own).ask(row, theirs.ids), 401, code)

@@ -5,7 +5,7 @@ from e2e_kit.api import Api, Json, error_code, refused
 from e2e_kit.operator import Account, Accounts, Operator, Refused
 from e2e_kit.posting import schedule, tomorrow
 from e2e_kit.simulator import Simulator
-from e2e_kit.waiting import until
+from e2e_kit.waiting import HEARD_SECONDS, until
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_a_collaborators_token_works_on_the_owners_brand_for_as_long_as_he_has_f
     client.post("/posts/publish", {"page_id": owner.page_id(), "message": "by a guest"})
 
     def answers(status: int) -> None:
-        until(lambda: client.call("GET", "/pages").status_code == status, 1.0, f"within a second: {status}")
+        until(lambda: client.call("GET", "/pages").status_code == status, HEARD_SECONDS, f"{status}")
 
     operator(*add, "limited")
     answers(403)
@@ -203,5 +203,5 @@ def test_moving_to_another_tier_counts_from_the_next_request(accounts: Accounts,
         headers = account.api.call("GET", "/me").headers
         return headers["X-API-Tier"], headers["X-RateLimit-Limit"]
 
-    until(lambda: limits() == ("developer", "30"), 1.0, "the new tier")
+    until(lambda: limits() == ("developer", "30"), HEARD_SECONDS, "the new tier")
     assert error_code(account.api.call("GET", "/account")) is None

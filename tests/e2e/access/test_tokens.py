@@ -128,7 +128,7 @@ def test_a_token_ends_at_its_expiry(shared: Account, accounts: Accounts) -> None
     expires = stamp(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=3))
     client = accounts.client(accounts.token(shared.user_id, "*", "--expires", expires)["api_token"])
     assert client.get("/me")["api_key"]["expires_at"] == expires
-    until(lambda: client.call("GET", "/me").status_code == 401, 10.0, "the token expires")
+    until(lambda: client.call("GET", "/me").status_code == 401, 30, "the token expires")
     refused(client.call("GET", "/me"), 401, "TOKEN_EXPIRED")
 
 
@@ -251,7 +251,7 @@ def test_uses_of_a_token_are_counted(account: Account, accounts: Accounts, opera
         row = rows[made["token"]["id"]]
         return row["request_count"] == 5 and row["last_used_at"] is not None
 
-    until(count, 15.0, "the batch of uses is written")
+    until(count, 30.0, "the batch of uses is written")
 
 
 def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a_second(
@@ -261,25 +261,27 @@ def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a
     headers = {"Authorization": f"Bearer {made['api_token']}"}
     url, stop = f"{accounts.base_url}/me", threading.Event()
 
-    def ask() -> list[tuple[float, int]]:
-        """Returns when each request was sent, and its response. Each uses a new connection."""
-        seen = []
+    #: When each request was sent, and the status of its response.
+    seen: list[tuple[float, int]] = []
+
+    def ask() -> None:
+        """Each request uses a new connection."""
         while not stop.wait(0.05):
-            seen.append((time.monotonic(), requests.get(url, headers=headers, timeout=10).status_code))
-        return seen
+            sent_at = time.monotonic()
+            seen.append((sent_at, requests.get(url, headers=headers, timeout=30).status_code))
 
     with ThreadPoolExecutor(6) as pool:
         clients = [pool.submit(ask) for _ in range(6)]
         try:
-            until(lambda: account.api.get("/account")["quota"]["monthly"]["reads"]["used"] > 60, 10.0, "load")
+            until(lambda: account.api.get("/account")["quota"]["monthly"]["reads"]["used"] > 60, 60.0, "load")
             operator("token", "revoke", made["token"]["id"])
             revoked_at = time.monotonic()
-            until(lambda: time.monotonic() > revoked_at + 2.5, 5.0)
+            until(lambda: sum(at > revoked_at + 1 for at, _ in seen) > 20, 60.0, "requests after a second")
         finally:
             stop.set()
-        seen = [answer for client in clients for answer in client.result()]
+        for client in clients:
+            client.result()
     before = Counter(status for at, status in seen if at < revoked_at - 0.5)
     after = Counter(status for at, status in seen if at > revoked_at + 1)
     assert set(before) == {200}, before
     assert set(after) == {401}, after
-    assert after[401] > 20

@@ -96,8 +96,8 @@ def test_a_file_of_250_mb_passes_without_being_held(
 
 def test_a_client_that_goes_away_leaves_nothing(api: Api, stack: Stack, mp4: bytes) -> None:
     with half_an_upload(api, mp4):
-        until(lambda: used_bytes(api), 10, "it is reserved")
-    until(lambda: not used_bytes(api), 10, "the reservation is given back")
+        until(lambda: used_bytes(api), 30, "it is reserved")
+    until(lambda: not used_bytes(api), 30, "the reservation is given back")
 
 
 @pytest.mark.alone
@@ -108,7 +108,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing(
     stack.await_ready(30)
     before = objects(stack)
     with half_an_upload(api, mp4):
-        until(lambda: used_bytes(api), 10, "it is reserved")
+        until(lambda: used_bytes(api), 30, "it is reserved")
         starts = stack.kill(name)
         stack.await_restart(name, starts)
     stack.await_ready(30)

@@ -220,7 +220,7 @@ def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
 
     def tell(kind: str, thing: Json) -> None:
         told = [simulator.tell_payment(kind, thing)]
-        until(lambda: simulator.delivered(told), 15, kind)
+        until(lambda: simulator.delivered(told), 30, kind)
 
     tell("checkout.session.completed", sold)
     for _ in range(4):  # the plan has 30 credits, an image costs 10
@@ -264,7 +264,7 @@ def test_every_metric_that_a_dashboard_or_an_alert_names_is_exported(collector: 
         }
 
     with suppress(AssertionError):
-        until(lambda: not missing(), 15)
+        until(lambda: not missing(), 30)
     assert missing() == set()
 
 
@@ -279,7 +279,7 @@ def test_every_label_that_a_dashboard_or_an_alert_asks_for_is_an_attribute(colle
         return asked - {name.replace(".", "_") for point in points for name in point.attributes}
 
     with suppress(AssertionError):
-        until(lambda: not missing(), 15)
+        until(lambda: not missing(), 30)
     assert missing() == set()
 
 

@@ -188,7 +188,7 @@ class TestDeliveries:
             [delivery] = deliveries(talk.account, webhook["id"])
             return delivery if delivery["attempts"] else None
 
-        delivery = until(logged, 5, "the attempt is in the log")
+        delivery = until(logged, 30, "the attempt is in the log")
         [attempt] = delivery["attempts"]
         assert (delivery["status"], attempt["status_code"]) == ("pending", 500)
         assert attempt["error"]
@@ -207,7 +207,7 @@ class TestDeliveries:
         def tried() -> Any:
             return [one["attempts"] for one in deliveries(talk.account, webhook["id"]) if one["attempts"]]
 
-        [[attempt]] = until(tried, 10, "the attempt is in the log")
+        [[attempt]] = until(tried, 30, "the attempt is in the log")
         assert attempt["status_code"] == 307
         assert receiver.arrivals(f"{path}/canary") == []
 
@@ -217,7 +217,7 @@ class TestDeliveries:
         receiver.answers(path, Answer(410))
         api, webhook = talk.account.api, subscribe(talk.account, receiver.url(path))
         talk.reply()
-        until(lambda: api.get(f"/webhooks/{webhook['id']}")["status"] == "disabled", 10, "disabled")
+        until(lambda: api.get(f"/webhooks/{webhook['id']}")["status"] == "disabled", 30, "disabled")
         shown = api.get(f"/webhooks/{webhook['id']}")
         assert shown["disabled_reason"]
         assert [one["status"] for one in deliveries(talk.account, webhook["id"])] == ["failed"]
@@ -308,7 +308,7 @@ class TestTheLog:
         account, webhook = talk.account, subscribe(talk.account, receiver.url(path))["id"]
         for number in range(5):
             talk.reply(f"number {number}")
-        until(lambda: len(deliveries(account, webhook, status="delivered")) == 5, 10, "all are delivered")
+        until(lambda: len(deliveries(account, webhook, status="delivered")) == 5, 30, "all are delivered")
         whole = deliveries(account, webhook)
         assert [instant(one["created_at"]) for one in whole] == sorted(
             (instant(one["created_at"]) for one in whole), reverse=True

@@ -10,6 +10,7 @@ import requests
 
 from contracts.accounts import CreateToken, CreateUser, TokenId
 from contracts.caller import operator
+from gateway.config import Config
 
 OPERATOR = operator()
 
@@ -68,7 +69,7 @@ def test_a_head_that_does_not_arrive_holds_no_thread(gateway: Any) -> None:
     assert gateway.say(b"GET /api/v1/ HTTP/1.1\r\nX-A: ") == b""
 
 
-def test_a_revoked_token_is_refused_by_every_process_within_a_second(
+def test_a_revoked_token_is_refused_by_every_process_long_before_they_would_forget_it(
     gateway: Any, services: Any, token: Any
 ) -> None:
     headers = {"Authorization": f"Bearer {token.api_token}"}
@@ -84,7 +85,7 @@ def test_a_revoked_token_is_refused_by_every_process_within_a_second(
     services.revoke_token(OPERATOR, TokenId(token_id=token.token.id))
     revoked_at = time.monotonic()
     while statuses() != {401}:
-        assert time.monotonic() - revoked_at < 1.0
+        assert time.monotonic() - revoked_at < Config(amqp_url="", database_url="").caller_cache_seconds / 2
 
 
 def test_uses_of_a_token_reach_accounts_in_batches(gateway: Any, services: Any, token: Any) -> None:
