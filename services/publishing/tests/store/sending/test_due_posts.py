@@ -17,6 +17,7 @@ from publishing.posts import cancellation, edits, retry
 from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.sending.context import SendingContext
 from publishing.store.sending import AttemptOutcome, Claim, Sending
+from testkit.waiting import until
 
 
 def test_due_posts_of_a_page_go_out_in_scheduled_order(world: Any, platform: Any) -> None:
@@ -65,12 +66,16 @@ def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
     world.fill(page, 3)
     world.shift(3600)
 
+    has_begun = threading.Event()
+
     def told_meanwhile(*args: Any) -> Any:
         app.is_stopping = True
+        has_begun.set()
         return publish(*args)
 
     platform.publish = told_meanwhile
     assert due_posts.publish_due_posts(app) == 3
+    assert has_begun.wait(30)
     app.finish()
     assert platform.messages == [f"{page.id} 0"]
     assert [row.state for row in world.ask("SELECT state FROM posts ORDER BY id")] == [
@@ -86,8 +91,8 @@ def test_told_to_stop_it_waits_for_a_call_that_goes_on_behind_its_answer(app: Se
     end = threading.Thread(target=app.finish)
     with app.live_call("usr_a"):
         end.start()
+        until(lambda: app.is_stopping)
         end.join(0.2)
-        assert app.is_stopping
         assert end.is_alive()
     end.join(30)
     assert not end.is_alive()
