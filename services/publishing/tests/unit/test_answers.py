@@ -17,7 +17,7 @@ CALLER = Caller(account_id="usr_a", user_id="usr_a", operation_id="op")
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
 
 
 @pytest.fixture

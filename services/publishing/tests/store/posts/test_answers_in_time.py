@@ -24,7 +24,7 @@ NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
 def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The platform answers once this is set, which is later than the client's answer."""
     goes_on = threading.Event()
-    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 1.5)
     reply = platform.reply
 
     def slow_reply(*arguments: Any) -> Any:

@@ -152,7 +152,7 @@ def test_a_page_slower_than_the_answer_is_told_of_later(
     world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = threading.Event()
-    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 1.5)
     platform.before = lambda message: goes_on.wait(30)
     [row] = publish(world, [world.page()]).results
     assert row.error is not None
