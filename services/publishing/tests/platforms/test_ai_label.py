@@ -15,7 +15,7 @@ PHOTO = MediaSource("photo", f"{HOST}/photo-800x800.jpg")
 REEL = MediaSource("video", f"{HOST}/video-5s.mp4")
 
 
-@pytest.fixture(params=["FB pieces", "FB address", "IG photo", "IG reel", "IG carousel", "TT", "YT"])
+@pytest.fixture(params=["FB pieces", "FB address", "IG photo", "IG reel", "IG carousel", "TT", "TW", "YT"])
 def case(request: pytest.FixtureRequest, film: Callable[..., MediaSource]) -> Any:
     """Platform, files, the setting of the label, and its value on the platform."""
     label = "is_ai_generated"
@@ -26,6 +26,7 @@ def case(request: pytest.FixtureRequest, film: Callable[..., MediaSource]) -> An
         "IG reel": ("IG", (REEL,), label, "true"),
         "IG carousel": ("IG", (PHOTO, REEL), label, "true"),
         "TT": ("TT", (film(1_000_000),), "is_aigc", True),
+        "TW": ("TW", (film(1_000_000),), "made_with_ai", True),
         "YT": ("YT", (film(1_000_000),), "contains_synthetic_media", True),
     }[request.param]
 

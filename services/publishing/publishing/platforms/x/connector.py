@@ -91,7 +91,8 @@ def _post(content: Content, media_ids: list[str], settings: XPostSettings) -> An
         post["media"] = {"media_ids": media_ids}
     if settings.reply_settings:
         post["reply_settings"] = settings.reply_settings
-    labels = {"made_with_ai": settings.made_with_ai, "paid_partnership": settings.paid_partnership}
+    made_with_ai = True if content.is_ai_made else settings.made_with_ai
+    labels = {"made_with_ai": made_with_ai, "paid_partnership": settings.paid_partnership}
     post |= {name: value for name, value in labels.items() if value is not None}
     return post
 
