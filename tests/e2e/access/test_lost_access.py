@@ -57,6 +57,17 @@ def await_disabled(owner: Account, webhook_id: str) -> Json:
     return until(look, SOON_SECONDS, "the subscription is disabled")
 
 
+def audit_log(operator: Operator, owner: Account, *actions: str) -> dict[str, Json]:
+    """Waits until the brand's audit log has these actions; returns the entry of each."""
+
+    def noted() -> dict[str, Json] | None:
+        entries = {entry["action"]: entry for entry in operator("audit", "list", "--brand", owner.brand_id)}
+        found = {action: entries[action] for action in actions if action in entries}
+        return found if len(found) == len(actions) else None
+
+    return until(noted, SOON_SECONDS, f"the audit log names {actions}")
+
+
 def test_a_removed_collaborator_leaves_nothing_behind_and_the_owner_decides(
     accounts: Accounts, operator: Operator, receiver: Receiver
 ) -> None:
@@ -79,13 +90,7 @@ def test_a_removed_collaborator_leaves_nothing_behind_and_the_owner_decides(
     assert sorted(told["posts.held"]["postIds"]) == sorted([first, second, third])
     assert told["posts.held"]["brandId"] == owner.brand_id
     assert told["webhooks.disabled"]["webhooks"] == [{"id": webhook_id, "name": "theirs"}]
-    audit = ("audit", "list", "--brand", owner.brand_id)
-
-    def noted() -> dict[str, Json] | None:
-        entries = {entry["action"]: entry for entry in operator(*audit)}
-        return entries if {"posts.held", "webhooks.disabled"} <= set(entries) else None
-
-    entries = until(noted, SOON_SECONDS, "the audit log names both")
+    entries = audit_log(operator, owner, "posts.held", "webhooks.disabled")
     assert (entries["posts.held"]["subject_id"], entries["posts.held"]["details"]["count"]) == (
         guest.user_id,
         3,
@@ -97,6 +102,9 @@ def test_a_removed_collaborator_leaves_nothing_behind_and_the_owner_decides(
     assert answer == {"cancelled": [third], "refused": [], "remaining": 0}
     statuses = [shown(owner.api, post_id)["status"] for post_id in (first, second, third)]
     assert statuses == ["cancelled", "queued", "cancelled"]
+    entries = audit_log(operator, owner, "posts.released", "posts.cancelled")
+    assert {entry["actor_id"] for entry in entries.values()} == {owner.user_id}
+    assert entries["posts.released"]["details"]["post_ids"] == [second]
     operator("post", "due", second)
     await_post(owner.api, second, status="published")
     assert receiver.arrivals(ghost_path) == []
