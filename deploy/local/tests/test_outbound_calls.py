@@ -23,7 +23,7 @@ def modules(*folders: str) -> list[Path]:
 
 
 def calls(source: str) -> Iterator[tuple[str, ast.Call]]:
-    """Yields each call with the name of its function."""
+    """Yields each call, with the name of the function that it calls."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             named = node.func

@@ -91,7 +91,7 @@ def credits_gone(counter: str) -> str:
 
 
 def pools(*services: str, instance: str = "a", values: str = "16x120") -> dict[str, str]:
-    """The series that every process exports."""
+    """The metric of database connections that a process of each of these services exports, in promtool's notation."""
     name = "db_client_connection_max"
     return {f'{name}{{posthaste_service="{it}", instance="{instance}"}}': values for it in services}
 

@@ -121,7 +121,7 @@ class DatabaseProvider(DependencyProvider):
 class BusProvider(DependencyProvider):
     """Provides `self.bus`, the client of other services, on a separate connection.
 
-    docs/architecture.md has the call graph. It has no cycles, because workers would wait for each other.
+    The graph of calls (docs/architecture.md) must have no cycles: in a cycle, workers would wait for each other.
     """
 
     def __init__(self) -> None:

@@ -29,10 +29,10 @@ class Admitted(Record):
 
 
 class Arrival(Record, omit_defaults=True):
-    """A request to admit. `meter` names the month bucket that it uses besides minute and day.
+    """A request to admit. `meter` names the month's bucket that it uses, besides those of the minute and the day.
 
     meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
-    a replay, or a request whose scope is missing). Writes that publish or reply count as writes as well.
+    a replay, or a request whose scope is missing). A request metered as publishes or replies also counts as a write.
     """
 
     caller: Caller

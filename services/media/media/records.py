@@ -1,4 +1,4 @@
-"""Rows as values, and the contract's views of them."""
+"""Rows of the database as dataclasses, and their conversion to records of the contract."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

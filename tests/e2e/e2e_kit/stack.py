@@ -20,7 +20,7 @@ _SERVERS = {"postgres", "rabbitmq", "s3"}
 
 
 class Stack:
-    """A stack, read from its run directory."""
+    """A running stack as a test reaches it: its addresses and credentials come from its run directory."""
 
     def __init__(self, run: Path) -> None:
         self.run = run

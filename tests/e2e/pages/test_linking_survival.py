@@ -160,7 +160,7 @@ def test_what_was_found_outlives_the_process_that_found_it(
 def test_in_the_end_every_page_is_renewed_but_those_of_the_one_window(
     interrupted: dict[str, list[tuple[Json, str]]], keeper: Account, simulator: Simulator
 ) -> None:
-    """Lost are pages whose refresh token works once and whose new token was in the lost response."""
+    """A page is lost only if its refresh token works once and the response with the new token did not arrive."""
     rows = interrupted["unheard"] + interrupted["heard"]
 
     def settled() -> bool:

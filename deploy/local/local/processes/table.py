@@ -65,7 +65,7 @@ def read_state(run: Path) -> dict[str, dict[str, object]]:
 
 
 def bound_to_parent(argv: list[str], number: int) -> list[str]:
-    """Wraps the command so that the kernel sends it this signal when its parent process ends, however that ends."""
+    """Wraps the command so that the kernel sends it the signal `number` when its parent process ends, however."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return argv

@@ -82,7 +82,7 @@ Lapse = Callable[[Connection, str], tuple[int, bool]]
 
 
 def create_workers(op: Any) -> None:
-    """Creates the table; `op` is Alembic's operations object."""
+    """Creates the table `workers`, in a migration; `op` is Alembic's operations object."""
     metadata.create_all(op.get_bind())
 
 

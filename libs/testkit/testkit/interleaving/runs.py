@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Killed(BaseException):
-    """The process of this thread was killed. Nothing may catch this and continue."""
+    """Raised in a thread that plays a process, when the test kills that process. Nothing may catch it and continue."""
 
 
 class Stuck(AssertionError):

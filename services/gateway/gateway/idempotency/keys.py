@@ -86,7 +86,10 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether the operation may have happened, or may still happen: then its key stays bound to it."""
+    """Whether the operation may have happened, or may still happen, despite this error.
+
+    Then its key stays bound to it. sends: as in `is_being_looked_up`.
+    """
     return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
 

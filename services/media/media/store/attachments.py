@@ -161,7 +161,8 @@ class Attachments:
         return self._connection.execute(statement).rowcount == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Checks the posts without news for longest, and forgets those that hold no media. Returns how many.
+        """Checks the posts of which nothing was heard for the longest time, at least `older_than`, and forgets those
+        that hold no media. Returns how many.
 
         The others are marked as seen now, so that they are not checked again and again.
         """

@@ -37,7 +37,7 @@ def settings_from_env() -> dict[str, Any]:
 
 
 def default_settings(**given: Any) -> dict[str, Any]:
-    """Returns each platform's default settings, by code; those `given` replace the defaults."""
+    """Returns each platform's default settings, keyed by its code; a platform in `given` gets those instead."""
     return {code: given.get(code) or plugin.settings() for code, plugin in PLUGINS.items()}
 
 

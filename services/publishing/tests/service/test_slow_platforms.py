@@ -1,4 +1,4 @@
-"""The running service and a platform that is slow but alive, or that never comes to an end."""
+"""The running service, and a platform that answers slowly or whose answer never ends."""
 
 import time
 from datetime import UTC, datetime, timedelta

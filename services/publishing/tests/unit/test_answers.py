@@ -28,7 +28,10 @@ def goes_on() -> Iterator[threading.Event]:
 
 
 def run(*works: Callable[[Answer], Any], left: Left | None = None) -> list[Any]:
-    """Results, or errors' codes with the post's id; `left` None: the database is away."""
+    """Runs the works as parts of one request. Returns for each its result, or its error's code with the post's id.
+
+    `left` is what leaving a part returns that has not ended; None: the database cannot be reached.
+    """
 
     def leave(caller: Caller) -> Left:
         assert caller == CALLER

@@ -56,9 +56,10 @@ def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: in
 
 
 def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
-    """Returns how many deliveries may be loaded, and so charged for, before the last attempts are known.
+    """Returns how many deliveries may be loaded before the results of the earlier ones are known.
 
-    Grows with each acknowledged delivery, so that little is charged for an endpoint that turns out to be dead.
+    Loading takes a unit of the account's quota for each. The number grows with each acknowledged delivery, so that few
+    units are taken for an endpoint that turns out to be dead.
     """
     if consecutive_failures > 0:
         return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))

@@ -29,7 +29,9 @@ _NOT_THERE = PlatformRefusal(
 
 
 class YouTubeConnector(YouTubeReading):
-    """Publishing. Checkpoint values: `content`, `session` and `size_bytes` (an upload), `video_id` (accepted)."""
+    """Publishes videos. Checkpoint values: `content`, `session` and `size_bytes` during an upload, `video_id` once
+    YouTube has accepted it.
+    """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         source = _video_in(content)

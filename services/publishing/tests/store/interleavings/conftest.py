@@ -36,7 +36,9 @@ _ROUNDS = 8
 
 
 class AtPlatform:
-    """The platform as one process reaches it: before and after each call it may be cut."""
+    """The platform as one process reaches it. Before and after each call the test may kill the process, or let another
+    one run.
+    """
 
     def __init__(self, process: Process, platform: Any) -> None:
         self._process, self._platform = process, platform

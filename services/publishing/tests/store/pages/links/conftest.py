@@ -1,4 +1,6 @@
-"""A platform's login that finds what the test says, and one linking from the client's and the browser's side."""
+"""Fixtures: a platform's login that finds the accounts that the test sets, and the steps of linking them, as the API's
+client and the browser take them.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
