@@ -174,7 +174,9 @@ def test_a_certificate_in_the_place_of_its_path_is_recognised(monkeypatch, autho
         config.amqp_url()
 
 
-@pytest.mark.parametrize("keys", ["", "short", f"{Fernet.generate_key().decode()},short"])
+@pytest.mark.parametrize(
+    "keys", ["", "short", f"{Fernet.generate_key().decode()},short"], ids=["none", "bad", "one bad"]
+)
 def test_without_good_keys_of_a_vault_the_service_does_not_start(monkeypatch, keys):
     monkeypatch.setenv("KEY", keys)
     with pytest.raises(ConfigError, match="KEY must be one or more Fernet keys"):
