@@ -1,29 +1,45 @@
-"""Detects replayed frames by their order. Pure.
+"""Detects frames that must not run again, by their order. Pure.
 
 A sender numbers its frames to a service, and the broker keeps their order. So a frame whose number is not above the
-highest one of its connection is a replay, unless the broker marks it as redelivered. This needs neither clocks nor the
-memory of single frames.
+highest one of its connection is a replay, unless the broker marks it as redelivered. A redelivered frame runs, unless
+this process has begun it before: its acknowledgement was lost with the connection. This needs no clocks.
 
 Each process knows only its own frames: with several replicas of a service, a frame can be replayed to a replica that
 received no later frame of that connection. Its signature's deadline is the limit there.
 """
 
-#: Connections to remember, against unbounded memory: a process opens one, and another when it was lost. Beyond it, the
-#: connection that has been silent for the longest time is forgotten. Our choice.
-_MOST_CONNECTIONS = 10_000
+from collections import deque
+from dataclasses import dataclass, field
+
+#: Connections of one sender to remember, against unbounded memory: a process opens one, and another when it was lost.
+#: Beyond it, the connection that has been silent for the longest time is forgotten. Our choice.
+_MOST_CONNECTIONS = 1_000
+#: Frames of one connection that may be unacknowledged, with room to spare: the broker sends 16 ahead. Our choice.
+_RECENT = 64
+
+
+@dataclass(slots=True)
+class _Connection:
+    highest: int
+    #: Numbers of the frames that this process has begun last.
+    begun: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
 
 class FrameOrder:
-    """Remembers the highest number of each connection, the most recent connection last."""
+    """Remembers each sender's connections, the most recent one last."""
 
     def __init__(self) -> None:
-        self._highest: dict[tuple[str, str], int] = {}
+        self._senders: dict[str, dict[str, _Connection]] = {}
 
-    def is_replay(self, sender: str, connection: str, number: int) -> bool:
-        """Records a frame with a valid signature of `sender`, and returns whether it or a later one came before."""
-        key = (sender, connection)
-        highest = self._highest.pop(key, number - 1)
-        self._highest[key] = max(highest, number)
-        if len(self._highest) > _MOST_CONNECTIONS:
-            del self._highest[next(iter(self._highest))]
-        return number <= highest
+    def may_run(self, sender: str, connection: str, number: int, *, is_redelivered: bool = False) -> bool:
+        """Whether a frame with a valid signature of `sender` is new to this process; if so, notes it as begun."""
+        connections = self._senders.setdefault(sender, {})
+        known = connections.pop(connection, None) or _Connection(number - 1)
+        connections[connection] = known
+        if len(connections) > _MOST_CONNECTIONS:
+            del connections[next(iter(connections))]
+        if number in known.begun or (number <= known.highest and not is_redelivered):
+            return False
+        known.highest = max(known.highest, number)
+        known.begun.append(number)
+        return True

@@ -249,8 +249,9 @@ class RpcServer(SharedExtension, ProviderCollector):
         except Refused as error:
             self._refuse_frame(Peer(properties.reply_to), frame, error)
             return
-        is_old = frame.connection and self._order.is_replay(peer.name, frame.connection, frame.number)
-        if is_old and not is_redelivered:  # redelivered: it was not acknowledged
+        if frame.connection and not self._order.may_run(
+            peer.name, frame.connection, frame.number, is_redelivered=is_redelivered
+        ):
             self._drop_replay(peer, frame)
             return
         if is_leftover:

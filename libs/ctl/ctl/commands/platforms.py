@@ -13,8 +13,8 @@ from ctl.commands.pages import PlatformType
 from ctl.session import Session, pass_session
 
 COLUMNS = ("check", "state", "expected", "found")
-#: Some ten calls to the platform, of which each may take half a minute. Our choice.
-_SECONDS = 300.0
+#: Longer than publishing goes on asking (`platform_check`).
+_SECONDS = 120.0
 
 
 @click.group()
@@ -62,4 +62,5 @@ def as_markdown(report: PlatformReport, at: datetime) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ") or "–"
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return text.replace("|", "\\|") or "–"

@@ -82,7 +82,7 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
         granted = login.granted(tokens)
     except PlatformRefusal:
         granted = credentials.scopes
-    return None if granted is None else tuple(scope for scope in login.scopes if scope not in granted)
+    return None if granted is None else login.missing(granted)
 
 
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:

@@ -1,5 +1,6 @@
 """Compares what a platform tells now with what Posthaste relies on, for the operator. Nothing becomes visible."""
 
+import time
 from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import urlsplit
@@ -26,6 +27,9 @@ from publishing.store.pages import Pages
 _APP, _LOGIN, _HOOKS = "app", "redirect URI", "webhook address"
 _REGISTER = "Register it in the settings of the app at the platform, exactly so."
 _LATER = "Ask again later."
+#: After this time no further question is asked: a process that is stopped waits 120 s for its calls, and one question
+#: may take 40 s. Our choice.
+_SECONDS = 60.0
 #: Development only: a platform sends browsers there, but cannot reach it itself.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -119,8 +123,24 @@ def _of_the_page(app: AppContext, caller: Caller, page: PageRow) -> Iterator[Pla
     with app.database.reading() as connection:
         page = Pages(connection).get(page.id) or page  # its token may have been renewed
     connector, account = connection_to(app, page)
+    for one in _asked(app, page, connector, account):
+        # A platform may quote a token in its refusal.
+        yield replace(one, found=one.found.replace(account.access_token, "…"))
+
+
+def _asked(app: AppContext, page: PageRow, connector: Connector, account: Account) -> Iterator[PlatformCheck]:
+    end = time.monotonic() + _SECONDS
     for fact in PLUGINS[page.platform].facts(app.settings.platforms[page.platform], account):
         yield _checked(fact)
+        if time.monotonic() > end:
+            yield PlatformCheck(
+                check="further checks",
+                state="unknown",
+                expected="answers in time",
+                found="none",
+                advice=_LATER,
+            )
+            return
     yield from _reading(app, page, connector, account)
 
 

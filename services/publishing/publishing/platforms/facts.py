@@ -28,4 +28,11 @@ def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[boo
         found, holds_now = f"{refusal.message} ({refusal.code})", None if refusal.retryable else False
     except OutcomeUnknown as error:
         found, holds_now = str(error), None
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+    ) as error:  # an answer in a form that we do not know
+        found, holds_now = f"an unexpected answer ({type(error).__name__})", None
     return Fact(check=check, expected=expected, found=found, holds=holds_now, advice=advice)

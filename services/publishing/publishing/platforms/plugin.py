@@ -52,7 +52,7 @@ class PlatformPlugin:
     check_text: Callable[[str, PostSettings], list[ApiError]] = lambda message, settings: []
     #: Finds the problems of the post's settings; the second argument says whether the post has media.
     check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
-    #: What the platform tells now about itself and a page, one after the other; only reads.
+    #: What the platform tells now about itself and a page, one after the other. Makes nothing visible.
     facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
     #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
     polls: str | None = None

@@ -130,6 +130,39 @@ def test_a_member_who_may_not_look_at_files_posts_them_all_the_same(
     assert [len(post["media"]) for post in member.posts] == [3, 1]
 
 
+def test_a_company_page_whose_files_can_never_be_looked_at_posts_them_all_the_same(
+    contents: dict[str, Content], page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    read = page.connector._calls.read
+
+    def refusing(account: Account, path: str, **params: Any) -> Any:
+        if not path.startswith(("images/", "videos/")):
+            return read(account, path, **params)
+        looks.append(path)
+        raise PlatformRefusal(Refusal.PERMISSION, "ACCESS_DENIED", "Not allowed.")
+
+    monkeypatch.setattr(page.connector._calls, "read", refusing)
+    page.publish(contents["video"])
+    assert len(page.posts) == 1
+    assert 1 < len(looks) < 10
+
+
+def test_a_company_page_whose_profile_is_refused_is_shown_by_its_name(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = page.connector.profile(page.account).name
+    read = page.connector._calls.read
+
+    def refusing(account: Account, path: str, **params: Any) -> Any:
+        if path.startswith("organizations/"):
+            raise PlatformRefusal(Refusal.PERMISSION, "ACCESS_DENIED", "Only for administrators.")
+        return read(account, path, **params)
+
+    monkeypatch.setattr(page.connector._calls, "read", refusing)
+    assert page.connector.profile(page.account).name == name != ""
+
+
 def test_an_upload_is_resumed_where_it_stopped(
     page: Page, film: Callable[..., MediaSource], monkeypatch: pytest.MonkeyPatch
 ) -> None:

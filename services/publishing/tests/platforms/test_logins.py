@@ -13,6 +13,7 @@ from publishing.platforms.base import Account, Checkpoint, Content, PlatformRefu
 from publishing.platforms.facebook.login import FacebookLogin
 from publishing.platforms.instagram.login import InstagramLogin
 from publishing.platforms.linkedin.connector import LinkedInConnector
+from publishing.platforms.linkedin.login import LinkedInLogin
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth.base import App, Login, Tokens
@@ -276,6 +277,15 @@ def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: 
     refusal = refusal_of(connector.comment, account, post.remote_id, "first")
     assert refusal.kind is Refusal.PERMISSION
     assert "Community Management" in refusal.message
+
+
+def test_pages_of_linkedin_that_an_earlier_release_linked_lack_nothing() -> None:
+    login = LinkedInLogin(LinkedInSettings(has_pages=True))
+    earlier = ("openid", "profile", "w_member_social", "rw_organization_admin", "w_organization_social")
+    assert login.missing((*earlier, "r_organization_social")) == ()
+    assert login.missing(earlier) == ("r_organization_social",)
+    assert "r_basicprofile" in login.missing(())
+    assert login.missing(login.scopes) == ()
 
 
 def test_linkedin_gives_nothing_to_renew_with(person: Callable[..., Person]) -> None:

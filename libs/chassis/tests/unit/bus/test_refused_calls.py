@@ -168,15 +168,20 @@ def test_a_replayed_frame_runs_nothing_and_is_not_answered(
         assert counted[(("kind", "call"), ("sender", sender), ("reason", "replayed"))] == 4
 
 
-def test_a_frame_that_the_broker_delivers_again_runs() -> None:
-    """It was not acknowledged: another process received it and died, or the connection was lost."""
+def test_a_frame_that_the_broker_delivers_again_runs_once_in_a_process() -> None:
+    """Another process received it and died, or our connection was lost before the acknowledgement."""
     served, signed = Served("quota"), signed_by("gateway")
-    for number in (1, 2):
+
+    def begin(number: int, *, is_redelivered: bool) -> bool:
         body = frame("get_usage", PERSON, connection="c1", number=number)
         signature = signed.call("quota", body, time.time() + 10)
-        served.begin(body, signature)
-    served.begin(body, signature, is_redelivered=True)
-    assert served.ran == ["get_usage"]
+        assert served.begin(body, signature, is_redelivered=is_redelivered) == []
+        return served.ran == ["get_usage"]
+
+    assert begin(2, is_redelivered=False)
+    assert begin(1, is_redelivered=True)
+    assert not begin(1, is_redelivered=True)
+    assert not begin(2, is_redelivered=True)
 
 
 def test_a_frame_that_was_held_back_past_its_deadline_runs_nothing_wherever_its_reply_goes() -> None:

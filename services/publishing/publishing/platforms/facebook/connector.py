@@ -30,8 +30,9 @@ _URL = re.compile(r"https?://[^\s<>\"]+")
 _POST_FIELDS = "id,permalink_url,created_time"
 #: Attachment types of shared links, whatever picture or video they show: such a post has no media of its own.
 _SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_highlighted")
-#: How long a video counts as possibly in processing while no list of Facebook's shows it. Our choice.
-_PROCESSING = timedelta(hours=1)
+#: How long a video counts as possibly in processing while no list of Facebook's shows it. Our choice: the day after
+#: which an unknown outcome is given up, so that it is never sent twice.
+_PROCESSING = timedelta(days=1)
 
 
 class FacebookConnector(FacebookReading):

@@ -1,5 +1,6 @@
 """LinkedIn's login: the member, and the company pages they administer (platforms.md 4)."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from publishing.platforms.base import Account
@@ -37,6 +38,13 @@ class LinkedInLogin(CodeLogin):
         pages = ((urn, self._connector.profile(replace(person, remote_account_id=urn))) for urn in urns)
         found = [(f"urn:li:person:{member_id}", profile), *pages]
         return [Found(urn, shown, tokens, f"linkedin:{member_id}") for urn, shown in found]
+
+    def missing(self, granted: Collection[str]) -> tuple[str, ...]:
+        """Pages that an earlier release linked have OpenID's scopes beside those for company pages, and need no more:
+        LinkedIn gives the new ones to new apps (a guess, docs/platforms/linkedin.md).
+        """
+        needed = (*_MEMBER, *_PAGES) if self._has_pages and "openid" in granted else self.scopes
+        return tuple(scope for scope in needed if scope not in granted)
 
     def revoked_token(self, tokens: Tokens) -> str:
         return tokens.access_token

@@ -19,6 +19,10 @@ _PARTS_PER_SAVE = 4
 _HELD_SECONDS = 86_400.0
 
 
+#: Refused looks at a company page's file after which the post is sent nevertheless: some 8 s. Our choice.
+_REFUSED_LOOKS = 5
+
+
 class Uploads(StagedFiles):
     """Values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length]] and `etags` of
     the parts that were sent; of a video also `token`."""
@@ -90,7 +94,8 @@ class Uploads(StagedFiles):
         if upload["state"] == "ready":
             return
         kind = "videos" if upload["urn"].startswith("urn:li:video:") else "images"
-        end = poll(self._settings, lambda: self._end(account, f"{kind}/{in_path(upload['urn'])}"))
+        refused: list[PlatformRefusal] = []
+        end = poll(self._settings, lambda: self._end(account, f"{kind}/{in_path(upload['urn'])}", refused))
         if end is None:
             raise transient("NOT_READY", "LinkedIn is still processing the media.")
         if end.get("status") == "PROCESSING_FAILED":
@@ -99,18 +104,22 @@ class Uploads(StagedFiles):
             raise PlatformRefusal(Refusal.REJECTED, "PROCESSING_FAILED", str(reason))
         save_upload(checkpoint, number, state="ready")
 
-    def _end(self, account: Account, path: str) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing or cannot be asked."""
+    def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
+        """Returns the processed file; None while LinkedIn is processing or cannot be asked; {} where it does not let
+        itself be asked. `refused` collects such refusals.
+        """
         try:
             file = self._calls.read(account, path)
         except PlatformRefusal as refusal:
-            if refusal.kind is Refusal.PERMISSION:
-                # A member's token may never read it (platforms.md 4); a company page's is refused until the file is
-                # ready. For both LinkedIn refuses the post until then, and that call is repeated.
-                return None if account.remote_account_id.startswith(ORGANIZATION) else {}
             if refusal.kind is Refusal.TRANSIENT:
                 return None
-            raise
+            if refusal.kind is not Refusal.PERMISSION:
+                raise
+            # A member's token may never read it (platforms.md 4); a company page's is refused until the file is ready.
+            # For both LinkedIn refuses the post until then, and that call is repeated.
+            refused.append(refusal)
+            is_page = account.remote_account_id.startswith(ORGANIZATION)
+            return None if is_page and len(refused) < _REFUSED_LOOKS else {}
         return file if file.get("status") in ("AVAILABLE", "PROCESSING_FAILED") else None
 
 

@@ -141,7 +141,7 @@ class LinkedInReading(Connector):
         return required(row, "sub"), Profile(str(row.get("name") or ""), None, 0, row.get("picture"))
 
     def _community_member(self, account: Account) -> tuple[str, Profile]:
-        row = self._calls.read(account, "v2/me", projection=_MEMBER_FIELDS)
+        row = self._calls.read(account, f"v2/me?projection={_MEMBER_FIELDS}")
         names = (row.get("localizedFirstName"), row.get("localizedLastName"))
         name = " ".join(str(part) for part in names if part)
         return required(row, "id"), Profile(name, row.get("vanityName"), 0, _picture(row))
@@ -150,7 +150,14 @@ class LinkedInReading(Connector):
         if not account.remote_account_id.startswith(ORGANIZATION):
             return self.member(account)[1]
         number = account.remote_account_id.removeprefix(ORGANIZATION)
-        page = self._calls.read(account, f"organizations/{number}")
+        try:
+            page = self._calls.read(account, f"organizations/{number}")
+        except PlatformRefusal as refusal:
+            # Those who may post need not be administrators, who alone may read it all.
+            name = self._names(account, {account.remote_account_id}).get(account.remote_account_id)
+            if refusal.kind is not Refusal.PERMISSION or name is None:
+                raise
+            page = {"localizedName": name}
         followers: Answer = {}
         with suppress(PlatformRefusal):
             path = f"networkSizes/{in_path(account.remote_account_id)}"

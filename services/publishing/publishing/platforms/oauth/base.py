@@ -1,6 +1,7 @@
 """The interface of all logins: what linking a page asks of a platform. Nothing is stored here."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from chassis import config
@@ -69,6 +70,10 @@ class Login(ABC):
     def revoke(self, tokens: Tokens) -> bool:
         """Revokes the permission; False: the platform has no endpoint for that."""
         return False
+
+    def missing(self, granted: Collection[str]) -> tuple[str, ...]:
+        """Returns the scopes that a page lacks, of those that our features need."""
+        return tuple(scope for scope in self.scopes if scope not in granted)
 
     def granted(self, tokens: Tokens) -> tuple[str, ...] | None:
         """Returns the scopes granted now; None: unchanged since the page was linked."""

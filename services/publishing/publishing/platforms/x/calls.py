@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from publishing.platforms.answers import Answer, objects, required
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal
-from publishing.platforms.http_client import HttpClient, Response, bearer, unrecognised
+from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.multipart import Multipart
 from publishing.platforms.x.errors import problem_of, refusal_from
@@ -39,23 +39,34 @@ class Calls:
         """GET, repeatable. A dot in a parameter's name is written `__`.
 
         `post_fields` have their old names; an answer may have the old or the new ones. The set that X takes is found by
-        its answers and remembered.
+        its answers and remembered. Raises PlatformRefusal TRANSIENT for posts without the fields: a look-up must not
+        compare them.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:
             return self._get(account, path, query)
         name = self._fields_parameter
         try:
-            return self._get(account, path, _with_fields(query, name, post_fields))
+            answer = self._get(account, path, _with_fields(query, name, post_fields))
+            if _has_fields(answer, post_fields):
+                return answer
+            first = transient("NO_FIELDS", "X's answer lacks the fields of posts that were asked for.")
         except PlatformRefusal as refusal:
             if refusal.code != _BAD_PARAMETER:
                 raise
-            other = next(other for other in _FIELD_NAMES if other != name)
-            with suppress(PlatformRefusal):
-                answer = self._get(account, path, _with_fields(query, other, post_fields))
+            first = refusal
+        other = next(other for other in _FIELD_NAMES if other != name)
+        with suppress(PlatformRefusal):
+            answer = self._get(account, path, _with_fields(query, other, post_fields))
+            if _has_fields(answer, post_fields):
                 self._fields_parameter = other
                 return answer
-            raise
+        raise first
+
+    @property
+    def shows_references(self) -> bool:
+        """Whether a post without references surely is no reply: with X's newer names that is a guess."""
+        return self._fields_parameter == _FIELD_NAMES[0]
 
     def _get(self, account: Account, path: str, query: Answer) -> Answer:
         url = f"{self._base}/{path}"
@@ -113,6 +124,15 @@ def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
         fields = [_RENAMED.get(field, field) for field in fields if field not in _EXPANDED]
     more = {"expansions": ",".join(dict.fromkeys(filter(None, expansions)))}
     return query | {parameter: ",".join(fields)} | (more if more["expansions"] else {})
+
+
+def _has_fields(answer: Answer, post_fields: str) -> bool:
+    """Whether X has not ignored the parameter: every post has a time."""
+    found = answer.get("data")
+    posts = [found] if isinstance(found, dict) else objects(found)
+    return (
+        "created_at" not in post_fields.split(",") or not posts or any("created_at" in post for post in posts)
+    )
 
 
 def body_of(response: Response, visible: bool) -> Answer:

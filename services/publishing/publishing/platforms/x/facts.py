@@ -12,7 +12,7 @@ def facts(settings: XSettings, account: Account) -> Iterator[Fact]:
     def search() -> tuple[bool, str]:
         # No conversation has this id: the answer is empty, and costs no post of a plan that is paid by posts.
         answer = Calls(settings).read(
-            account, "tweets/search/recent", "author_id", query="conversation_id:1", max_results=10
+            account, "tweets/search/recent", "created_at,author_id", query="conversation_id:1", max_results=10
         )
         return True, f"{(answer.get('meta') or {}).get('result_count', 0)} posts"
 

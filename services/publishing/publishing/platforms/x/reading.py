@@ -19,6 +19,7 @@ from publishing.platforms.base import (
     Refusal,
     RemoteComment,
 )
+from publishing.platforms.http_client import transient
 from publishing.platforms.post_matching import window_start
 from publishing.platforms.x.calls import Calls, timestamp
 from publishing.platforms.x.settings import XSettings
@@ -54,9 +55,12 @@ class XReading(Connector):
 
     def find_reply(self, reply: OpenComment) -> str | None:
         for post in self._calls.own_posts(reply.account, window_start(reply.began_at), POST_FIELDS):
-            is_new = post.get("id") not in reply.known_ids and _answered_id(post) == reply.parent_id
-            if is_new and is_same(reply.text, post):
+            if post.get("id") in reply.known_ids or not is_same(reply.text, post):
+                continue
+            if _answered_id(post) == reply.parent_id:
                 return str(post["id"])
+            if not references(post) and not self._calls.shows_references:
+                raise transient("NO_REFERENCES", "X does not say whether a post is this reply.")
         return None
 
     def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
