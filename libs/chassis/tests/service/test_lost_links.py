@@ -179,6 +179,8 @@ def test_messages_of_one_moment_leave_in_one_write(virtual_host, monkeypatch):
     link = Link(virtual_host, "publisher", lambda _channel: None)
     link.start()
     assert link.wait_open(30.0)
+    # What opened the link has been written by then.
+    link.publish_confirmed([Message("", "quarantine", b"{}")])
     monkeypatch.setattr(_AsyncTransportBase, "_sigint_safe_send", staticmethod(noted))
     link.publish_confirmed([Message("", "quarantine", b"{}")] * 50)
     link.stop()
