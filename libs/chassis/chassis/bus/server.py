@@ -252,7 +252,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         if frame.connection and not self._order.may_run(
             peer.name, frame.connection, frame.number, is_redelivered=is_redelivered
         ):
-            self._drop_replay(peer, frame)
+            if not is_redelivered:  # otherwise its acknowledgement was lost
+                self._note_replay(peer, frame)
             return
         if is_leftover:
             unavailable = failure_of(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1))
@@ -274,8 +275,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         for call in frame.calls:
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
 
-    def _drop_replay(self, peer: Peer, frame: RequestFrame) -> None:
-        """Does not answer: the caller would take a refusal for the outcome of the first frame."""
+    def _note_replay(self, peer: Peer, frame: RequestFrame) -> None:
+        """Counts and logs a replay, without an answer: the first caller would take a refusal for its outcome."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", REPLAYED, peer.name, methods=methods)
 
