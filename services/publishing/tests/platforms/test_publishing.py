@@ -137,8 +137,8 @@ def test_a_call_that_was_lost_on_its_way_is_unknown_and_then_not_found(
 ) -> None:
     page.change(read_timeout_seconds=0.5)
     lose(page, content(kind), mode)
-    if kind == "FB video":  # Facebook lists a video when it is ready
-        page.began_at -= timedelta(hours=2)
+    if kind == "FB video":  # Facebook lists a video when it is ready; a day is waited for that
+        page.began_at -= timedelta(hours=25)
     assert page.look_up(content(kind)) == NotPublished(settled=False)
     page.publish(content(kind))
     assert len(page.posts) == 1

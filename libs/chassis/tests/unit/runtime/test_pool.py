@@ -106,8 +106,14 @@ def test_with_fewer_places_than_kinds_each_gets_the_one_that_is_free(work: Work)
 
 
 def test_a_task_that_is_started_without_a_free_place_waits_for_one(work: Work) -> None:
-    pool, ran = Pool(1), threading.Event()
-    pool.start(work.run)
+    pool, ran, has_begun = Pool(1), threading.Event(), threading.Event()
+
+    def first() -> None:
+        has_begun.set()
+        work.run()
+
+    pool.start(first)
+    assert has_begun.wait(30)
     pool.start(ran.set)
     assert not ran.wait(0.05)
     work.goes_on.set()

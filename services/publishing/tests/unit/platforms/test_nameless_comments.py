@@ -12,7 +12,7 @@ NAMELESS: dict[str, Any] = {"snippet": {"topLevelComment": {}}, "replies": {"dat
 ROWS = {
     "FB": {"data": [NAMELESS, {"id": "1"}]},
     "IG": {"data": [NAMELESS, {"id": "1", "replies": {"data": [{}]}}]},
-    "TW": {"data": [NAMELESS, {"id": "1", "text": "hi"}]},
+    "TW": {"data": [NAMELESS, {"id": "1", "text": "hi", "created_at": "2026-11-23T08:00:00Z"}]},
     "YT": {"items": [NAMELESS, {"snippet": {"topLevelComment": {"id": "1"}}, "replies": {"comments": [{}]}}]},
 }
 
