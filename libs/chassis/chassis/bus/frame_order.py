@@ -38,7 +38,7 @@ class FrameOrder:
         connections[connection] = known
         if len(connections) > _MOST_CONNECTIONS:
             del connections[next(iter(connections))]
-        if number in known.begun or (number <= known.highest and not is_redelivered):
+        if number <= known.highest and (not is_redelivered or number in known.begun):
             return False
         known.highest = max(known.highest, number)
         known.begun.append(number)

@@ -1,12 +1,14 @@
 """Compares what a platform tells now with what Posthaste relies on, for the operator. Nothing becomes visible."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from chassis.vault import UnreadableSecret
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
 from contracts.platform_checks import CheckPlatform, PlatformCheck, PlatformReport
@@ -42,7 +44,8 @@ def check(app: AppContext, caller: Caller, request: CheckPlatform) -> PlatformRe
     if request.page_id is None:
         checks.append(_skipped("page", "its connection works", "no page was named", "Add --page ID."))
     else:
-        checks += _of_the_page(app, caller, _page(app, platform, request.page_id))
+        page = _page(app, platform, request.page_id)
+        checks += _without_tokens(app, page, [*_of_the_page(app, caller, page)])
     return PlatformReport(platform=platform, checks=tuple(checks))
 
 
@@ -123,9 +126,25 @@ def _of_the_page(app: AppContext, caller: Caller, page: PageRow) -> Iterator[Pla
     with app.database.reading() as connection:
         page = Pages(connection).get(page.id) or page  # its token may have been renewed
     connector, account = connection_to(app, page)
-    for one in _asked(app, page, connector, account):
-        # A platform may quote a token in its refusal.
-        yield replace(one, found=one.found.replace(account.access_token, "…"))
+    yield from _asked(app, page, connector, account)
+
+
+def _without_tokens(
+    app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
+) -> Iterator[PlatformCheck]:
+    """Hides the page's tokens, which a platform may quote in a refusal: those of before and after the check."""
+    with app.database.reading() as connection:
+        rows = (page, Pages(connection).get(page.id) or page)
+    tokens: set[str | None] = set()
+    for row in rows:
+        with suppress(UnreadableSecret):
+            credentials = app.vault.credentials(row.access_token)
+            tokens |= {credentials.access_token, credentials.refresh_token}
+    for one in checks:
+        found = one.found
+        for token in filter(None, tokens):
+            found = found.replace(token, "…")
+        yield replace(one, found=found)
 
 
 def _asked(app: AppContext, page: PageRow, connector: Connector, account: Account) -> Iterator[PlatformCheck]:

@@ -138,13 +138,19 @@ def test_a_silent_platform_leaves_the_connection_unknown(
     assert check(world, page)["connection"].state == "unknown"
 
 
-def test_no_token_is_in_the_report(world: Any, platform: Any, facts: list[Fact]) -> None:
+@pytest.mark.parametrize("call", ["profile", "list_comments"])
+def test_a_token_that_the_platform_quotes_is_not_in_the_report(
+    world: Any, platform: Any, facts: list[Fact], call: str
+) -> None:
     page = world.page()
     world.published(page)
     with world.database.reading() as connection:
         stored = platform_check.Pages(connection).get(page.id)
     token = world.app.vault.credentials(stored.access_token).access_token
-    assert token not in repr(check(world, page))
+    setattr(platform, call, raising(PlatformRefusal(Refusal.EXPIRED, "190", f"Malformed: {token}")))
+    found = check(world, page)
+    assert any("Malformed: …" in one.found for one in found.values())
+    assert token not in repr(found)
 
 
 def test_only_the_operator_may_check_and_only_a_page_of_the_platform(world: Any) -> None:
