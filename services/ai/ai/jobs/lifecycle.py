@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+import structlog
+
 from ai import metrics
 from ai.context import AppContext
 from ai.credits import balances
@@ -33,6 +35,7 @@ from contracts.events import JobCompleted, JobFailed
 from contracts.media import Media
 
 T = TypeVar("T")
+log = structlog.get_logger()
 
 #: How long to wait before an outcome is written again while the database is unavailable. Our choice.
 _RETRY_PAUSE_SECONDS = 0.5
@@ -173,7 +176,7 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
     """Fails the job, refunds it and stages its event. Returns None when it has ended otherwise. Raises
     SERVICE_UNAVAILABLE.
     """
-    return count_refund(
+    return note_failure(
         persist(
             context,
             lambda connection: refund_failed_job(connection, Jobs(connection).fail(claim, row.code, error)),
@@ -205,9 +208,10 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
     return job
 
 
-def count_refund(failed: Job | None) -> Job | None:
-    """Counts the refund of a failed job, after the commit."""
+def note_failure(failed: Job | None) -> Job | None:
+    """Logs a failed job with its reason and counts its refund, after the commit."""
     if failed is not None:
+        log.warning("job_failed", job_id=failed.id, kind=failed.kind, reason=failed.error)
         metrics.REFUNDED.add(failed.credits, {"action": failed.kind})
     return failed
 

@@ -27,7 +27,7 @@ def fail_lost(context: AppContext) -> int:
             with context.database.transaction() as connection:
                 failed = Jobs(connection).fail_lost(claim, AI_GENERATION_FAILED.code, _REASON, limit_seconds)
                 lifecycle.refund_failed_job(connection, failed)
-            count += lifecycle.count_refund(failed) is not None
+            count += lifecycle.note_failure(failed) is not None
         except Exception:  # one job that cannot be failed must not block the others
             log.exception("lost_job_not_failed", job_id=claim.id)
     if count:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ai_kit.world import World
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from ai.jobs import generated_files, images, lost_jobs, references, views
 from ai.providers.base import GenerationFailed, Picture
@@ -95,6 +96,14 @@ def test_any_failure_is_refunded_and_stays_refused(world: World, where: str, pro
     assert (world.spent(), world.entries("charge"), world.entries("refund")) == (0, 1, 1)
     assert refused(images.generate, context, caller, BOAT).code == code
     assert world.entries("charge") == 1
+
+
+def test_a_failed_job_is_logged_with_its_reason(world: World) -> None:
+    world.provider.script["image"] = [GenerationFailed("Declined.")]
+    with capture_logs() as lines:
+        error = refused(images.generate, world.context(), world.caller(), BOAT)
+    [line] = [line for line in lines if line["event"] == "job_failed"]
+    assert (line["job_id"], line["kind"], line["reason"]) == (error.extras["job_id"], "image", "Declined.")
 
 
 def test_a_commit_without_an_answer_is_repeated(world: World) -> None:
