@@ -1,123 +1,13 @@
-"""A media service that keeps the promises of its contract, in memory."""
+"""Puts `publishing_kit` on the path, and gives each test a media service in memory."""
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+import sys
+from pathlib import Path
 
 import pytest
 
-from contracts import media as api
-from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from contracts.events import PostMedia
-from contracts.record import Nothing
+sys.path.append(str(Path(__file__).parent))
 
-OWNER = "usr_a"
-STORAGE = "http://storage.invalid"
-PUBLIC = "http://127.0.0.1:8080/media"
-
-
-@dataclass
-class FakeMedia:
-    """`held` says for every post what it holds of which files, and whether an event has confirmed it."""
-
-    files: dict[str, api.MediaFile] = field(default_factory=dict)
-    held: dict[str, dict[str, bool]] = field(default_factory=dict)
-    heard: dict[str, int] = field(default_factory=dict)
-    #: By post, the revision that files were attached for last.
-    attached_for: dict[str, int] = field(default_factory=dict)
-    calls: list[str] = field(default_factory=list)
-    is_away: bool = False
-
-    def add(self, mime_type: str = "image/jpeg", size_bytes: int = 1_000, **known: Any) -> str:
-        """A new file's id; width, height and duration_seconds where they matter."""
-        media_id = f"med_{len(self.files) + 1}"
-        kind = "video" if mime_type.startswith("video/") else "photo"
-        ending = mime_type.split("/")[1]
-        self.files[media_id] = api.MediaFile(
-            media_id=media_id, type=kind, mime_type=mime_type, size_bytes=size_bytes, **known,
-            source_url=f"{STORAGE}/{media_id}", public_url=f"{PUBLIC}/{media_id}/a.{ending}",
-        )  # fmt: skip
-        return media_id
-
-    def in_use(self, media_id: str) -> bool:
-        """Whether a DELETE would be refused."""
-        return any(media_id in ids for ids in self.held.values())
-
-    def lapse(self) -> None:
-        """Time passes: what no event has confirmed is dropped."""
-        for post_id, ids in self.held.items():
-            self.held[post_id] = {media_id: True for media_id, confirmed in ids.items() if confirmed}
-
-    def hear(self, word: PostMedia) -> None:
-        """The event post.media."""
-        if word.revision <= self.heard.get(word.post_id, 0):
-            return
-        self.heard[word.post_id] = word.revision
-        self.held[word.post_id] = dict.fromkeys(word.media_ids, True) if word.state == "pending" else {}
-
-    def attach_media(
-        self, caller: Caller, request: api.AttachMedia, *, timeout_seconds: float
-    ) -> api.AttachedMedia:
-        self._called("attach")
-        found = tuple(self._media(caller, media_id) for media_id in request.media_ids)
-        self.attached_for[request.post_id] = request.revision
-        confirmed = {
-            media_id: True for media_id, is_sure in self.held.get(request.post_id, {}).items() if is_sure
-        }
-        self.held[request.post_id] = dict.fromkeys(request.media_ids, False) | confirmed
-        return api.AttachedMedia(media=found)
-
-    def detach_media(self, caller: Caller, request: api.DetachMedia, *, timeout_seconds: float) -> Nothing:
-        self._called("detach")
-        if request.revision > 1:
-            self.heard[request.post_id] = max(self.heard.get(request.post_id, 0), request.revision - 1)
-        self.held.pop(request.post_id, None)
-        return Nothing()
-
-    def get_media(self, caller: Caller, request: api.MediaId, *, timeout_seconds: float) -> api.Media:
-        self._called("get")
-        return self._media(caller, request.id)
-
-    def get_files(self, caller: Caller, request: api.GetFiles, *, timeout_seconds: float) -> api.MediaFiles:
-        self._called("jpegs" if request.jpeg else "files")
-        for media_id in request.media_ids:
-            self._media(caller, media_id)
-        files = [self.files[media_id] for media_id in request.media_ids]
-        return api.MediaFiles(files=tuple(_jpeg(file) if request.jpeg else file for file in files))
-
-    def locate_file(
-        self, caller: Caller, request: api.LocateFile, *, timeout_seconds: float
-    ) -> api.LocatedFile:
-        self._called("locate")
-        if request.key not in self.files:
-            raise ApiError(NOT_FOUND)
-        file = self.files[request.key]
-        return api.LocatedFile(
-            source_url=file.source_url, mime_type=file.mime_type, size_bytes=file.size_bytes, etag="e",
-            created_at=datetime(2026, 1, 1, tzinfo=UTC), generated=file.generated,
-        )  # fmt: skip
-
-    def _called(self, name: str) -> None:
-        self.calls.append(name)
-        if self.is_away:
-            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
-
-    def _media(self, caller: Caller, media_id: str) -> api.Media:
-        if media_id not in self.files or caller.account_id != OWNER:
-            raise ApiError(NOT_FOUND)
-        file = self.files[media_id]
-        return api.Media(
-            media_id=media_id, filename="a", mime_type=file.mime_type, size_bytes=file.size_bytes, type=file.type,
-            url=file.public_url, scheduled_post_id=None, created_at=datetime(2026, 1, 1, tzinfo=UTC),
-            width=file.width, height=file.height, duration_seconds=file.duration_seconds,
-        )  # fmt: skip
-
-
-def _jpeg(file: api.MediaFile) -> api.MediaFile:
-    names = {name: getattr(file, name) for name in file.__struct_fields__}
-    url = file.public_url.rpartition(".")[0] + ".jpg"
-    return api.MediaFile(**names | {"mime_type": "image/jpeg", "public_url": url})
+from publishing_kit.fake_media import FakeMedia
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from publishing_kit.world import World
 from sqlalchemy import text
 
 from publishing.records import Post
@@ -47,7 +48,7 @@ _FILL_PAGES = """
 class Measured:
     """A page among few posts and pages; `fill` puts many beside it."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.old, self.young = world.page("FB", "brd_old"), world.page("TT", "brd_young")
         for page, prefix in ((self.old, "pst_old"), (self.young, "pst_new")):
@@ -90,7 +91,7 @@ class Measured:
 
 
 @pytest.fixture
-def measured(world: Any) -> Measured:
+def measured(world: World) -> Measured:
     return Measured(world)
 
 
@@ -152,7 +153,7 @@ def test_what_is_read_does_not_grow_with_what_lies_beside_it(measured: Measured,
     assert after <= max(before, MOST.get(name, 400))
 
 
-def test_the_open_posts_of_a_page_are_those_that_are_not_told_yet(measured: Measured, world: Any) -> None:
+def test_the_open_posts_of_a_page_are_those_that_are_not_told_yet(measured: Measured, world: World) -> None:
     measured.fill()
     world.run(
         "UPDATE posts SET state = 'unknown', remote_id = NULL WHERE id IN ('pst_00000012', 'pst_00000018')"

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform, Wall
+from publishing_kit.world import World
 
 from contracts.errors import ApiError, invalid
 from publishing.comments import polls
@@ -14,7 +17,7 @@ from publishing.rules.poll_times import parse_stages
 from publishing.sending.context import SendingContext
 
 
-def row(world: Any) -> Any:
+def row(world: World) -> Any:
     return world.ask(
         "SELECT *, extract(epoch FROM wake_at - clock_timestamp())::float8 AS wait FROM comment_polls"
     )[0]
@@ -24,7 +27,7 @@ def near(seconds: float) -> Any:
     return pytest.approx(seconds, abs=5)
 
 
-def test_a_post_is_asked_for_from_soon_after_it_went_out(world: Any, wall: Any) -> None:
+def test_a_post_is_asked_for_from_soon_after_it_went_out(world: World, wall: Wall) -> None:
     world.published()
     assert row(world).wait == near(5)
     world.poll_due()
@@ -35,7 +38,7 @@ def test_a_post_is_asked_for_from_soon_after_it_went_out(world: Any, wall: Any) 
 
 
 def test_a_scheduled_post_is_asked_for_too_and_one_that_failed_is_not(
-    world: Any, wall: Any, platform: Any
+    world: World, wall: Wall, platform: FakePlatform
 ) -> None:
     world.due_post()
     world.send()
@@ -45,20 +48,22 @@ def test_a_scheduled_post_is_asked_for_too_and_one_that_failed_is_not(
     assert len(world.ask("SELECT FROM comment_polls")) == 1
 
 
-def test_platforms_without_comments_are_not_asked(world: Any, media: Any) -> None:
+def test_platforms_without_comments_are_not_asked(world: World, media: FakeMedia) -> None:
     world.published(world.page("TT"), media_ids=(media.add(),))
     assert world.ask("SELECT FROM comment_polls") == []
 
 
 @pytest.mark.parametrize(("days", "wait"), [(0.5, 60), (2, 300), (10, 3_600), (20, 86_400)])
-def test_the_older_a_post_the_rarer_it_is_asked_for(world: Any, wall: Any, days: float, wait: float) -> None:
+def test_the_older_a_post_the_rarer_it_is_asked_for(
+    world: World, wall: Wall, days: float, wait: float
+) -> None:
     world.published()
     world.shift(days * 86_400)
     world.poll()
     assert row(world).wait == near(wait)
 
 
-def test_a_post_that_is_too_old_is_asked_for_once_more_and_never_again(world: Any, wall: Any) -> None:
+def test_a_post_that_is_too_old_is_asked_for_once_more_and_never_again(world: World, wall: Wall) -> None:
     world.published()
     world.shift(31 * 86_400)
     wall.write()
@@ -67,7 +72,7 @@ def test_a_post_that_is_too_old_is_asked_for_once_more_and_never_again(world: An
     assert world.ask("SELECT FROM comment_polls") == []
 
 
-def test_only_what_is_new_is_asked_for_and_once_a_day_all_of_it(world: Any, wall: Any) -> None:
+def test_only_what_is_new_is_asked_for_and_once_a_day_all_of_it(world: World, wall: Wall) -> None:
     world.published()
     wall.write()
     for _ in range(2):
@@ -79,7 +84,7 @@ def test_only_what_is_new_is_asked_for_and_once_a_day_all_of_it(world: Any, wall
 
 
 def test_a_page_that_is_pushed_is_asked_less_often(
-    world: Any, wall: Any, make_app: Callable[..., SendingContext]
+    world: World, wall: Wall, make_app: Callable[..., SendingContext]
 ) -> None:
     from publishing.platforms.meta.settings import MetaSettings
     from publishing.platforms.registry import default_settings
@@ -96,7 +101,7 @@ def test_a_page_that_is_pushed_is_asked_less_often(
     assert row(world).wait == near(60), "without our part of it nothing is pushed"
 
 
-def test_ten_thousand_comments_at_once_are_all_told_in_turns(world: Any, wall: Any) -> None:
+def test_ten_thousand_comments_at_once_are_all_told_in_turns(world: World, wall: Wall) -> None:
     world.published()
     for number in range(10_000):
         wall.write(f"{number}")
@@ -122,7 +127,7 @@ def test_ten_thousand_comments_at_once_are_all_told_in_turns(world: Any, wall: A
     assert len(wall.asked) == 102, "as far as there is news, and a page more"
 
 
-def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, monkeypatch: Any) -> None:
+def test_a_reading_that_died_in_the_middle_goes_on_there(world: World, wall: Wall, monkeypatch: Any) -> None:
     world.published()
     wall.most = 2
     for number in range(6):
@@ -159,7 +164,9 @@ def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, 
     assert [asked["cursor"] for asked in wall.asked] == [None, "c00004", "c00004", "c00002"]
 
 
-def test_a_claim_outlasts_each_page_of_the_list_however_slow(world: Any, wall: Any, platform: Any) -> None:
+def test_a_claim_outlasts_each_page_of_the_list_however_slow(
+    world: World, wall: Wall, platform: FakePlatform
+) -> None:
     world.published()
     wall.most = 2
     for number in range(5):
@@ -179,7 +186,7 @@ def test_a_claim_outlasts_each_page_of_the_list_however_slow(world: Any, wall: A
 
 
 def test_one_claim_at_a_time_whoever_asks(
-    world: Any, wall: Any, make_app: Callable[..., SendingContext]
+    world: World, wall: Wall, make_app: Callable[..., SendingContext]
 ) -> None:
     for _ in range(3):
         world.published()
@@ -190,7 +197,7 @@ def test_one_claim_at_a_time_whoever_asks(
 
 
 def test_each_process_asks_for_so_many_posts_in_a_second(
-    world: Any, wall: Any, make_app: Callable[..., SendingContext]
+    world: World, wall: Wall, make_app: Callable[..., SendingContext]
 ) -> None:
     slow = make_app(polls_per_second=4.0)
     page = world.page()
@@ -200,7 +207,7 @@ def test_each_process_asks_for_so_many_posts_in_a_second(
     assert len(wall.asked) == 2, "two ticks a second"
 
 
-def test_a_limited_page_is_left_alone_for_as_long_as_its_platform_says(world: Any, wall: Any) -> None:
+def test_a_limited_page_is_left_alone_for_as_long_as_its_platform_says(world: World, wall: Wall) -> None:
     page, other = world.page(), world.page()
     for _ in range(3):
         world.published(page)
@@ -219,7 +226,7 @@ def test_a_limited_page_is_left_alone_for_as_long_as_its_platform_says(world: An
     assert len(wall.asked) == 6
 
 
-def test_an_expired_page_is_not_asked_until_it_is_linked_again(world: Any, wall: Any) -> None:
+def test_an_expired_page_is_not_asked_until_it_is_linked_again(world: World, wall: Wall) -> None:
     page = world.page()
     world.published(page)
     wall.write()
@@ -233,7 +240,7 @@ def test_an_expired_page_is_not_asked_until_it_is_linked_again(world: Any, wall:
     assert (len(wall.asked), len(world.told())) == (2, 1)
 
 
-def link_again(world: Any, page: Any) -> None:
+def link_again(world: World, page: Any) -> None:
     from contracts import publishing as api
     from contracts.caller import operator
 
@@ -255,7 +262,7 @@ def link_again(world: Any, page: Any) -> None:
     ],
 )
 def test_after_a_refusal_it_is_asked_again_when_that_makes_sense(
-    world: Any, wall: Any, problem: Exception, wait: float
+    world: World, wall: Wall, problem: Exception, wait: float
 ) -> None:
     world.published()
     wall.script = [problem]
@@ -264,7 +271,7 @@ def test_after_a_refusal_it_is_asked_again_when_that_makes_sense(
 
 
 def test_a_place_in_the_list_that_is_gone_is_looked_for_from_the_head(
-    world: Any, wall: Any, monkeypatch: Any
+    world: World, wall: Wall, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(polls, "_PAGES_PER_TURN", 1)
     world.published()
@@ -282,7 +289,7 @@ def test_a_place_in_the_list_that_is_gone_is_looked_for_from_the_head(
 
 @pytest.mark.parametrize("problem", [PlatformRefusal(Refusal.REJECTED, "100", "no"), KeyError("id")])
 def test_a_list_that_can_be_read_no_further_than_its_first_page_is_put_off_for_an_hour(
-    world: Any, wall: Any, platform: Any, problem: Exception
+    world: World, wall: Wall, platform: FakePlatform, problem: Exception
 ) -> None:
     world.published()
     wall.most = 2
@@ -301,7 +308,7 @@ def test_a_list_that_can_be_read_no_further_than_its_first_page_is_put_off_for_a
 
 
 def test_a_look_that_went_wrong_in_a_way_nobody_foresaw_is_repeated_after_an_hour(
-    world: Any, wall: Any
+    world: World, wall: Wall
 ) -> None:
     world.published()
     wall.write()
@@ -312,7 +319,7 @@ def test_a_look_that_went_wrong_in_a_way_nobody_foresaw_is_repeated_after_an_hou
     assert len(world.told()) == 1
 
 
-def test_a_post_whose_list_nobody_can_read_is_too_old_one_day(world: Any, wall: Any) -> None:
+def test_a_post_whose_list_nobody_can_read_is_too_old_one_day(world: World, wall: Wall) -> None:
     world.published()
     world.shift(31 * 86_400)
     wall.script = [KeyError("id")]
@@ -321,7 +328,7 @@ def test_a_post_whose_list_nobody_can_read_is_too_old_one_day(world: Any, wall: 
 
 
 def test_a_place_in_the_list_that_an_older_release_wrote_otherwise_is_looked_for_from_the_head(
-    world: Any, wall: Any
+    world: World, wall: Wall
 ) -> None:
     world.published()
     world.run("UPDATE comment_polls SET cursor = 'of another kind'")
@@ -334,7 +341,7 @@ def test_a_place_in_the_list_that_an_older_release_wrote_otherwise_is_looked_for
 
 
 def test_deployments_may_ask_as_often_as_they_like(
-    world: Any, wall: Any, make_app: Callable[..., SendingContext]
+    world: World, wall: Wall, make_app: Callable[..., SendingContext]
 ) -> None:
     world.published()
     world.poll(make_app(polls={"FB": parse_stages("3600=5"), "IG": ()}))

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform, Wall
+from publishing_kit.world import World
 
 from chassis.db import leases
 from contracts import publishing as api
@@ -24,12 +26,12 @@ from publishing.store.received import Received
 SEEN_AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-def published(world: Any, page: api.Page, **fields: Any) -> api.PublishResult:
+def published(world: World, page: api.Page, **fields: Any) -> api.PublishResult:
     request = api.PublishPost(page_id=page.id, message="hello", **fields)
     return publish_now.publish(world.app, world.caller(), request)
 
 
-def tick(world: Any, after_seconds: float = 0) -> None:
+def tick(world: World, after_seconds: float = 0) -> None:
     """Everything due about first comments and replies happens, as if it had begun that long ago."""
     world.run(
         "UPDATE posts SET comment_wake_at = clock_timestamp(),"
@@ -46,22 +48,22 @@ def tick(world: Any, after_seconds: float = 0) -> None:
     assert world.app.side.wait_idle(5)
 
 
-def claimed_first(world: Any) -> list[FirstComment]:
+def claimed_first(world: World) -> list[FirstComment]:
     with world.database.transaction() as connection:
         return Comments(connection).claim_first_comments(1, 90)
 
 
-def page_of(world: Any) -> PageRow:
+def page_of(world: World) -> PageRow:
     with world.database.reading() as connection:
         [page] = Pages(connection).many([row.id for row in world.ask("SELECT id FROM pages")]).values()
         return page
 
 
-def comment_state(world: Any) -> str:
+def comment_state(world: World) -> str:
     return str(world.ask("SELECT comment_state FROM posts")[0].comment_state)
 
 
-def test_a_first_comment_is_made_once_after_the_post(world: Any, platform: Any) -> None:
+def test_a_first_comment_is_made_once_after_the_post(world: World, platform: FakePlatform) -> None:
     result = published(world, world.page(), first_comment="first!")
     tick(world)
     tick(world)
@@ -70,7 +72,7 @@ def test_a_first_comment_is_made_once_after_the_post(world: Any, platform: Any) 
 
 
 def test_a_first_comment_that_somebody_else_has_claimed_by_its_turn_is_not_made(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     published(world, world.page(), first_comment="first!")
     [late] = claimed_first(world)
@@ -82,7 +84,7 @@ def test_a_first_comment_that_somebody_else_has_claimed_by_its_turn_is_not_made(
 
 
 def test_a_first_comment_whose_claim_has_lapsed_by_its_turn_is_not_made(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     published(world, world.page(), first_comment="first!")
     [late] = claimed_first(world)
@@ -95,7 +97,7 @@ def test_a_first_comment_whose_claim_has_lapsed_by_its_turn_is_not_made(
 
 
 def test_a_first_comment_has_its_whole_lease_from_its_call_on(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     published(world, world.page(), first_comment="first!")
     [late] = claimed_first(world)
@@ -118,7 +120,7 @@ def test_a_first_comment_has_its_whole_lease_from_its_call_on(
 
 
 def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each reaches its claim before the other one's is done, unless it has to wait for that."""
     goes_on = threading.Event()
@@ -144,7 +146,7 @@ def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
     assert row.count == app.side.size
 
 
-def test_a_refused_first_comment_never_fails_the_post(world: Any, platform: Any) -> None:
+def test_a_refused_first_comment_never_fails_the_post(world: World, platform: FakePlatform) -> None:
     platform.comment_script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     published(world, world.page(), first_comment="first!")
     tick(world)
@@ -152,7 +154,7 @@ def test_a_refused_first_comment_never_fails_the_post(world: Any, platform: Any)
     assert world.ask("SELECT state FROM posts")[0].state == "published"
 
 
-def test_a_first_comment_is_tried_again_after_a_passing_refusal(world: Any, platform: Any) -> None:
+def test_a_first_comment_is_tried_again_after_a_passing_refusal(world: World, platform: FakePlatform) -> None:
     platform.comment_script = [PlatformRefusal(Refusal.TRANSIENT, "2", "busy")]
     published(world, world.page(), first_comment="first!")
     tick(world)
@@ -162,7 +164,7 @@ def test_a_first_comment_is_tried_again_after_a_passing_refusal(world: Any, plat
 
 
 def test_a_first_comment_with_an_unknown_outcome_is_looked_up_before_anything_else(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
     published(world, world.page(), first_comment="first!")
@@ -174,7 +176,7 @@ def test_a_first_comment_with_an_unknown_outcome_is_looked_up_before_anything_el
 
 
 def test_a_first_comment_that_never_arrived_is_made_again_once_that_is_settled(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     platform.comment_script = [OutcomeUnknown("lost")]
     published(world, world.page(), first_comment="first!")
@@ -188,7 +190,7 @@ def test_a_first_comment_that_never_arrived_is_made_again_once_that_is_settled(
 
 
 @pytest.fixture
-def comment(world: Any) -> tuple[api.Page, str]:
+def comment(world: World) -> tuple[api.Page, str]:
     """A page and our id of a visitor's comment under one of its posts."""
     page = world.page()
     result = published(world, page)
@@ -198,7 +200,7 @@ def comment(world: Any) -> tuple[api.Page, str]:
 
 
 def reply(
-    world: Any,
+    world: World,
     page: api.Page,
     comment_id: str,
     operation_id: str = "op",
@@ -212,7 +214,9 @@ def reply(
         return error
 
 
-def test_a_reply_is_sent_once_per_operation_and_told(world: Any, platform: Any, comment: Any) -> None:
+def test_a_reply_is_sent_once_per_operation_and_told(
+    world: World, platform: FakePlatform, comment: Any
+) -> None:
     page, comment_id = comment
     first = reply(world, page, comment_id)
     assert (first.parent_id, first.message) == (comment_id, "thanks")
@@ -223,7 +227,7 @@ def test_a_reply_is_sent_once_per_operation_and_told(world: Any, platform: Any, 
 
 @pytest.mark.parametrize(("platform_code", "seconds"), [("FB", 60), ("LN", 100), ("YT", 100)])
 def test_a_reply_is_claimed_for_as_long_as_its_platform_s_calls_can_take(
-    world: Any, platform: Any, comment: Any, platform_code: str, seconds: int
+    world: World, platform: FakePlatform, comment: Any, platform_code: str, seconds: int
 ) -> None:
     page, comment_id = comment
     world.run(f"UPDATE pages SET platform = '{platform_code}'")
@@ -240,7 +244,7 @@ def test_a_reply_is_claimed_for_as_long_as_its_platform_s_calls_can_take(
 
 
 def test_a_refused_reply_may_run_again_as_the_next_try_of_its_operation(
-    world: Any, platform: Any, comment: Any
+    world: World, platform: FakePlatform, comment: Any
 ) -> None:
     page, comment_id = comment
     platform.comment_script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
@@ -250,7 +254,7 @@ def test_a_refused_reply_may_run_again_as_the_next_try_of_its_operation(
 
 
 def test_a_reply_with_an_unknown_outcome_is_found_and_not_repeated(
-    world: Any, platform: Any, comment: Any
+    world: World, platform: FakePlatform, comment: Any
 ) -> None:
     page, comment_id = comment
     platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
@@ -263,7 +267,7 @@ def test_a_reply_with_an_unknown_outcome_is_found_and_not_repeated(
 
 
 def test_a_reply_that_never_arrived_may_run_again_once_that_is_settled(
-    world: Any, platform: Any, comment: Any
+    world: World, platform: FakePlatform, comment: Any
 ) -> None:
     page, comment_id = comment
     platform.comment_script = [OutcomeUnknown("lost")]
@@ -276,18 +280,20 @@ def test_a_reply_that_never_arrived_may_run_again_once_that_is_settled(
 
 
 @pytest.mark.parametrize("message", ["", "  ", "a\0b", "\ud800", "a" * 8_001])
-def test_a_reply_that_cannot_be_is_refused(world: Any, comment: Any, message: str) -> None:
+def test_a_reply_that_cannot_be_is_refused(world: World, comment: Any, message: str) -> None:
     page, comment_id = comment
     assert reply(world, page, comment_id, message=message).code == "VALIDATION_ERROR"
 
 
-def test_a_comment_of_another_page_is_not_found(world: Any, comment: Any) -> None:
+def test_a_comment_of_another_page_is_not_found(world: World, comment: Any) -> None:
     _, comment_id = comment
     error = reply(world, world.page(), comment_id)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "comment_id"})
 
 
-def test_comments_keep_their_ids_over_readings(world: Any, app: SendingContext, platform: Any) -> None:
+def test_comments_keep_their_ids_over_readings(
+    world: World, app: SendingContext, platform: FakePlatform
+) -> None:
     result = published(world, world.page())
     found = CommentPage(
         (
@@ -308,7 +314,7 @@ def test_comments_keep_their_ids_over_readings(world: Any, app: SendingContext, 
     assert refusal.value.code == "VALIDATION_ERROR"
 
 
-def test_engagement_is_read_live_and_remembered_for_the_list(world: Any, app: SendingContext) -> None:
+def test_engagement_is_read_live_and_remembered_for_the_list(world: World, app: SendingContext) -> None:
     result = published(world, world.page())
     shown = engagement.read(app, world.caller(), api.PostId(id=result.post_id))
     assert (shown.engagement.likes, shown.engagement.comments, shown.engagement.shares) == (3, 2, 1)
@@ -316,7 +322,7 @@ def test_engagement_is_read_live_and_remembered_for_the_list(world: Any, app: Se
     assert world.ask("SELECT likes, comments, shares FROM posts")[0] == (3, 2, 1)
 
 
-def test_engagement_of_other_platforms_is_unsupported(world: Any, app: SendingContext) -> None:
+def test_engagement_of_other_platforms_is_unsupported(world: World, app: SendingContext) -> None:
     result = published(world, world.page("LN"))
     with pytest.raises(ApiError) as refusal:
         engagement.read(app, world.caller(), api.PostId(id=result.post_id))
@@ -324,7 +330,7 @@ def test_engagement_of_other_platforms_is_unsupported(world: Any, app: SendingCo
 
 
 @pytest.fixture
-def frozen_in_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def frozen_in_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The process stands still between begin and call, for longer than any lease; what it sends then fails the test."""
 
     def call(*args: Any) -> Any:
@@ -339,7 +345,7 @@ def frozen_in_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_process_frozen_for_longer_than_the_lease_of_a_first_comment_sends_nothing(
-    world: Any, frozen_in_call: Any
+    world: World, frozen_in_call: Any
 ) -> None:
     published(world, world.page(), first_comment="first!")
     tick(world)
@@ -347,7 +353,7 @@ def test_a_process_frozen_for_longer_than_the_lease_of_a_first_comment_sends_not
 
 
 def test_a_process_frozen_for_longer_than_the_lease_of_a_reply_sends_nothing(
-    world: Any, wall: Any, frozen_in_call: Any
+    world: World, wall: Wall, frozen_in_call: Any
 ) -> None:
     page = world.page()
     published(world, page)

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.fake_platform import FakePlatform, Wall
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -34,20 +36,20 @@ def app(make_app: Callable[..., SendingContext]) -> SendingContext:
 
 
 @pytest.fixture
-def post(world: Any) -> api.PublishResult:
+def post(world: World) -> api.PublishResult:
     return world.published()  # type: ignore[no-any-return]
 
 
-def texts(world: Any) -> list[str]:
+def texts(world: World) -> list[str]:
     return [event.comment.text for event in world.told()]
 
 
-def get(world: Any, post: api.PublishResult, **fields: Any) -> api.CommentList:
+def get(world: World, post: api.PublishResult, **fields: Any) -> api.CommentList:
     caller = msgspec.structs.replace(world.caller(), sandbox=fields.pop("sandbox", False))
     return comment_list.show_list(world.app, caller, api.ListComments(post_id=post.post_id, **fields))
 
 
-def finish(world: Any) -> None:
+def finish(world: World) -> None:
     world.run("UPDATE comments SET wake_at = clock_timestamp() WHERE wake_at IS NOT NULL")
     hooks.finish_comments(world.app)
     assert world.app.polling.wait_idle(10)
@@ -80,15 +82,15 @@ def send(app: SendingContext, platform: str, hook: Any, secret: str = SECRET) ->
     hooks.receive(app, api.ReceiveHook(platform=name, deflated_body=zlib.compress(body), signature=signature))
 
 
-def account_of(world: Any, post: api.PublishResult) -> str:
+def account_of(world: World, post: api.PublishResult) -> str:
     return str(world.ask("SELECT remote_account_id FROM pages WHERE id = :id", id=post.page_id)[0][0])
 
 
-def hook(world: Any, post: api.PublishResult, *made: RemoteComment) -> dict[str, Any]:
+def hook(world: World, post: api.PublishResult, *made: RemoteComment) -> dict[str, Any]:
     return hook_of(post.platform, account_of(world, post), post.platform_post_id or "", *made)
 
 
-def test_a_poll_tells_of_a_comment_once(world: Any, wall: Any, post: api.PublishResult) -> None:
+def test_a_poll_tells_of_a_comment_once(world: World, wall: Wall, post: api.PublishResult) -> None:
     made = wall.write("Open on Sunday?")
     world.poll()
     world.poll()
@@ -104,7 +106,7 @@ def test_a_poll_tells_of_a_comment_once(world: Any, wall: Any, post: api.Publish
 
 
 def test_every_way_sees_a_comment_that_another_has_told_of(
-    world: Any, app: SendingContext, wall: Any, post: api.PublishResult
+    world: World, app: SendingContext, wall: Wall, post: api.PublishResult
 ) -> None:
     made = wall.write()
     ways = [
@@ -119,10 +121,10 @@ def test_every_way_sees_a_comment_that_another_has_told_of(
 
 
 def test_all_ways_at_once_tell_of_each_comment_once(
-    world: Any,
+    world: World,
     app: SendingContext,
     make_app: Callable[..., SendingContext],
-    wall: Any,
+    wall: Wall,
     post: api.PublishResult,
 ) -> None:
     made = [wall.write(f"{number}") for number in range(60)]
@@ -154,7 +156,7 @@ def test_all_ways_at_once_tell_of_each_comment_once(
     assert len({event.comment.id for event in world.told()}) == 60
 
 
-def test_events_come_in_the_order_of_the_comments(world: Any, wall: Any, post: api.PublishResult) -> None:
+def test_events_come_in_the_order_of_the_comments(world: World, wall: Wall, post: api.PublishResult) -> None:
     for number in range(5):
         wall.write(f"{number}")
     world.poll()
@@ -162,7 +164,7 @@ def test_events_come_in_the_order_of_the_comments(world: Any, wall: Any, post: a
 
 
 def test_an_answer_names_its_comment_by_our_id_before_that_is_seen(
-    world: Any, app: SendingContext, wall: Any, post: api.PublishResult
+    world: World, app: SendingContext, wall: Wall, post: api.PublishResult
 ) -> None:
     first = wall.write("first")
     answer = wall.write("answer", parent_id=first.id)
@@ -173,7 +175,7 @@ def test_an_answer_names_its_comment_by_our_id_before_that_is_seen(
     assert answered.comment.parent_id == begun.comment.id
 
 
-def test_the_pages_own_words_are_told_to_nobody(world: Any, app: SendingContext, wall: Any) -> None:
+def test_the_pages_own_words_are_told_to_nobody(world: World, app: SendingContext, wall: Wall) -> None:
     page = world.page()
     post = world.published(page, first_comment="first!")
     own = [wall.write("first!", author_id=page.account_id), wall.write("thanks", author_id=page.account_id)]
@@ -184,7 +186,9 @@ def test_the_pages_own_words_are_told_to_nobody(world: Any, app: SendingContext,
     assert len(get(world, post).comments) == 2
 
 
-def test_a_reply_made_here_is_told_as_a_reply_and_no_more(world: Any, wall: Any, platform: Any) -> None:
+def test_a_reply_made_here_is_told_as_a_reply_and_no_more(
+    world: World, wall: Wall, platform: FakePlatform
+) -> None:
     page = world.page()
     post = world.published(page)
     wall.write("Open?")
@@ -197,7 +201,7 @@ def test_a_reply_made_here_is_told_as_a_reply_and_no_more(world: Any, wall: Any,
 
 
 def test_a_sandbox_token_triggers_nothing_and_loses_nothing(
-    world: Any, wall: Any, post: api.PublishResult
+    world: World, wall: Wall, post: api.PublishResult
 ) -> None:
     wall.write()
     assert len(get(world, post, sandbox=True).comments) == 1
@@ -207,7 +211,7 @@ def test_a_sandbox_token_triggers_nothing_and_loses_nothing(
 
 
 def test_what_was_taken_in_and_not_committed_is_told_by_the_next(
-    world: Any, wall: Any, app: SendingContext, post: api.PublishResult
+    world: World, wall: Wall, app: SendingContext, post: api.PublishResult
 ) -> None:
     made = wall.write()
 
@@ -223,7 +227,7 @@ def test_what_was_taken_in_and_not_committed_is_told_by_the_next(
     assert texts(world) == ["hi"]
 
 
-def rows_of(world: Any, post: api.PublishResult) -> Any:
+def rows_of(world: World, post: api.PublishResult) -> Any:
     from publishing.store.pages import Pages
     from publishing.store.posts import Posts
 
@@ -231,7 +235,9 @@ def rows_of(world: Any, post: api.PublishResult) -> Any:
         return Pages(connection).get(post.page_id), Posts(connection).get(post.post_id)
 
 
-def test_an_instagram_hook_is_told_once_its_time_is_known(world: Any, app: SendingContext, wall: Any) -> None:
+def test_an_instagram_hook_is_told_once_its_time_is_known(
+    world: World, app: SendingContext, wall: Wall
+) -> None:
     post = on_instagram(world)
     made = wall.write()
     send(app, "IG", hook(world, post, made))
@@ -245,7 +251,7 @@ def test_an_instagram_hook_is_told_once_its_time_is_known(world: Any, app: Sendi
     assert wall.read == [made.id]
 
 
-def on_instagram(world: Any) -> api.PublishResult:
+def on_instagram(world: World) -> api.PublishResult:
     """A post of Instagram's, which the platform here takes without a photo."""
     page = world.page()
     post = world.published(page)
@@ -255,7 +261,7 @@ def on_instagram(world: Any) -> api.PublishResult:
 
 
 def test_a_poll_that_sees_a_waiting_comment_first_tells_of_it(
-    world: Any, app: SendingContext, wall: Any
+    world: World, app: SendingContext, wall: Wall
 ) -> None:
     post = on_instagram(world)
     send(app, "IG", hook(world, post, wall.write()))
@@ -265,7 +271,7 @@ def test_a_poll_that_sees_a_waiting_comment_first_tells_of_it(
     assert wall.read == []
 
 
-def test_own_words_on_instagram_are_not_even_looked_at(world: Any, app: SendingContext, wall: Any) -> None:
+def test_own_words_on_instagram_are_not_even_looked_at(world: World, app: SendingContext, wall: Wall) -> None:
     post = on_instagram(world)
     send(app, "IG", hook(world, post, wall.write(author_id=account_of(world, post))))
     finish(world)
@@ -281,7 +287,7 @@ def test_own_words_on_instagram_are_not_even_looked_at(world: Any, app: SendingC
     ],
 )
 def test_a_comment_that_cannot_be_looked_at_is_told_as_the_hook_said(
-    world: Any, app: SendingContext, wall: Any, refusal: PlatformRefusal
+    world: World, app: SendingContext, wall: Wall, refusal: PlatformRefusal
 ) -> None:
     post = on_instagram(world)
     send(app, "IG", hook(world, post, wall.write(), wall.write("second")))
@@ -292,7 +298,7 @@ def test_a_comment_that_cannot_be_looked_at_is_told_as_the_hook_said(
 
 
 def test_a_platform_that_fails_is_asked_again_and_not_waited_for_for_ever(
-    world: Any, app: SendingContext, wall: Any
+    world: World, app: SendingContext, wall: Wall
 ) -> None:
     post = on_instagram(world)
     send(app, "IG", hook(world, post, wall.write()))
@@ -306,7 +312,7 @@ def test_a_platform_that_fails_is_asked_again_and_not_waited_for_for_ever(
 
 
 def test_a_page_that_two_brands_have_linked_is_told_for_the_one_that_posted(
-    world: Any, app: SendingContext, wall: Any
+    world: World, app: SendingContext, wall: Wall
 ) -> None:
     page = world.page()
     post = world.published(page)
@@ -317,7 +323,7 @@ def test_a_page_that_two_brands_have_linked_is_told_for_the_one_that_posted(
 
 
 def test_posts_and_pages_that_are_not_ours_are_passed_over(
-    world: Any, app: SendingContext, wall: Any, post: api.PublishResult
+    world: World, app: SendingContext, wall: Wall, post: api.PublishResult
 ) -> None:
     made = wall.write()
     send(app, "FB", hook_of("FB", "1", "1_1", made))
@@ -333,10 +339,10 @@ def refusal_of(call: Callable[[], object]) -> str:
 
 
 def test_only_what_is_signed_with_the_apps_secret_is_taken(
-    world: Any,
+    world: World,
     app: SendingContext,
     make_app: Callable[..., SendingContext],
-    wall: Any,
+    wall: Wall,
     post: api.PublishResult,
 ) -> None:
     body = hook(world, post, wall.write())
@@ -351,7 +357,7 @@ def test_only_what_is_signed_with_the_apps_secret_is_taken(
 
 
 def test_instagrams_own_login_signs_with_a_secret_of_its_own(
-    world: Any, make_app: Callable[..., SendingContext], wall: Any
+    world: World, make_app: Callable[..., SendingContext], wall: Wall
 ) -> None:
     meta = MetaSettings(app_secret=SECRET, instagram_app_secret="other", verify_token=VERIFY)
     app = make_app(platforms=default_settings(FB=meta, IG=meta))
@@ -387,7 +393,7 @@ def test_without_a_verify_token_the_address_is_nobodys(make_app: Callable[..., S
 
 
 def test_a_cursor_that_the_platform_refuses_is_the_clients_error(
-    world: Any, wall: Any, post: api.PublishResult
+    world: World, wall: Wall, post: api.PublishResult
 ) -> None:
     for _ in range(3):
         wall.write()

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from publishing.comments import subscriptions
 from publishing.platforms.base import PlatformRefusal, Refusal
@@ -19,7 +21,7 @@ def app(make_app: Callable[..., SendingContext]) -> SendingContext:
 
 
 @pytest.fixture
-def asked(platform: Any) -> list[Any]:
+def asked(platform: FakePlatform) -> list[Any]:
     """Accounts asked for; exceptions put into `platform.wishes` are raised first."""
     made: list[Any] = []
     platform.wishes = []
@@ -33,19 +35,19 @@ def asked(platform: Any) -> list[Any]:
     return made
 
 
-def tick(world: Any, app: SendingContext | None = None) -> None:
+def tick(world: World, app: SendingContext | None = None) -> None:
     app = app or world.app
     subscriptions.subscribe_pages(app)
     assert app.side.wait_idle(5)
 
 
-def row(world: Any) -> Any:
+def row(world: World) -> Any:
     return world.ask(
         "SELECT subscribed, expired, extract(epoch FROM subscribe_at - clock_timestamp())::float8 AS wait FROM pages"
     )[0]
 
 
-def test_a_page_is_subscribed_once_when_it_is_linked(world: Any, asked: list[Any]) -> None:
+def test_a_page_is_subscribed_once_when_it_is_linked(world: World, asked: list[Any]) -> None:
     page = world.page()
     for _ in range(2):
         tick(world)
@@ -53,14 +55,14 @@ def test_a_page_is_subscribed_once_when_it_is_linked(world: Any, asked: list[Any
     assert (row(world).subscribed, row(world).wait) == (True, None)
 
 
-def test_pages_of_platforms_that_tell_nothing_are_not_asked(world: Any, asked: list[Any]) -> None:
+def test_pages_of_platforms_that_tell_nothing_are_not_asked(world: World, asked: list[Any]) -> None:
     world.page("LN")
     tick(world)
     assert asked == []
 
 
 def test_where_no_hooks_are_configured_pages_wait_until_they_are(
-    world: Any, asked: list[Any], make_app: Callable[..., SendingContext]
+    world: World, asked: list[Any], make_app: Callable[..., SendingContext]
 ) -> None:
     world.page()
     tick(world, make_app())
@@ -80,7 +82,7 @@ def test_where_no_hooks_are_configured_pages_wait_until_they_are(
     ],
 )
 def test_after_a_refusal_it_is_asked_again_when_that_makes_sense(
-    world: Any, platform: Any, asked: list[Any], refusal: Exception, wait: float | None
+    world: World, platform: FakePlatform, asked: list[Any], refusal: Exception, wait: float | None
 ) -> None:
     world.page()
     platform.wishes = [refusal]
@@ -101,7 +103,7 @@ def test_failures_are_repeated_ever_rarer_up_to_an_hour() -> None:
 
 
 def test_a_try_that_ends_after_the_page_was_linked_anew_changes_nothing(
-    world: Any, platform: Any, asked: list[Any]
+    world: World, platform: FakePlatform, asked: list[Any]
 ) -> None:
     from publishing.store.pages import Pages
 

@@ -2,9 +2,9 @@
 
 import random
 from functools import partial
-from typing import Any
 
 import msgspec
+from publishing_kit.stage import Stage
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -16,14 +16,14 @@ from publishing.store.received import Received
 from testkit.interleaving import Process, Try, explore
 
 
-def script(stage: Any, draw: random.Random) -> None:
+def script(stage: Stage, draw: random.Random) -> None:
     """What the next comments meet."""
     refusal = PlatformRefusal(Refusal.TRANSIENT, "2", "not now")
     ends = (refusal, OutcomeUnknown("lost"), stage.platform.keep(OutcomeUnknown("lost")))
     stage.platform.comment_script = [draw.choice(ends) for _ in range(draw.randrange(2))]
 
 
-def test_a_first_comment_is_written_once(stage: Any, seeds: range) -> None:
+def test_a_first_comment_is_written_once(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def tick(process: Process, times: int = 1) -> None:
@@ -66,7 +66,7 @@ def test_a_first_comment_is_written_once(stage: Any, seeds: range) -> None:
     explore(stage.interleaver, seeds, example)
 
 
-def test_a_reply_is_written_once(stage: Any, seeds: range) -> None:
+def test_a_reply_is_written_once(stage: Stage, seeds: range) -> None:
     first, second, third = (stage.interleaver.process(name) for name in ("first", "second", "third"))
 
     def pass_time() -> None:

@@ -2,7 +2,8 @@
 
 import random
 from functools import partial
-from typing import Any
+
+from publishing_kit.stage import Stage
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -14,7 +15,7 @@ from testkit.interleaving import Ended, Try, explore
 OLD, NEW = "old text", "new text"
 
 
-def test_a_due_post_goes_out_once_and_as_its_client_was_told(stage: Any, seeds: range) -> None:
+def test_a_due_post_goes_out_once_and_as_its_client_was_told(stage: Stage, seeds: range) -> None:
     first, second, third, client = (
         stage.interleaver.process(name) for name in ("first", "second", "third", "client")
     )
@@ -53,7 +54,7 @@ def test_a_due_post_goes_out_once_and_as_its_client_was_told(stage: Any, seeds: 
     explore(stage.interleaver, seeds, example)
 
 
-def check(stage: Any, page: api.Page, change: str, answer: Ended) -> None:
+def check(stage: Stage, page: api.Page, change: str, answer: Ended) -> None:
     posted, told = stage.posted(page), stage.told(page)
     [row] = stage.posts(page)
     is_refused = isinstance(answer.error, ApiError)

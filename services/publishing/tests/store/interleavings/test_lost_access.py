@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from publishing_kit.stage import Stage
 
 from chassis.bus import inbox
 from chassis.ids import new_id
@@ -23,7 +24,7 @@ from testkit.interleaving import Process, Try, explore
 class Removal:
     """accounts' event arrives, and the loop looks until it has found the page's post; the attempts begun by then."""
 
-    def __init__(self, stage: Any, process: Process, page: api.Page, token_id: str) -> None:
+    def __init__(self, stage: Stage, process: Process, page: api.Page, token_id: str) -> None:
         self._stage, self._app, self._page = stage, stage.app(process), page
         data = AccessRevoked(reason="token_revoked", token_ids=(token_id,))
         self._event = Event(
@@ -70,7 +71,7 @@ class Removal:
 ENDED = ("published", "failed", "cancelled")
 
 
-def events(stage: Any, page: api.Page) -> list[str]:
+def events(stage: Stage, page: api.Page) -> list[str]:
     """The ids of posts that posts.held told of."""
     rows = stage.world.ask("SELECT body FROM outbox WHERE event = 'posts.held' ORDER BY position")
     named = [one for row in rows for one in msgspec.json.decode(bytes(row.body), type=Event).data["postIds"]]  # type: ignore[attr-defined]
@@ -79,7 +80,7 @@ def events(stage: Any, page: api.Page) -> list[str]:
 
 
 def test_a_due_post_goes_out_once_or_is_held_and_begins_no_attempt_afterwards(
-    stage: Any, seeds: range
+    stage: Stage, seeds: range
 ) -> None:
     names = ("first", "second", "third", "removal")
     first, second, third, remover = (stage.interleaver.process(name) for name in names)
@@ -118,7 +119,7 @@ def test_a_due_post_goes_out_once_or_is_held_and_begins_no_attempt_afterwards(
     explore(stage.interleaver, seeds, example)
 
 
-def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Any, seeds: range) -> None:
+def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Stage, seeds: range) -> None:
     names = ("client", "other client", "removal")
     client, other, remover = (stage.interleaver.process(name) for name in names)
 
@@ -150,7 +151,7 @@ def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Any, seeds: ran
 
 
 def test_a_released_post_of_a_page_that_is_unlinked_meanwhile_does_not_stay_queued(
-    stage: Any, seeds: range
+    stage: Stage, seeds: range
 ) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import msgspec
+from publishing_kit.stage import Stage
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -24,7 +24,7 @@ def refusal_of(ended: Ended) -> str | None:
     return None
 
 
-def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: range) -> None:
+def test_a_schedule_that_was_refused_stores_nothing_later(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def example(seed: int) -> None:
@@ -53,7 +53,7 @@ def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: ran
     explore(stage.interleaver, seeds, example)
 
 
-def test_a_publish_at_once_that_was_refused_never_goes_out(stage: Any, seeds: range) -> None:
+def test_a_publish_at_once_that_was_refused_never_goes_out(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def example(seed: int) -> None:

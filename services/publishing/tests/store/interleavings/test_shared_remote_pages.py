@@ -2,7 +2,8 @@
 
 import random
 from functools import partial
-from typing import Any
+
+from publishing_kit.stage import Stage
 
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
@@ -10,7 +11,7 @@ from publishing.posts.answers import Answer
 from testkit.interleaving import Try, explore
 
 
-def test_two_brands_posts_on_one_page_go_out_one_at_a_time(stage: Any, seeds: range) -> None:
+def test_two_brands_posts_on_one_page_go_out_one_at_a_time(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def example(seed: int) -> None:
@@ -35,7 +36,7 @@ def test_two_brands_posts_on_one_page_go_out_one_at_a_time(stage: Any, seeds: ra
     explore(stage.interleaver, seeds, example)
 
 
-def test_two_brands_posts_on_one_page_count_against_one_cap(stage: Any, seeds: range) -> None:
+def test_two_brands_posts_on_one_page_count_against_one_cap(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
     cap = PLATFORMS["LN"].per_hour
     assert cap == 3
@@ -61,7 +62,7 @@ def test_two_brands_posts_on_one_page_count_against_one_cap(stage: Any, seeds: r
     explore(stage.interleaver, seeds, example)
 
 
-def check_order(stage: Any, *pages: api.Page) -> None:
+def check_order(stage: Stage, *pages: api.Page) -> None:
     """Each brand's posts go out in the order of their times; which brand comes first is open."""
     posted = stage.posted(pages[0])
     for page in pages:

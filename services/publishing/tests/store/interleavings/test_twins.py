@@ -2,19 +2,19 @@
 
 import random
 from functools import partial
-from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.played_graph import PlayedGraph, opened
+from publishing_kit.stage import Stage
 
 from contracts import publishing as api
 from testkit.interleaving import Try, explore
 
-from .played_graph import PlayedGraph, opened
-
 
 @pytest.mark.parametrize("code", ["FB", "IG"])
 def test_posts_that_differ_by_their_picture_alone_are_out_once_each(
-    stage: Any, seeds: range, media: Any, monkeypatch: pytest.MonkeyPatch, code: str
+    stage: Stage, seeds: range, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     monkeypatch.setattr("publishing.sending.post_files.stored", opened)
     graph = PlayedGraph()
@@ -48,7 +48,7 @@ def test_posts_that_differ_by_their_picture_alone_are_out_once_each(
     explore(stage.interleaver, seeds, example)
 
 
-def check(stage: Any, graph: PlayedGraph, page: api.Page) -> None:
+def check(stage: Stage, graph: PlayedGraph, page: api.Page) -> None:
     """Each post that is called published is out once and has a remote id; one that failed is not out.
 
     Facebook shows which staged photo a post was made of. Instagram names no container: of posts that are all out, one

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.stage import Stage
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -30,7 +31,7 @@ def ask(process: Process | Any, caller: Caller, try_number: int) -> None:
             continue
 
 
-def returned_to_try(stage: Any, caller: Caller) -> int:
+def returned_to_try(stage: Stage, caller: Caller) -> int:
     rows = stage.world.ask(
         "SELECT (convert_from(body, 'UTF8')::json -> 'data' ->> 'try_number')::int AS number FROM outbox"
         " WHERE event = 'unit.returned' AND convert_from(body, 'UTF8')::json -> 'data' ->> 'operation_id' = :id",
@@ -40,7 +41,7 @@ def returned_to_try(stage: Any, caller: Caller) -> int:
 
 
 @pytest.mark.parametrize("kind", ["schedule", "publish"])
-def test_a_unit_is_used_if_and_only_if_there_is_a_post(stage: Any, seeds: range, kind: str) -> None:
+def test_a_unit_is_used_if_and_only_if_there_is_a_post(stage: Stage, seeds: range, kind: str) -> None:
     processes = [stage.interleaver.process(name) for name in ("first", "second")]
     asking = stage.interleaver.process("quota asks")
 

@@ -2,7 +2,8 @@
 
 import random
 from functools import partial
-from typing import Any
+
+from publishing_kit.stage import Stage
 
 from contracts import publishing as api
 from publishing.pages import unlinking
@@ -13,7 +14,7 @@ from testkit.interleaving import Process, Try, explore
 class Unlinking:
     """DELETE /pages/{id}; what the platform held of the page when it was answered with success."""
 
-    def __init__(self, stage: Any, process: Process, page: api.Page) -> None:
+    def __init__(self, stage: Stage, process: Process, page: api.Page) -> None:
         self._stage, self._app, self._page = stage, stage.app(process), page
         self.posted_before: int | None = None
 
@@ -28,7 +29,7 @@ class Unlinking:
         assert self.posted_before in (None, after), f"{after} posts, {self.posted_before} at the answer"
 
 
-def test_nothing_is_published_at_once_after_a_page_was_unlinked(stage: Any, seeds: range) -> None:
+def test_nothing_is_published_at_once_after_a_page_was_unlinked(stage: Stage, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def example(seed: int) -> None:
@@ -41,7 +42,7 @@ def test_nothing_is_published_at_once_after_a_page_was_unlinked(stage: Any, seed
     explore(stage.interleaver, seeds, example)
 
 
-def test_no_due_post_is_sent_after_a_page_was_unlinked(stage: Any, seeds: range) -> None:
+def test_no_due_post_is_sent_after_a_page_was_unlinked(stage: Stage, seeds: range) -> None:
     worker, second = stage.interleaver.process("worker"), stage.interleaver.process("second")
 
     def example(seed: int) -> None:

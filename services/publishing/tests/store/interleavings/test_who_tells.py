@@ -2,17 +2,16 @@
 
 import random
 from functools import partial
-from typing import Any
+
+from publishing_kit.stage import Client, Stage
 
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import answers
 from testkit.interleaving import Try, explore
 
-from .conftest import Client
-
 
 def test_an_outcome_is_told_once_whenever_the_client_stops_waiting_and_the_process_dies(
-    stage: Any, seeds: range
+    stage: Stage, seeds: range
 ) -> None:
     process = stage.interleaver.process("publishing")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from publishing_kit.world import World
 
 from contracts.caller import operator
 from contracts.errors import ApiError
@@ -13,12 +14,12 @@ from publishing.pages import key_rotation
 from publishing.store.pages import Pages
 
 
-def stored(world: Any, page_id: str) -> str:
+def stored(world: World, page_id: str) -> str:
     with world.database.reading() as connection:
         return Pages(connection).get(page_id).access_token
 
 
-def test_credentials_go_under_the_newest_key(world: Any, make_app: Any, settings: Any) -> None:
+def test_credentials_go_under_the_newest_key(world: World, make_app: Any, settings: Any) -> None:
     made = [world.page(platform).id for platform in ("FB", "IG", "TW")]
     new = Fernet.generate_key().decode()
     app = make_app(credential_keys=(new, *settings.credential_keys))
@@ -28,13 +29,13 @@ def test_credentials_go_under_the_newest_key(world: Any, make_app: Any, settings
     assert key_rotation.rotate_keys(app, operator(), RotateKeys()).rotated == 0
 
 
-def test_the_next_call_goes_on_after_the_last_page(world: Any, make_app: Any, settings: Any) -> None:
+def test_the_next_call_goes_on_after_the_last_page(world: World, make_app: Any, settings: Any) -> None:
     made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
     app = make_app(credential_keys=(Fernet.generate_key().decode(), *settings.credential_keys))
     assert key_rotation.rotate_keys(app, operator(), RotateKeys(after=made[0])).rotated == 2
 
 
-def test_credentials_that_no_key_reads_are_left_alone(world: Any, make_app: Any) -> None:
+def test_credentials_that_no_key_reads_are_left_alone(world: World, make_app: Any) -> None:
     page = world.page()
     before = stored(world, page.id)
     app = make_app(credential_keys=(Fernet.generate_key().decode(),))
@@ -43,14 +44,14 @@ def test_credentials_that_no_key_reads_are_left_alone(world: Any, make_app: Any)
     assert stored(world, page.id) == before
 
 
-def test_a_renewal_that_comes_between_wins(world: Any) -> None:
+def test_a_renewal_that_comes_between_wins(world: World) -> None:
     page = world.page()
     with world.database.transaction() as connection:
         assert not Pages(connection).exchange_credentials(page.id, "what it was before", "older")
     assert stored(world, page.id) != "older"
 
 
-def test_only_the_operator_rotates_keys(world: Any) -> None:
+def test_only_the_operator_rotates_keys(world: World) -> None:
     with pytest.raises(ApiError) as refused:
         key_rotation.rotate_keys(world.app, world.caller(), RotateKeys())
     assert refused.value.code == "MISSING_SCOPE"

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import operator
@@ -34,12 +36,12 @@ def _fields(plugin: Any) -> dict[str, Any]:
     return {name: getattr(plugin, name) for name in plugin.__dataclass_fields__}
 
 
-def check(world: Any, page: api.Page | None = None, platform: str = "FB") -> dict[str, PlatformCheck]:
+def check(world: World, page: api.Page | None = None, platform: str = "FB") -> dict[str, PlatformCheck]:
     request = CheckPlatform(platform=platform, page_id=page.id if page else None)
     return {one.check: one for one in platform_check.check(world.app, operator(), request).checks}
 
 
-def refused(world: Any, request: CheckPlatform, caller: Any = None) -> str:
+def refused(world: World, request: CheckPlatform, caller: Any = None) -> str:
     with pytest.raises(ApiError) as raised:
         platform_check.check(world.app, caller or operator(), request)
     return raised.value.code
@@ -52,12 +54,12 @@ def raising(error: Exception) -> Callable[..., Any]:
     return call
 
 
-def with_app(world: Any, monkeypatch: pytest.MonkeyPatch, public_url: str) -> None:
+def with_app(world: World, monkeypatch: pytest.MonkeyPatch, public_url: str) -> None:
     monkeypatch.setitem(world.app.logins, "FB", object())
     monkeypatch.setattr(world.app, "settings", replace(world.app.settings, public_url=public_url))
 
 
-def test_without_an_app_that_alone_fails(world: Any) -> None:
+def test_without_an_app_that_alone_fails(world: World) -> None:
     found = check(world)
     assert (found["app"].state, found["page"].state) == ("failed", "skipped")
     assert "docs/platforms/facebook.md" in found["app"].advice
@@ -73,7 +75,7 @@ def test_without_an_app_that_alone_fails(world: Any) -> None:
     ],
 )
 def test_the_redirect_uri_is_shown_and_has_to_be_https(
-    world: Any, monkeypatch: pytest.MonkeyPatch, public_url: str, state: str
+    world: World, monkeypatch: pytest.MonkeyPatch, public_url: str, state: str
 ) -> None:
     with_app(world, monkeypatch, public_url)
     found = check(world)
@@ -84,7 +86,9 @@ def test_the_redirect_uri_is_shown_and_has_to_be_https(
     assert found["webhook address"].state == "skipped"
 
 
-def test_a_working_page_with_a_post_is_ok_in_everything(world: Any, platform: Any, facts: list[Fact]) -> None:
+def test_a_working_page_with_a_post_is_ok_in_everything(
+    world: World, platform: FakePlatform, facts: list[Fact]
+) -> None:
     page = world.page()
     world.published(page)
     facts.append(Fact(check="limit", expected="50", found="60", holds=True, advice="Ask for more."))
@@ -100,7 +104,9 @@ def test_a_working_page_with_a_post_is_ok_in_everything(world: Any, platform: An
     assert found["limit"].advice == ""
 
 
-def test_before_the_first_post_reading_is_not_checked(world: Any, platform: Any, facts: list[Fact]) -> None:
+def test_before_the_first_post_reading_is_not_checked(
+    world: World, platform: FakePlatform, facts: list[Fact]
+) -> None:
     assert check(world, world.page())["comments of the latest post"].state == "skipped"
 
 
@@ -108,7 +114,7 @@ def test_before_the_first_post_reading_is_not_checked(world: Any, platform: Any,
     ("error", "state"), [(DENIED, "failed"), (transient("TIMED_OUT", "Slow."), "unknown")]
 )
 def test_a_refusal_is_a_finding_and_the_other_checks_go_on(
-    world: Any, platform: Any, facts: list[Fact], error: PlatformRefusal, state: str
+    world: World, platform: FakePlatform, facts: list[Fact], error: PlatformRefusal, state: str
 ) -> None:
     page = world.page()
     world.published(page)
@@ -120,7 +126,7 @@ def test_a_refusal_is_a_finding_and_the_other_checks_go_on(
 
 
 def test_an_expired_page_is_told_and_nothing_else_is_asked(
-    world: Any, platform: Any, facts: list[Fact]
+    world: World, platform: FakePlatform, facts: list[Fact]
 ) -> None:
     page = world.page()
     linked_pages.expire(world.app, operator(), api.GetPage(id=page.id))
@@ -131,7 +137,7 @@ def test_an_expired_page_is_told_and_nothing_else_is_asked(
 
 
 def test_a_silent_platform_leaves_the_connection_unknown(
-    world: Any, platform: Any, facts: list[Fact]
+    world: World, platform: FakePlatform, facts: list[Fact]
 ) -> None:
     page = world.page()
     platform.profile = raising(transient("TIMED_OUT", "The platform did not answer in time."))
@@ -140,7 +146,7 @@ def test_a_silent_platform_leaves_the_connection_unknown(
 
 @pytest.mark.parametrize("call", ["profile", "list_comments"])
 def test_a_token_that_the_platform_quotes_is_not_in_the_report(
-    world: Any, platform: Any, facts: list[Fact], call: str
+    world: World, platform: FakePlatform, facts: list[Fact], call: str
 ) -> None:
     page = world.page()
     world.published(page)
@@ -153,7 +159,7 @@ def test_a_token_that_the_platform_quotes_is_not_in_the_report(
     assert token not in repr(found)
 
 
-def test_only_the_operator_may_check_and_only_a_page_of_the_platform(world: Any) -> None:
+def test_only_the_operator_may_check_and_only_a_page_of_the_platform(world: World) -> None:
     page = world.page()
     assert refused(world, CheckPlatform(platform="FB"), world.caller()) == "MISSING_SCOPE"
     assert refused(world, CheckPlatform(platform="IG", page_id=page.id)) == "VALIDATION_ERROR"

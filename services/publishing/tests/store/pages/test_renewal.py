@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -70,7 +72,7 @@ def login(app: Any) -> FakeLogin:
 
 @dataclass
 class Renewals:
-    world: Any
+    world: World
 
     def page(self, grant_id: str = "g", **tokens: Any) -> api.Page:
         """A linked page whose tokens live two hours."""
@@ -115,12 +117,12 @@ class Renewals:
 
 
 @pytest.fixture
-def renewals(world: Any, login: FakeLogin) -> Renewals:
+def renewals(world: World, login: FakeLogin) -> Renewals:
     return Renewals(world)
 
 
 def test_tokens_are_renewed_ahead_of_their_end_again_and_again(
-    world: Any, renewals: Renewals, login: Any
+    world: World, renewals: Renewals, login: Any
 ) -> None:
     page = renewals.page()
     assert renewals.tick() == 0
@@ -136,7 +138,7 @@ def test_tokens_are_renewed_ahead_of_their_end_again_and_again(
 
 @pytest.mark.parametrize("is_taken", [False, True])
 def test_a_renewal_whose_claim_is_gone_by_its_turn_presents_no_token(
-    world: Any, renewals: Renewals, login: Any, is_taken: bool
+    world: World, renewals: Renewals, login: Any, is_taken: bool
 ) -> None:
     page = renewals.page()
     world.shift(6_500)
@@ -151,7 +153,7 @@ def test_a_renewal_whose_claim_is_gone_by_its_turn_presents_no_token(
     assert renewals.credentials(page).access_token == "access 1"
 
 
-def test_a_page_without_a_refresh_token_is_left_alone(world: Any, renewals: Renewals, login: Any) -> None:
+def test_a_page_without_a_refresh_token_is_left_alone(world: World, renewals: Renewals, login: Any) -> None:
     renewals.page(refresh_token=None)
     world.page()
     world.shift(90_000)
@@ -162,7 +164,7 @@ def test_a_page_without_a_refresh_token_is_left_alone(world: Any, renewals: Rene
     "problem", [SOON, PlatformRefusal(Refusal.REJECTED, "invalid_client", "our own"), OSError()]
 )
 def test_anything_but_a_definite_word_is_tried_again(
-    world: Any, renewals: Renewals, login: Any, problem: Exception
+    world: World, renewals: Renewals, login: Any, problem: Exception
 ) -> None:
     page = renewals.page()
     world.shift(6_500)
@@ -177,7 +179,7 @@ def test_anything_but_a_definite_word_is_tried_again(
 
 
 def test_a_platform_that_says_how_long_is_left_alone_for_so_long(
-    world: Any, renewals: Renewals, login: Any
+    world: World, renewals: Renewals, login: Any
 ) -> None:
     renewals.page()
     world.shift(6_500)
@@ -188,7 +190,7 @@ def test_a_platform_that_says_how_long_is_left_alone_for_so_long(
 
 
 def test_a_definite_word_ends_the_connection_and_is_told_once(
-    world: Any, renewals: Renewals, login: Any
+    world: World, renewals: Renewals, login: Any
 ) -> None:
     page = renewals.page()
     world.shift(6_500)
@@ -201,7 +203,7 @@ def test_a_definite_word_ends_the_connection_and_is_told_once(
 
 
 def test_a_claim_lapses_with_its_process_and_two_never_refresh_at_once(
-    world: Any, renewals: Renewals, login: Any, make_app: Any
+    world: World, renewals: Renewals, login: Any, make_app: Any
 ) -> None:
     renewals.page()
     world.shift(6_500)
@@ -214,7 +216,9 @@ def test_a_claim_lapses_with_its_process_and_two_never_refresh_at_once(
     assert login.refreshed == ["r"]
 
 
-def test_who_was_overtaken_by_a_new_link_changes_nothing(world: Any, renewals: Renewals, login: Any) -> None:
+def test_who_was_overtaken_by_a_new_link_changes_nothing(
+    world: World, renewals: Renewals, login: Any
+) -> None:
     page = renewals.page()
     world.shift(6_500)
     login.script = [OVER]
@@ -234,7 +238,7 @@ def test_who_was_overtaken_by_a_new_link_changes_nothing(world: Any, renewals: R
 
 
 def test_new_tokens_wait_for_a_database_that_is_away(
-    world: Any, renewals: Renewals, login: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, renewals: Renewals, login: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from contracts.errors import SERVICE_UNAVAILABLE
 
@@ -255,7 +259,7 @@ def test_new_tokens_wait_for_a_database_that_is_away(
 
 
 class TestATokenThatIsOverSooner:
-    def send(self, world: Any, page: api.Page) -> Any:
+    def send(self, world: World, page: api.Page) -> Any:
         try:
             return publish_now.publish(
                 world.app, world.caller(), api.PublishPost(page_id=page.id, message="x")
@@ -264,7 +268,7 @@ class TestATokenThatIsOverSooner:
             return error
 
     def test_it_is_renewed_and_the_page_lives_on(
-        self, world: Any, renewals: Renewals, login: Any, platform: Any
+        self, world: World, renewals: Renewals, login: Any, platform: FakePlatform
     ) -> None:
         page = renewals.page()
         platform.script = [PlatformRefusal(Refusal.EXPIRED, "401", "over")]
@@ -276,7 +280,7 @@ class TestATokenThatIsOverSooner:
         assert self.send(world, page).status == "published"
 
     def test_a_scheduled_post_is_tried_again_with_the_new_one(
-        self, world: Any, renewals: Renewals, platform: Any
+        self, world: World, renewals: Renewals, platform: FakePlatform
     ) -> None:
         page = renewals.page()
         post = world.schedule(page, world.in_minutes(11))
@@ -291,7 +295,7 @@ class TestATokenThatIsOverSooner:
         assert world.events() == ["post.published"]
 
     def test_one_refused_right_after_its_renewal_is_over_for_good(
-        self, world: Any, renewals: Renewals, platform: Any
+        self, world: World, renewals: Renewals, platform: FakePlatform
     ) -> None:
         page = renewals.page()
         for _ in range(2):
@@ -302,7 +306,7 @@ class TestATokenThatIsOverSooner:
         assert world.events() == ["page.expired"]
 
     def test_a_sandbox_token_that_sees_it_renews_nothing(
-        self, world: Any, renewals: Renewals, platform: Any
+        self, world: World, renewals: Renewals, platform: FakePlatform
     ) -> None:
         asked = api.ListComments(post_id=world.published(renewals.page()).post_id)
 
@@ -316,7 +320,7 @@ class TestATokenThatIsOverSooner:
             assert renewals.tick() == (0 if sandbox else 1)
 
     def test_a_check_renews_it_on_the_spot(
-        self, world: Any, renewals: Renewals, login: Any, platform: Any
+        self, world: World, renewals: Renewals, login: Any, platform: FakePlatform
     ) -> None:
         page = renewals.page()
         answers: list[Exception] = [PlatformRefusal(Refusal.EXPIRED, "401", "over")]
@@ -335,7 +339,7 @@ class TestATokenThatIsOverSooner:
         assert login.refreshed == ["r"]
 
     def test_a_check_tells_when_the_renewal_shows_it_to_be_over(
-        self, world: Any, renewals: Renewals, login: Any, platform: Any
+        self, world: World, renewals: Renewals, login: Any, platform: FakePlatform
     ) -> None:
         page = renewals.page()
         login.script = [OVER]
@@ -350,11 +354,11 @@ class TestATokenThatIsOverSooner:
 
 
 class TestGivingBack:
-    def unlink(self, world: Any, page: api.Page) -> None:
+    def unlink(self, world: World, page: api.Page) -> None:
         unlinking.unlink(world.app, world.caller(), api.UnlinkPage(id=page.id))
 
     def test_an_unlinked_page_is_revoked_and_its_credentials_go(
-        self, world: Any, renewals: Renewals, login: Any
+        self, world: World, renewals: Renewals, login: Any
     ) -> None:
         page = renewals.page()
         self.unlink(world, page)
@@ -364,7 +368,7 @@ class TestGivingBack:
         assert renewals.tick() == 0
 
     def test_what_others_live_by_is_not_revoked_before_the_last(
-        self, world: Any, renewals: Renewals, login: Any
+        self, world: World, renewals: Renewals, login: Any
     ) -> None:
         first, second = renewals.page("one"), renewals.page("one")
         self.unlink(world, first)
@@ -375,7 +379,7 @@ class TestGivingBack:
         assert login.revoked == ["a"]
 
     def test_it_is_tried_again_for_a_while_and_then_forgotten(
-        self, world: Any, renewals: Renewals, login: Any
+        self, world: World, renewals: Renewals, login: Any
     ) -> None:
         page = renewals.page()
         self.unlink(world, page)
@@ -387,7 +391,7 @@ class TestGivingBack:
         assert renewals.row(page).access_token == ""
 
     def test_a_page_linked_again_meanwhile_keeps_its_permission(
-        self, world: Any, renewals: Renewals, login: Any
+        self, world: World, renewals: Renewals, login: Any
     ) -> None:
         page = renewals.page()
         self.unlink(world, page)

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import operator
@@ -16,12 +18,12 @@ from publishing.store.received import Received
 
 
 @pytest.fixture
-def page(world: Any) -> api.Page:
+def page(world: World) -> api.Page:
     found: api.Page = world.page()
     return found
 
 
-def unlink(world: Any, page: api.Page) -> None:
+def unlink(world: World, page: api.Page) -> None:
     unlinking.unlink(world.app, world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True))
 
 
@@ -39,7 +41,7 @@ def link_anew(page: api.Page, app: SendingContext, token: str) -> None:
     linked_pages.link(app, operator(), request)
 
 
-def tokens_used(platform: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def tokens_used(platform: FakePlatform, method: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The access token of every call to come."""
     used: list[str] = []
     call = getattr(platform, method)
@@ -53,7 +55,7 @@ def tokens_used(platform: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_publish_at_once_is_not_sent_to_a_page_that_was_unlinked(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform, before_it_stores: Any
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: unlink(world, page)):
@@ -63,7 +65,7 @@ def test_a_publish_at_once_is_not_sent_to_a_page_that_was_unlinked(
 
 
 def test_a_publish_at_once_is_refused_when_the_connection_has_ended_meanwhile(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform, before_it_stores: Any
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: world.run("UPDATE pages SET expired = true")):
@@ -73,7 +75,12 @@ def test_a_publish_at_once_is_refused_when_the_connection_has_ended_meanwhile(
 
 
 def test_a_publish_at_once_uses_the_credentials_of_a_page_that_was_linked_anew(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, before_it_stores: Any, monkeypatch: Any
+    world: World,
+    app: SendingContext,
+    page: api.Page,
+    platform: FakePlatform,
+    before_it_stores: Any,
+    monkeypatch: Any,
 ) -> None:
     used = tokens_used(platform, "publish", monkeypatch)
     with before_it_stores(lambda: link_anew(page, app, "new")):
@@ -82,7 +89,7 @@ def test_a_publish_at_once_uses_the_credentials_of_a_page_that_was_linked_anew(
 
 
 def test_a_page_is_not_unlinked_while_a_publish_at_once_is_on_its_way(
-    world: Any, app: SendingContext, page: api.Page, platform: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform
 ) -> None:
     codes: list[str] = []
     platform.before = lambda message: codes.append(refusal(unlink, world, page).code)
@@ -92,7 +99,7 @@ def test_a_page_is_not_unlinked_while_a_publish_at_once_is_on_its_way(
 
 
 def test_no_post_is_scheduled_on_a_page_that_was_unlinked(
-    world: Any, app: SendingContext, page: api.Page, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, before_it_stores: Any
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
     with before_it_stores(lambda: unlink(world, page)):
@@ -102,7 +109,7 @@ def test_no_post_is_scheduled_on_a_page_that_was_unlinked(
 
 
 def test_no_failed_post_of_a_page_that_was_unlinked_is_queued_again(
-    world: Any, app: SendingContext, page: api.Page, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
@@ -113,7 +120,7 @@ def test_no_failed_post_of_a_page_that_was_unlinked_is_queued_again(
 
 
 @pytest.fixture
-def reply(world: Any, page: api.Page) -> api.ReplyToComment:
+def reply(world: World, page: api.Page) -> api.ReplyToComment:
     post = world.published(page)
     with world.database.transaction() as connection:
         Received(connection).add(post.post_id, ["r1"])
@@ -122,7 +129,12 @@ def reply(world: Any, page: api.Page) -> api.ReplyToComment:
 
 
 def test_a_reply_is_not_sent_to_a_page_that_was_unlinked(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, reply: Any, before_it_stores: Any
+    world: World,
+    app: SendingContext,
+    page: api.Page,
+    platform: FakePlatform,
+    reply: Any,
+    before_it_stores: Any,
 ) -> None:
     with before_it_stores(lambda: unlink(world, page)):
         error = refusal(replies.reply, app, world.caller(), reply)
@@ -131,10 +143,10 @@ def test_a_reply_is_not_sent_to_a_page_that_was_unlinked(
 
 
 def test_a_reply_uses_the_credentials_of_a_page_that_was_linked_anew(
-    world: Any,
+    world: World,
     app: SendingContext,
     page: api.Page,
-    platform: Any,
+    platform: FakePlatform,
     reply: Any,
     before_it_stores: Any,
     monkeypatch: Any,
@@ -146,7 +158,7 @@ def test_a_reply_uses_the_credentials_of_a_page_that_was_linked_anew(
 
 
 def test_a_page_is_not_unlinked_while_a_reply_is_on_its_way(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, reply: Any, monkeypatch: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform, reply: Any, monkeypatch: Any
 ) -> None:
     codes: list[str] = []
     send = platform.reply
@@ -162,7 +174,7 @@ def test_a_page_is_not_unlinked_while_a_reply_is_on_its_way(
 
 
 @pytest.fixture
-def first(world: Any, app: SendingContext, page: api.Page) -> Any:
+def first(world: World, app: SendingContext, page: api.Page) -> Any:
     """Runs the first comment that was claimed."""
     world.published(page, first_comment="first")
     [task] = first_comments._claim(app, 1)
@@ -170,7 +182,7 @@ def first(world: Any, app: SendingContext, page: api.Page) -> Any:
 
 
 def test_a_first_comment_is_not_made_on_a_page_that_was_unlinked(
-    world: Any, app: SendingContext, page: api.Page, platform: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform
 ) -> None:
     world.published(page, first_comment="first")
     unlink(world, page)
@@ -181,7 +193,7 @@ def test_a_first_comment_is_not_made_on_a_page_that_was_unlinked(
 
 
 def test_a_first_comment_uses_the_credentials_of_a_page_that_was_linked_anew(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, first: Any, monkeypatch: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform, first: Any, monkeypatch: Any
 ) -> None:
     used = tokens_used(platform, "comment", monkeypatch)
     link_anew(page, app, "new")
@@ -190,7 +202,7 @@ def test_a_first_comment_uses_the_credentials_of_a_page_that_was_linked_anew(
 
 
 def test_a_page_is_not_unlinked_while_a_first_comment_is_on_its_way(
-    world: Any, page: api.Page, platform: Any, first: Any
+    world: World, page: api.Page, platform: FakePlatform, first: Any
 ) -> None:
     assert refusal(unlink, world, page).code == "POST_IN_PROGRESS"
     first()

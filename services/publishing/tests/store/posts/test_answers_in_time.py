@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -21,7 +23,7 @@ NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
 
 
 @pytest.fixture
-def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+def slow(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The platform answers once this is set, which is later than the client's answer."""
     goes_on = threading.Event()
     monkeypatch.setattr(answers, "_ANSWER_SECONDS", 1.5)
@@ -48,19 +50,19 @@ def is_answered(app: SendingContext, part: partial[Any]) -> ApiError:
     return refusal.value
 
 
-def await_state(world: Any, table: str, state: str) -> None:
+def await_state(world: World, table: str, state: str) -> None:
     waiting = threading.Event()
     while [row.state for row in world.ask(f"SELECT state FROM {table}")] != [state]:
         assert not waiting.wait(0.01)
 
 
-def publishing(world: Any, operation_id: str = "op") -> Any:
+def publishing(world: World, operation_id: str = "op") -> Any:
     request = api.PublishPost(page_id=world.page().id, message="hello")
     return partial(publish_now.publish, world.app, world.caller(operation_id), request)
 
 
 def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
-    world: Any, app: SendingContext, slow: threading.Event
+    world: World, app: SendingContext, slow: threading.Event
 ) -> None:
     part = publishing(world)
     error = is_answered(app, part)
@@ -74,7 +76,7 @@ def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
 
 
 def test_one_that_is_refused_later_is_told_of(
-    world: Any, app: SendingContext, platform: Any, slow: threading.Event
+    world: World, app: SendingContext, platform: FakePlatform, slow: threading.Event
 ) -> None:
     platform.script = [NO]
     assert is_answered(app, publishing(world)).code == "PLATFORM_OUTCOME_UNKNOWN"
@@ -84,7 +86,7 @@ def test_one_that_is_refused_later_is_told_of(
 
 
 def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
-    world: Any, make_app: Any, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
+    world: World, make_app: Any, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("publishing.context._SLOT_SECONDS", 0.01)
     app = make_app(live_calls=1)
@@ -96,14 +98,14 @@ def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
     await_state(world, "posts", "published")
 
 
-def leave(world: Any, operation_id: str = "op") -> Left:
+def leave(world: World, operation_id: str = "op") -> Left:
     """The client is answered now, whatever is still on its way."""
     return answers.leave(world.database, world.caller(operation_id))
 
 
 @pytest.mark.parametrize("refusal", [None, NO])
 def test_an_answer_given_before_the_outcome_is_recorded_leaves_it_to_an_event(
-    world: Any, app: SendingContext, platform: Any, refusal: Exception | None
+    world: World, app: SendingContext, platform: FakePlatform, refusal: Exception | None
 ) -> None:
     platform.script = [refusal] if refusal else []
     platform.before = lambda message: left.append(leave(world))
@@ -115,14 +117,14 @@ def test_an_answer_given_before_the_outcome_is_recorded_leaves_it_to_an_event(
     assert world.events() == ["post.failed" if refusal else "post.published"]
 
 
-def test_an_outcome_that_is_recorded_first_is_the_answer_and_no_event(world: Any) -> None:
+def test_an_outcome_that_is_recorded_first_is_the_answer_and_no_event(world: World) -> None:
     publishing(world)()
     assert leave(world) == Left(is_begun=True, post_id=None)
     assert world.events() == []
 
 
 def test_what_the_client_was_told_not_to_have_begun_never_begins(
-    world: Any, platform: Any, before_it_stores: Any
+    world: World, platform: FakePlatform, before_it_stores: Any
 ) -> None:
     left: list[Left] = []
     with before_it_stores(lambda: left.append(leave(world))), pytest.raises(ApiError) as refused:
@@ -133,7 +135,7 @@ def test_what_the_client_was_told_not_to_have_begun_never_begins(
 
 
 def test_an_outcome_recorded_after_the_answer_is_told_of_when_the_answer_could_not_be_noted(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     """The database was away when the client was answered."""
     publishing(world)(Answer(seconds=0.0))
@@ -146,7 +148,11 @@ class Died(BaseException):
 
 @pytest.mark.parametrize("refusal", [None, NO])
 def test_a_process_that_dies_after_its_answer_leaves_an_outcome_that_is_told_of(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None
+    world: World,
+    app: SendingContext,
+    platform: FakePlatform,
+    monkeypatch: pytest.MonkeyPatch,
+    refusal: Exception | None,
 ) -> None:
     def die(*arguments: Any, **named: Any) -> Any:
         raise Died
@@ -164,7 +170,7 @@ def test_a_process_that_dies_after_its_answer_leaves_an_outcome_that_is_told_of(
 
 
 def test_a_process_that_dies_right_after_recording_has_told_who_was_answered_before(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = app.outcomes.write
 
@@ -180,7 +186,7 @@ def test_a_process_that_dies_right_after_recording_has_told_who_was_answered_bef
 
 
 @pytest.fixture
-def replying(world: Any) -> Any:
+def replying(world: World) -> Any:
     page = world.page()
     post = world.published(page)
     with world.database.transaction() as connection:
@@ -191,7 +197,7 @@ def replying(world: Any) -> Any:
 
 
 def test_a_reply_slower_than_its_answer_is_told_of_later(
-    world: Any, app: SendingContext, replying: Any, slow: threading.Event
+    world: World, app: SendingContext, replying: Any, slow: threading.Event
 ) -> None:
     error = is_answered(app, replying)
     assert (error.code, list(error.extras)) == ("PLATFORM_OUTCOME_UNKNOWN", ["post_id"])
@@ -201,7 +207,7 @@ def test_a_reply_slower_than_its_answer_is_told_of_later(
 
 
 def test_a_reply_that_is_refused_later_has_failed(
-    world: Any, app: SendingContext, platform: Any, replying: Any, slow: threading.Event
+    world: World, app: SendingContext, platform: FakePlatform, replying: Any, slow: threading.Event
 ) -> None:
     platform.comment_script = [NO]
     assert is_answered(app, replying).code == "PLATFORM_OUTCOME_UNKNOWN"

@@ -4,6 +4,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 from sqlalchemy import event
 
 from chassis.db import database
@@ -27,13 +30,15 @@ _NOTE_WRITES = """
     """
 
 
-def written(world: Any) -> Counter[str]:
+def written(world: World) -> Counter[str]:
     """Row versions by table since the last call."""
     rows = world.ask("WITH gone AS (DELETE FROM written RETURNING name) SELECT name FROM gone")
     return Counter(row.name for row in rows)
 
 
-def test_a_published_post_is_eight_row_versions(world: Any, app: SendingContext, platform: Any) -> None:
+def test_a_published_post_is_eight_row_versions(
+    world: World, app: SendingContext, platform: FakePlatform
+) -> None:
     pages = [world.page() for _ in range(3)]
     app.lease.renew()
     world.run(_NOTE_WRITES)
@@ -49,7 +54,7 @@ def test_a_published_post_is_eight_row_versions(world: Any, app: SendingContext,
 
 
 def test_an_upload_adds_a_revision_and_an_event_when_stored_and_when_sent(
-    world: Any, app: SendingContext, media: Any
+    world: World, app: SendingContext, media: FakeMedia
 ) -> None:
     page, upload = world.page(), media.add()
     app.lease.renew()
@@ -63,7 +68,7 @@ def test_an_upload_adds_a_revision_and_an_event_when_stored_and_when_sent(
 
 
 def test_claims_cost_one_row_version_a_renewal_however_many_there_are(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     for _ in range(3):
         world.fill(world.page(), 5)
@@ -75,7 +80,7 @@ def test_claims_cost_one_row_version_a_renewal_however_many_there_are(
 
 
 def test_a_schedule_is_two_messages_to_the_database(
-    world: Any, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """BEGIN with all locks, the page, the time and what the guardrails count; the post with COMMIT."""
     page, at = world.page(), world.in_minutes(20)

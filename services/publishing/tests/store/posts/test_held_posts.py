@@ -6,6 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -24,7 +27,7 @@ GUEST = Maker(user_id="usr_guest", token_id="tok_guest")
 class Scene:
     """A page with posts of a guest and of its owner."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world, self.page = world, world.page()
 
     def guest(self, token_id: str = "tok_guest") -> Caller:
@@ -85,7 +88,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(world: Any) -> Scene:
+def scene(world: World) -> Scene:
     return Scene(world)
 
 
@@ -201,7 +204,7 @@ def test_a_call_that_was_on_its_way_while_its_token_was_revoked_is_refused(scene
     assert scene.state(post) == "held"
 
 
-def test_a_held_post_is_not_sent(scene: Scene, platform: Any) -> None:
+def test_a_held_post_is_not_sent(scene: Scene, platform: FakePlatform) -> None:
     scene.queue(minutes=11)
     scene.lose_access()
     scene.world.shift(700)
@@ -212,7 +215,7 @@ def test_a_held_post_is_not_sent(scene: Scene, platform: Any) -> None:
 # --- posts on their way ---
 
 
-def test_a_post_that_is_being_sent_goes_out_and_is_not_held(scene: Scene, platform: Any) -> None:
+def test_a_post_that_is_being_sent_goes_out_and_is_not_held(scene: Scene, platform: FakePlatform) -> None:
     post = scene.queue(minutes=11)
     scene.world.shift(700)
     platform.before = lambda message: scene.lose_access()
@@ -225,7 +228,7 @@ def test_a_post_that_is_being_sent_goes_out_and_is_not_held(scene: Scene, platfo
     "problem", [PlatformRefusal(Refusal.TRANSIENT, "1", "later"), OutcomeUnknown("no answer")]
 )
 def test_a_post_that_was_being_sent_and_did_not_go_out_is_held_before_its_next_attempt(
-    scene: Scene, platform: Any, problem: Exception
+    scene: Scene, platform: FakePlatform, problem: Exception
 ) -> None:
     post = scene.queue(minutes=11)
     scene.world.shift(700)
@@ -241,7 +244,7 @@ def test_a_post_that_was_being_sent_and_did_not_go_out_is_held_before_its_next_a
     assert [told["postIds"] for told in scene.told()] == [[post.id]]
 
 
-def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: Any) -> None:
+def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: FakePlatform) -> None:
     """Its page's earlier post takes long; the removal comes meanwhile."""
     first, second = scene.queue(scene.owner(), 11), scene.queue(minutes=13)
     scene.world.shift(800)
@@ -287,7 +290,7 @@ def test_a_change_of_the_time_by_the_operator_takes_nothing_over(scene: Scene) -
 # --- release ---
 
 
-def test_a_released_post_goes_out_at_its_time(scene: Scene, platform: Any) -> None:
+def test_a_released_post_goes_out_at_its_time(scene: Scene, platform: FakePlatform) -> None:
     post = scene.queue()
     scene.lose_access()
     assert scene.release() == api.PostsReleased(released=(post.id,))
@@ -360,7 +363,7 @@ def test_who_is_added_again_gets_nothing_released_and_queues_new_posts(scene: Sc
 
 
 def test_a_post_whose_time_has_passed_stays_held_unless_it_may_go_out_now(
-    scene: Scene, platform: Any
+    scene: Scene, platform: FakePlatform
 ) -> None:
     passed, later = scene.queue(minutes=11), scene.queue(minutes=60)
     scene.lose_access()
@@ -374,7 +377,9 @@ def test_a_post_whose_time_has_passed_stays_held_unless_it_may_go_out_now(
     assert (scene.state(passed), len(platform.posts)) == ("published", 1)
 
 
-def test_a_post_whose_time_passed_days_ago_goes_out_when_it_is_asked_for(scene: Scene, platform: Any) -> None:
+def test_a_post_whose_time_passed_days_ago_goes_out_when_it_is_asked_for(
+    scene: Scene, platform: FakePlatform
+) -> None:
     post = scene.queue(minutes=11)
     scene.lose_access()
     scene.world.shift(5 * 86_400)
@@ -477,7 +482,7 @@ def test_a_repeated_release_and_cancel_answer_the_same_and_do_nothing_more(scene
 
 
 def test_a_held_post_takes_no_place_under_the_guardrails_and_waits_for_one_when_it_is_released(
-    scene: Scene, platform: Any
+    scene: Scene, platform: FakePlatform
 ) -> None:
     at = scene.world.in_minutes(30)
     held = scene.world.schedule(scene.page, at, "held", caller=scene.guest())
@@ -494,7 +499,7 @@ def test_a_held_post_takes_no_place_under_the_guardrails_and_waits_for_one_when_
 # --- cancel, and what ends a post otherwise ---
 
 
-def test_cancelled_posts_give_their_files_back(scene: Scene, media: Any) -> None:
+def test_cancelled_posts_give_their_files_back(scene: Scene, media: FakeMedia) -> None:
     file = media.add()
     post = scene.queue(media_ids=(file,))
     scene.lose_access()

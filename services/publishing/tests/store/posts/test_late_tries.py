@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -24,7 +26,7 @@ def code_of(call: Callable[[], Any]) -> str:
 
 
 def overtake(
-    world: Any, before_it_stores: Any, write: Callable[[Caller], Any], break_rule: Callable[[], Any]
+    world: World, before_it_stores: Any, write: Callable[[Caller], Any], break_rule: Callable[[], Any]
 ) -> None:
     """The first try has asked the rules; the second is refused by one that is broken; then the first goes on, when no
     rule stands in its way."""
@@ -39,18 +41,18 @@ def overtake(
 
 
 @pytest.fixture
-def page(world: Any) -> api.Page:
+def page(world: World) -> api.Page:
     found: api.Page = world.page()
     return found
 
 
 @pytest.fixture
-def expire(world: Any) -> Callable[[], None]:
+def expire(world: World) -> Callable[[], None]:
     return lambda: world.run("UPDATE pages SET expired = true")
 
 
 def test_a_schedule_whose_later_try_was_refused_queues_nothing(
-    world: Any, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
     overtake(world, before_it_stores, lambda caller: schedule.schedule(app, caller, request), expire)
@@ -58,7 +60,12 @@ def test_a_schedule_whose_later_try_was_refused_queues_nothing(
 
 
 def test_a_publish_whose_later_try_was_refused_sends_nothing(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, expire: Any, before_it_stores: Any
+    world: World,
+    app: SendingContext,
+    page: api.Page,
+    platform: FakePlatform,
+    expire: Any,
+    before_it_stores: Any,
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     overtake(world, before_it_stores, lambda caller: publish_now.publish(app, caller, request), expire)
@@ -66,7 +73,7 @@ def test_a_publish_whose_later_try_was_refused_sends_nothing(
 
 
 def test_an_edit_whose_later_try_was_refused_changes_nothing(
-    world: Any, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20), message="old")
     request = api.EditPost(id=post.id, message="new")
@@ -75,7 +82,7 @@ def test_an_edit_whose_later_try_was_refused_changes_nothing(
 
 
 def test_a_retry_whose_later_try_was_refused_queues_nothing(
-    world: Any, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
@@ -85,7 +92,12 @@ def test_a_retry_whose_later_try_was_refused_queues_nothing(
 
 
 def test_a_reply_whose_later_try_was_refused_sends_nothing(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, expire: Any, before_it_stores: Any
+    world: World,
+    app: SendingContext,
+    page: api.Page,
+    platform: FakePlatform,
+    expire: Any,
+    before_it_stores: Any,
 ) -> None:
     post = world.published(page)
     with world.database.transaction() as connection:
@@ -98,7 +110,7 @@ def test_a_reply_whose_later_try_was_refused_sends_nothing(
 
 @pytest.mark.parametrize("page_count", [1, 2])
 def test_of_several_pages_none_gets_a_post_once_a_later_try_was_refused(
-    world: Any, app: SendingContext, before_it_stores: Any, page_count: int
+    world: World, app: SendingContext, before_it_stores: Any, page_count: int
 ) -> None:
     plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(page_count))
     request = api.SchedulePosts(pages=plan, scheduled_at=world.in_minutes(11), message="hello")
@@ -115,7 +127,7 @@ def test_of_several_pages_none_gets_a_post_once_a_later_try_was_refused(
 
 
 def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
-    world: Any, app: SendingContext, page: api.Page, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20))
     asked = api.PostId(id=post.id)
@@ -132,7 +144,7 @@ def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
 
 
 def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
-    world: Any, app: SendingContext, page: api.Page, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, before_it_stores: Any
 ) -> None:
     asked = api.UnlinkPage(id=page.id)
 
@@ -148,7 +160,7 @@ def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
 
 
 def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
-    world: Any, app: SendingContext, page: api.Page, platform: Any, before_it_stores: Any
+    world: World, app: SendingContext, page: api.Page, platform: FakePlatform, before_it_stores: Any
 ) -> None:
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     request = api.PublishPost(page_id=page.id, message="hello")
@@ -165,7 +177,7 @@ def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
 
 
 def test_a_page_that_has_no_unit_by_now_gets_no_post_from_an_earlier_try(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(2))
     at = world.in_minutes(20)
@@ -179,7 +191,7 @@ def test_a_page_that_has_no_unit_by_now_gets_no_post_from_an_earlier_try(
 
 
 def test_a_page_that_has_no_unit_by_now_is_answered_with_what_an_earlier_try_has_made(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(2))
     request = api.SchedulePosts(pages=plan, scheduled_at=world.in_minutes(20), message="hello")

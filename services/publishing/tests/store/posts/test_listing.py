@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from publishing_kit.world import World
 from sqlalchemy import text
 
 from contracts import publishing as api
@@ -17,7 +18,7 @@ _FETCHED = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tabl
 
 
 @pytest.fixture
-def queued(world: Any) -> list[str]:
+def queued(world: World) -> list[str]:
     """Ids of an account's queued posts, soonest first, behind a long history."""
     page = world.page()
     posts = world.fill(page, 3)
@@ -41,7 +42,7 @@ def queued(world: Any) -> list[str]:
 @pytest.mark.parametrize("statuses", [("queued",), ("failed",), ("queued", "failed"), STATUSES])
 @pytest.mark.parametrize("after", [None, "the first"])
 def test_a_list_reads_what_it_shows(
-    world: Any, queued: list[str], statuses: tuple[str, ...], after: str | None
+    world: World, queued: list[str], statuses: tuple[str, ...], after: str | None
 ) -> None:
     with world.database.transaction() as connection:
         given: dict[str, Any] = {"brand_ids": None, "page_id": None, "statuses": statuses, "limit": 51}
@@ -55,7 +56,7 @@ def test_a_list_reads_what_it_shows(
     assert read < 700
 
 
-def test_a_list_of_several_states_is_one_list(world: Any, queued: list[str]) -> None:
+def test_a_list_of_several_states_is_one_list(world: World, queued: list[str]) -> None:
     world.run("UPDATE posts SET state = 'sending' WHERE id = :id", id=queued[1])
     world.run("UPDATE posts SET state = 'unknown' WHERE id = :id", id=queued[2])
     shown = post_lists.scheduled(world.app, world.caller(), api.ListScheduledPosts(limit=2))

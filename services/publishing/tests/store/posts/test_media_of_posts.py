@@ -6,6 +6,9 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -30,11 +33,11 @@ def refused(call: Any, *args: Any, **fields: Any) -> ApiError:
     return refusal.value
 
 
-def words(world: Any) -> list[tuple[str, tuple[str, ...], int]]:
+def words(world: World) -> list[tuple[str, tuple[str, ...], int]]:
     return [(word.state, word.media_ids, word.revision) for word in world.words()]
 
 
-def hear(world: Any, media: Any) -> None:
+def hear(world: World, media: FakeMedia) -> None:
     """All that media has been told arrives, and what was never confirmed lapses."""
     for word in world.words():
         media.hear(word)
@@ -42,12 +45,12 @@ def hear(world: Any, media: Any) -> None:
 
 
 @pytest.fixture
-def edit(world: Any, app: SendingContext) -> Callable[..., Any]:
+def edit(world: World, app: SendingContext) -> Callable[..., Any]:
     return lambda post, **fields: edits.edit(app, world.caller(), api.EditPost(id=post.id, **fields))
 
 
 @pytest.fixture
-def send_now(world: Any, app: SendingContext) -> Callable[..., Any]:
+def send_now(world: World, app: SendingContext) -> Callable[..., Any]:
     def send(page: api.Page, *media_ids: str, operation_id: str | None = None) -> Any:
         request = api.PublishPost(page_id=page.id, message="now", media_ids=media_ids)
         return publish_now.publish(app, world.caller(operation_id), request)
@@ -55,7 +58,9 @@ def send_now(world: Any, app: SendingContext) -> Callable[..., Any]:
     return send
 
 
-def test_a_post_with_media_ids_shows_them_and_holds_them(world: Any, media: Any, app: SendingContext) -> None:
+def test_a_post_with_media_ids_shows_them_and_holds_them(
+    world: World, media: FakeMedia, app: SendingContext
+) -> None:
     photo, video = media.add(), media.add("video/mp4", duration_seconds=5.0)
     url = "https://example.com/a.jpg"
     post = world.schedule(world.page("IG"), world.in_minutes(11), media_ids=(photo, video), media_urls=(url,))
@@ -72,7 +77,7 @@ def test_a_post_with_media_ids_shows_them_and_holds_them(world: Any, media: Any,
 
 
 def test_a_time_that_was_in_range_stays_so_while_the_files_are_attached(
-    world: Any, media: Any, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, attach = world.in_minutes(11), app.media.attach_media
 
@@ -84,7 +89,9 @@ def test_a_time_that_was_in_range_stays_so_while_the_files_are_attached(
     assert world.schedule(world.page(), at, media_ids=(media.add(),)).scheduled_at == at
 
 
-def test_a_post_without_media_ids_asks_media_nothing_and_tells_it_nothing(world: Any, media: Any) -> None:
+def test_a_post_without_media_ids_asks_media_nothing_and_tells_it_nothing(
+    world: World, media: FakeMedia
+) -> None:
     world.due_post(media_urls=("https://example.com/a.jpg",))
     post = world.schedule(world.page(), world.in_minutes(30))
     cancellation.cancel(world.app, world.caller(), api.PostId(id=post.id))
@@ -93,7 +100,7 @@ def test_a_post_without_media_ids_asks_media_nothing_and_tells_it_nothing(world:
 
 
 @pytest.mark.parametrize("media_id", ["med_unknown", "no id at all", "med_\0"])
-def test_unknown_media_are_not_found_by_their_field(world: Any, media: Any, media_id: str) -> None:
+def test_unknown_media_are_not_found_by_their_field(world: World, media: FakeMedia, media_id: str) -> None:
     error = refused(world.schedule, world.page(), world.in_minutes(11), media_ids=(media.add(), media_id))
     assert error.code in ("NOT_FOUND", "VALIDATION_ERROR")
     assert error.code != "NOT_FOUND" or error.extras == {"field": "media_ids"}
@@ -101,7 +108,7 @@ def test_unknown_media_are_not_found_by_their_field(world: Any, media: Any, medi
     assert media.held == {}
 
 
-def test_media_of_another_account_are_not_there(world: Any, media: Any, app: SendingContext) -> None:
+def test_media_of_another_account_are_not_there(world: World, media: FakeMedia, app: SendingContext) -> None:
     page = world.page()
     world.run("UPDATE pages SET account_id = 'usr_b'")
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(11), media_ids=(media.add(),))
@@ -109,7 +116,7 @@ def test_media_of_another_account_are_not_there(world: Any, media: Any, app: Sen
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "media_ids"})
 
 
-def test_a_refused_post_gives_its_files_back_at_once(world: Any, media: Any, send_now: Any) -> None:
+def test_a_refused_post_gives_its_files_back_at_once(world: World, media: FakeMedia, send_now: Any) -> None:
     photo, page, at = media.add(), world.page(), world.in_minutes(11)
     world.schedule(page, at)
     error = refused(world.schedule, page, at + timedelta(seconds=1), media_ids=(photo,))
@@ -122,7 +129,7 @@ def test_a_refused_post_gives_its_files_back_at_once(world: Any, media: Any, sen
 
 
 def test_a_dry_run_finds_what_the_real_call_refuses_and_attaches_nothing(
-    world: Any, media: Any, app: SendingContext, send_now: Any
+    world: World, media: FakeMedia, app: SendingContext, send_now: Any
 ) -> None:
     page = world.page("IG")
     tall, gif = media.add(width=500, height=1_000), media.add("image/gif", width=500, height=500)
@@ -141,7 +148,7 @@ def test_a_dry_run_finds_what_the_real_call_refuses_and_attaches_nothing(
 
 
 def test_a_repeated_operation_gets_its_post_and_holds_nothing_twice(
-    world: Any, media: Any, app: SendingContext
+    world: World, media: FakeMedia, app: SendingContext
 ) -> None:
     photo, caller = media.add(), world.caller("op_1")
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), media_ids=(photo,))
@@ -152,7 +159,7 @@ def test_a_repeated_operation_gets_its_post_and_holds_nothing_twice(
 
 
 def test_killed_between_attaching_and_storing_leaves_nothing(
-    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photo, page = media.add(), world.page()
 
@@ -170,7 +177,7 @@ def test_killed_between_attaching_and_storing_leaves_nothing(
 
 
 def test_killed_between_storing_and_answering_the_post_holds_its_files(
-    world: Any, media: Any, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photo, caller = media.add(), world.caller("op_1")
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), media_ids=(photo,))
@@ -191,7 +198,7 @@ def test_killed_between_storing_and_answering_the_post_holds_its_files(
 
 
 def test_a_commit_that_may_have_happened_gives_nothing_back(
-    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photo, page = media.add(), world.page()
 
@@ -208,7 +215,7 @@ def test_a_commit_that_may_have_happened_gives_nothing_back(
     assert media.held == {post.id: {photo: True}}
 
 
-def test_media_away_refuses_a_schedule_and_stores_nothing(world: Any, media: Any) -> None:
+def test_media_away_refuses_a_schedule_and_stores_nothing(world: World, media: FakeMedia) -> None:
     photo, page = media.add(), world.page()
     media.is_away = True
     error = refused(world.schedule, page, world.in_minutes(11), media_ids=(photo,))
@@ -217,7 +224,7 @@ def test_media_away_refuses_a_schedule_and_stores_nothing(world: Any, media: Any
 
 
 def test_cancelling_gives_the_files_back_before_the_answer(
-    world: Any, media: Any, app: SendingContext
+    world: World, media: FakeMedia, app: SendingContext
 ) -> None:
     photo = media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
@@ -228,7 +235,7 @@ def test_cancelling_gives_the_files_back_before_the_answer(
 
 
 def test_a_word_that_was_on_its_way_still_holds_no_file_of_a_cancelled_post(
-    world: Any, media: Any, app: SendingContext
+    world: World, media: FakeMedia, app: SendingContext
 ) -> None:
     photo, page = media.add(), world.page()
     alone, with_page = (world.schedule(page, world.in_minutes(at), media_ids=(photo,)) for at in (11, 13))
@@ -241,7 +248,7 @@ def test_a_word_that_was_on_its_way_still_holds_no_file_of_a_cancelled_post(
     assert not media.in_use(photo)
 
 
-def test_cancelling_does_not_need_media(world: Any, media: Any, app: SendingContext) -> None:
+def test_cancelling_does_not_need_media(world: World, media: FakeMedia, app: SendingContext) -> None:
     photo = media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
     hear(world, media)
@@ -251,7 +258,7 @@ def test_cancelling_does_not_need_media(world: Any, media: Any, app: SendingCont
     assert not media.in_use(photo)
 
 
-def test_publishing_is_told_with_the_outcome(world: Any, media: Any, platform: Any) -> None:
+def test_publishing_is_told_with_the_outcome(world: World, media: FakeMedia, platform: FakePlatform) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
     world.send()
@@ -264,7 +271,7 @@ def test_publishing_is_told_with_the_outcome(world: Any, media: Any, platform: A
     assert world.state(post.id).state == "published"
 
 
-def test_a_publish_at_once_is_told_of_to_media_alone(world: Any, media: Any, send_now: Any) -> None:
+def test_a_publish_at_once_is_told_of_to_media_alone(world: World, media: FakeMedia, send_now: Any) -> None:
     photo = media.add()
     result = send_now(world.page(), photo)
     assert result.media == (api.MediaItem(src=media.files[photo].public_url, type="photo"),)
@@ -273,7 +280,7 @@ def test_a_publish_at_once_is_told_of_to_media_alone(world: Any, media: Any, sen
 
 
 def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
-    world: Any, media: Any, send_now: Any, platform: Any
+    world: World, media: FakeMedia, send_now: Any, platform: FakePlatform
 ) -> None:
     photo, page = media.add(), world.page()
     platform.script = [OutcomeUnknown("never arrived")]
@@ -288,7 +295,7 @@ def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
 
 
 def test_files_are_attached_for_the_revision_that_the_event_about_the_change_has(
-    world: Any, media: Any, app: SendingContext, platform: Any, edit: Any
+    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform, edit: Any
 ) -> None:
     old, new = media.add(), media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
@@ -309,7 +316,7 @@ def test_files_are_attached_for_the_revision_that_the_event_about_the_change_has
 
 
 def test_of_two_edits_at_once_the_later_attaches_its_files_for_its_own_revision(
-    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch, edit: Any
+    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, edit: Any
 ) -> None:
     first, second, third = media.add(), media.add(), media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
@@ -328,7 +335,7 @@ def test_of_two_edits_at_once_the_later_attaches_its_files_for_its_own_revision(
 
 
 def test_a_failed_post_lets_go_and_a_retry_holds_again(
-    world: Any, media: Any, app: SendingContext, platform: Any
+    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
 ) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
@@ -345,7 +352,7 @@ def test_a_failed_post_lets_go_and_a_retry_holds_again(
 
 
 def test_a_retry_whose_file_is_gone_is_not_found(
-    world: Any, media: Any, app: SendingContext, platform: Any
+    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
 ) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
@@ -358,7 +365,7 @@ def test_a_retry_whose_file_is_gone_is_not_found(
 
 
 def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
-    world: Any, media: Any, app: SendingContext, platform: Any
+    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
 ) -> None:
     photo, caller = media.add(), world.caller()
     post = world.due_post(media_ids=(photo,))
@@ -376,7 +383,7 @@ def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
     assert {state for state, _, revision in words(world) if revision > 3} == {"published"}
 
 
-def test_an_edit_takes_new_files_and_lets_old_ones_go(world: Any, media: Any, edit: Any) -> None:
+def test_an_edit_takes_new_files_and_lets_old_ones_go(world: World, media: FakeMedia, edit: Any) -> None:
     old, new = media.add(), media.add("image/png")
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
     hear(world, media)
@@ -391,7 +398,9 @@ def test_an_edit_takes_new_files_and_lets_old_ones_go(world: Any, media: Any, ed
     assert words(world)[-1] == ("released", (), 3)
 
 
-def test_an_edit_that_is_refused_leaves_everything_as_it_was(world: Any, media: Any, edit: Any) -> None:
+def test_an_edit_that_is_refused_leaves_everything_as_it_was(
+    world: World, media: FakeMedia, edit: Any
+) -> None:
     old, new, page = media.add(), media.add(), world.page()
     world.schedule(page, world.in_minutes(30))
     post = world.schedule(page, world.in_minutes(11), media_ids=(old,))
@@ -404,7 +413,7 @@ def test_an_edit_that_is_refused_leaves_everything_as_it_was(world: Any, media: 
 
 
 def test_killed_in_the_middle_of_an_edit_the_post_holds_what_it_held(
-    world: Any, media: Any, edit: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, edit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = media.add(), media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
@@ -421,7 +430,7 @@ def test_killed_in_the_middle_of_an_edit_the_post_holds_what_it_held(
 
 
 def test_words_in_any_order_and_number_end_the_same(
-    world: Any, media: Any, app: SendingContext, edit: Any
+    world: World, media: FakeMedia, app: SendingContext, edit: Any
 ) -> None:
     first, second = media.add(), media.add()
     kept = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
@@ -440,7 +449,7 @@ def test_words_in_any_order_and_number_end_the_same(
 
 @pytest.mark.parametrize(("platform_code", "mime_type"), [("IG", "image/png"), ("FB", "image/webp")])
 def test_a_platform_gets_a_jpeg_of_what_it_does_not_take(
-    world: Any, media: Any, platform: Any, platform_code: str, mime_type: str
+    world: World, media: FakeMedia, platform: FakePlatform, platform_code: str, mime_type: str
 ) -> None:
     jpeg, other = media.add(width=500, height=500), media.add(mime_type, width=500, height=500)
     world.schedule(world.page(platform_code), world.in_minutes(11), media_ids=(other, jpeg, other))
@@ -453,7 +462,7 @@ def test_a_platform_gets_a_jpeg_of_what_it_does_not_take(
     assert media.calls[-2:] == ["files", "jpegs"]
 
 
-def test_a_file_gone_when_it_is_sent_fails_the_post_and_says_so(world: Any, media: Any) -> None:
+def test_a_file_gone_when_it_is_sent_fails_the_post_and_says_so(world: World, media: FakeMedia) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
     del media.files[photo]
@@ -464,7 +473,9 @@ def test_a_file_gone_when_it_is_sent_fails_the_post_and_says_so(world: Any, medi
     assert world.events()[-1] == "post.failed"
 
 
-def test_media_away_when_a_post_is_sent_puts_it_off(world: Any, media: Any, platform: Any) -> None:
+def test_media_away_when_a_post_is_sent_puts_it_off(
+    world: World, media: FakeMedia, platform: FakePlatform
+) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
     media.is_away = True
@@ -478,7 +489,7 @@ def test_media_away_when_a_post_is_sent_puts_it_off(world: Any, media: Any, plat
 
 
 def test_what_the_file_has_become_is_judged_again_when_it_is_sent(
-    world: Any, media: Any, platform: Any
+    world: World, media: FakeMedia, platform: FakePlatform
 ) -> None:
     big = media.add("image/png", size_bytes=30 * 2**20, width=500, height=500)
     post = world.schedule(world.page("IG"), world.in_minutes(11), media_ids=(big,))
@@ -491,7 +502,7 @@ def test_what_the_file_has_become_is_judged_again_when_it_is_sent(
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8080/media", "https://cdn.posthaste.example"])
 def test_an_uploads_own_url_is_taken_and_never_fetched_from_ourselves(
-    world: Any, media: Any, platform: Any, base: str
+    world: World, media: FakeMedia, platform: FakePlatform, base: str
 ) -> None:
     photo = media.add()
     url = f"{base}/{photo}/a.jpeg"
@@ -503,7 +514,7 @@ def test_an_uploads_own_url_is_taken_and_never_fetched_from_ourselves(
     assert world.state(post.id).media_types == ["photo"]
 
 
-def test_what_only_looks_like_an_uploads_url_is_refused(world: Any) -> None:
+def test_what_only_looks_like_an_uploads_url_is_refused(world: World) -> None:
     for path in ("media/a", "media/../a/b.jpg", "media/a/b/c.jpg", "media/a/b.jpg?x", "healthz", "media//b"):
         error = refused(
             world.schedule, world.page(), world.in_minutes(11), media_urls=(f"http://127.0.0.1:8080/{path}",)
@@ -512,7 +523,7 @@ def test_what_only_looks_like_an_uploads_url_is_refused(world: Any) -> None:
 
 
 def test_a_picture_behind_an_uploads_url_is_no_jpeg_and_says_so(
-    world: Any, media: Any, platform: Any
+    world: World, media: FakeMedia, platform: FakePlatform
 ) -> None:
     url = f"http://127.0.0.1:8080/media/{media.add('image/png')}/a.png"
     post = world.schedule(world.page("IG"), world.in_minutes(11), media_urls=(url,))

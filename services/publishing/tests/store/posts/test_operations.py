@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -11,7 +13,7 @@ from publishing.store.operations import PostOperations, Voided
 from publishing.store.posts import Posts
 
 
-def void(world: Any, *tries: tuple[str, int]) -> Voided:
+def void(world: World, *tries: tuple[str, int]) -> Voided:
     with world.database.transaction() as connection:
         return PostOperations(connection).void(tries)
 
@@ -29,7 +31,7 @@ def void(world: Any, *tries: tuple[str, int]) -> Voided:
     ],
 )
 def test_a_post_counts_unless_it_was_published_at_once_and_refused(
-    world: Any, origin: str, state: str, standing: str
+    world: World, origin: str, state: str, standing: str
 ) -> None:
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     is_out = state in ("sending", "unknown", "published", "queued")
@@ -42,13 +44,13 @@ def test_a_post_counts_unless_it_was_published_at_once_and_refused(
     assert voided.undecided == ({"op_post"} if standing == "undecided" else set())
 
 
-def test_a_post_of_the_release_before_counts_without_a_row_of_its_operation(world: Any) -> None:
+def test_a_post_of_the_release_before_counts_without_a_row_of_its_operation(world: World) -> None:
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     world.run("DELETE FROM operations")
     assert void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
 
 
-def test_nothing_is_written_of_operations_that_have_made_something(world: Any) -> None:
+def test_nothing_is_written_of_operations_that_have_made_something(world: World) -> None:
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     assert void(world) == void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
     assert world.ask("SELECT voided_to_try FROM operations")[0].voided_to_try == 0
@@ -64,7 +66,7 @@ _OLD_POST = """
 
 @pytest.mark.parametrize("write", ["schedule", "schedule with media", "publish"])
 def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without_a_post(
-    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch, write: str
+    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
     """The release before locks no operation: it may store its post between this one's look and its own."""
     page, caller = world.page(), world.caller("op_post")

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -16,7 +18,7 @@ from publishing.sending.context import SendingContext
 
 
 def send(
-    world: Any, page: api.Page, operation_id: str | None = None, message: str = "hello", try_number: int = 1
+    world: World, page: api.Page, operation_id: str | None = None, message: str = "hello", try_number: int = 1
 ) -> Any:
     """The result, or the error."""
     request = api.PublishPost(page_id=page.id, message=message)
@@ -26,7 +28,7 @@ def send(
         return error
 
 
-def test_a_repeat_of_a_published_operation_does_nothing(world: Any, platform: Any) -> None:
+def test_a_repeat_of_a_published_operation_does_nothing(world: World, platform: FakePlatform) -> None:
     page = world.page()
     first, again = send(world, page, "op"), send(world, page, "op")
     assert (first.post_id, first.platform_post_id) == (again.post_id, again.platform_post_id)
@@ -34,7 +36,7 @@ def test_a_repeat_of_a_published_operation_does_nothing(world: Any, platform: An
     assert world.events() == []
 
 
-def test_fifty_times_the_same_operation_at_once_publish_once(world: Any, platform: Any) -> None:
+def test_fifty_times_the_same_operation_at_once_publish_once(world: World, platform: FakePlatform) -> None:
     page = world.page()
     with ThreadPoolExecutor(12) as pool:
         results = list(pool.map(lambda _: send(world, page, "op"), range(50)))
@@ -44,7 +46,9 @@ def test_fifty_times_the_same_operation_at_once_publish_once(world: Any, platfor
     assert len({getattr(r, "post_id", None) or r.extras["post_id"] for r in results}) == 1
 
 
-def test_a_refused_post_stays_failed_and_its_operation_may_run_again(world: Any, platform: Any) -> None:
+def test_a_refused_post_stays_failed_and_its_operation_may_run_again(
+    world: World, platform: FakePlatform
+) -> None:
     page = world.page()
     platform.script = [PlatformRefusal(Refusal.TRANSIENT, "2", "busy")]
     error = send(world, page, "op")
@@ -58,7 +62,7 @@ def test_a_refused_post_stays_failed_and_its_operation_may_run_again(world: Any,
     assert len(platform.posts) == 1
 
 
-def test_an_expired_connection_is_told_and_remembered(world: Any, platform: Any) -> None:
+def test_an_expired_connection_is_told_and_remembered(world: World, platform: FakePlatform) -> None:
     page = world.page()
     platform.script = [PlatformRefusal(Refusal.EXPIRED, "190", "expired")]
     assert send(world, page).code == "PAGE_EXPIRED"
@@ -69,7 +73,7 @@ def test_an_expired_connection_is_told_and_remembered(world: Any, platform: Any)
     assert row.error_message == "expired (190). Reconnect the page, then publish it again."
 
 
-def test_an_unknown_outcome_is_found_published_later_and_told(world: Any, platform: Any) -> None:
+def test_an_unknown_outcome_is_found_published_later_and_told(world: World, platform: FakePlatform) -> None:
     page = world.page()
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
     error = send(world, page, "op")
@@ -83,7 +87,7 @@ def test_an_unknown_outcome_is_found_published_later_and_told(world: Any, platfo
 
 
 def test_an_unknown_outcome_found_not_published_is_told_of_and_may_run_again(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     page = world.page()
     platform.script = [OutcomeUnknown("never arrived")]
@@ -95,12 +99,12 @@ def test_an_unknown_outcome_found_not_published_is_told_of_and_may_run_again(
     assert len(platform.posts) == 1
 
 
-def test_anything_unforeseen_in_a_call_counts_as_unknown(world: Any, platform: Any) -> None:
+def test_anything_unforeseen_in_a_call_counts_as_unknown(world: World, platform: FakePlatform) -> None:
     platform.script = [platform.keep(RuntimeError("a bug"))]
     assert send(world, world.page()).code == "PLATFORM_OUTCOME_UNKNOWN"
 
 
-def test_what_went_out_fills_the_hour_and_queued_posts_do_not(world: Any) -> None:
+def test_what_went_out_fills_the_hour_and_queued_posts_do_not(world: World) -> None:
     page = world.page("LN")
     world.schedule(page, world.in_minutes(20))
     assert [send(world, page).status for _ in range(3)] == ["published"] * 3
@@ -111,7 +115,7 @@ def test_what_went_out_fills_the_hour_and_queued_posts_do_not(world: Any) -> Non
     assert send(world, page).status == "published"
 
 
-def test_twenty_publishes_at_once_never_break_the_cap(world: Any, platform: Any) -> None:
+def test_twenty_publishes_at_once_never_break_the_cap(world: World, platform: FakePlatform) -> None:
     page = world.page("LN")
     with ThreadPoolExecutor(10) as pool:
         results = list(pool.map(lambda _: send(world, page), range(20)))
@@ -119,7 +123,7 @@ def test_twenty_publishes_at_once_never_break_the_cap(world: Any, platform: Any)
     assert len(platform.posts) == 3
 
 
-def test_a_refused_post_does_not_fill_the_hour(world: Any, platform: Any) -> None:
+def test_a_refused_post_does_not_fill_the_hour(world: World, platform: FakePlatform) -> None:
     page = world.page("LN")
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no") for _ in range(3)]
     assert [send(world, page).code for _ in range(3)] == ["PLATFORM_REJECTED"] * 3
@@ -158,7 +162,7 @@ def test_no_account_takes_more_than_two_thirds_of_the_turns(
 
 
 def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = world.page()
     platform.script = [OutcomeUnknown("dropped")]
@@ -177,7 +181,7 @@ def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     assert "Look for it on the page; publish it again only if it is not there." in row.error_message
 
 
-def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(world: Any) -> None:
+def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(world: World) -> None:
     page = world.page(platform="TW")
     error = send(world, page)
     assert (error.code, error.extras) == ("UNSUPPORTED_PLATFORM", {"platform": "TW"})

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import operator
@@ -20,17 +22,17 @@ def refused(call: Any, *args: Any) -> str:
 
 
 @pytest.fixture
-def failed(world: Any) -> api.PostId:
+def failed(world: World) -> api.PostId:
     post = world.schedule(world.page(), world.in_minutes(11))
     fail(world, post.id)
     return api.PostId(id=post.id)
 
 
-def fail(world: Any, post_id: str) -> None:
+def fail(world: World, post_id: str) -> None:
     world.run("UPDATE posts SET state = 'failed', out_at = NULL, attempts = 4 WHERE id = :id", id=post_id)
 
 
-def test_a_post_is_cancelled_again_by_the_operation_that_did(world: Any, app: SendingContext) -> None:
+def test_a_post_is_cancelled_again_by_the_operation_that_did(world: World, app: SendingContext) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = world.caller()
     first = cancellation.cancel(app, caller, asked)
@@ -41,7 +43,7 @@ def test_a_post_is_cancelled_again_by_the_operation_that_did(world: Any, app: Se
 
 
 def test_a_cancellation_without_an_operation_is_not_taken_for_another(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = replace(world.caller(), operation_id=None)
@@ -50,7 +52,7 @@ def test_a_cancellation_without_an_operation_is_not_taken_for_another(
 
 
 def test_a_retry_is_answered_again_and_tries_no_second_time(
-    world: Any, app: SendingContext, failed: api.PostId
+    world: World, app: SendingContext, failed: api.PostId
 ) -> None:
     caller = world.caller()
     first = retry.retry(app, caller, failed)
@@ -62,7 +64,7 @@ def test_a_retry_is_answered_again_and_tries_no_second_time(
 
 
 def test_a_retry_whose_twin_was_first_is_answered(
-    world: Any, app: SendingContext, failed: api.PostId, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, failed: api.PostId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller = world.caller()
     check = checks.check_page
@@ -77,7 +79,7 @@ def test_a_retry_whose_twin_was_first_is_answered(
 
 
 def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(60))
     caller, asked = world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(11), message="new")
@@ -93,7 +95,7 @@ def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
 
 
 def test_an_edit_whose_twin_was_first_is_answered(
-    world: Any, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(60))
     caller, asked = world.caller(), api.EditPost(id=post.id, message="new")
@@ -110,7 +112,7 @@ def test_an_edit_whose_twin_was_first_is_answered(
 
 
 def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(60)).id)
     caller = replace(operator(), operation_id="op_1")
@@ -122,7 +124,7 @@ def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
     assert refused(retry.bring_due, app, other, asked) == "NOT_FOUND"
 
 
-def test_a_page_is_unlinked_again_by_the_operation_that_did(world: Any, app: SendingContext) -> None:
+def test_a_page_is_unlinked_again_by_the_operation_that_did(world: World, app: SendingContext) -> None:
     page = world.page()
     queued = world.fill(page, 2)
     caller, asked = world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True)
@@ -132,7 +134,7 @@ def test_a_page_is_unlinked_again_by_the_operation_that_did(world: Any, app: Sen
     assert refused(unlinking.unlink, app, world.caller(), asked) == "NOT_FOUND"
 
 
-def test_a_page_that_was_linked_again_meanwhile_stays_so(world: Any, app: SendingContext) -> None:
+def test_a_page_that_was_linked_again_meanwhile_stays_so(world: World, app: SendingContext) -> None:
     page, caller = world.page(), world.caller()
     asked = api.UnlinkPage(id=page.id)
     first = unlinking.unlink(app, caller, asked)

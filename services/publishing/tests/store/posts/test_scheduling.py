@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller, operator
@@ -32,7 +33,7 @@ def refused(call: Any, *args: Any) -> ApiError:
     return refusal.value
 
 
-def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, app: SendingContext) -> None:
+def test_a_scheduled_post_reads_back_as_it_was_made(world: World, app: SendingContext) -> None:
     page, at = world.page(), world.in_minutes(11)
     made = world.schedule(
         page, at, media_urls=("https://example.com/a.mp4",), first_comment="first", facebook_settings={"x": 1}
@@ -45,7 +46,7 @@ def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, app: SendingCont
 
 
 def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(
-    world: Any, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, caller = world.in_minutes(11), world.caller("op_1")
     here, elsewhere = (
@@ -67,7 +68,7 @@ def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(
     assert [row.id for row in world.ask("SELECT id FROM posts")] == [made[0].id]
 
 
-def test_the_same_operation_gets_the_post_it_made(world: Any, app: SendingContext) -> None:
+def test_the_same_operation_gets_the_post_it_made(world: World, app: SendingContext) -> None:
     caller = world.caller("op_1")
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
     first = schedule.schedule(app, caller, request)
@@ -75,7 +76,7 @@ def test_the_same_operation_gets_the_post_it_made(world: Any, app: SendingContex
     assert schedule.schedule(app, caller, request) == first
 
 
-def test_fifty_times_the_same_operation_at_once_make_one_post(world: Any, app: SendingContext) -> None:
+def test_fifty_times_the_same_operation_at_once_make_one_post(world: World, app: SendingContext) -> None:
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
     with ThreadPoolExecutor(12) as pool:
         made = list(pool.map(lambda _: schedule.schedule(app, world.caller("op_1"), request).id, range(50)))
@@ -83,7 +84,7 @@ def test_fifty_times_the_same_operation_at_once_make_one_post(world: Any, app: S
 
 
 def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_brand(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     page = world.page()
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(11), message="hi")
@@ -95,7 +96,7 @@ def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_br
     assert error.code == "NOT_FOUND"
 
 
-def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: Any, app: SendingContext) -> None:
+def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: World, app: SendingContext) -> None:
     page = world.page(remote="remote_1")
     waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
     name = remote_page("FB", "remote_1")
@@ -109,7 +110,7 @@ def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: Any, app:
 
 
 @pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
-def test_the_ends_of_the_calendar_are_out_of_range(world: Any, app: SendingContext, at: datetime) -> None:
+def test_the_ends_of_the_calendar_are_out_of_range(world: World, app: SendingContext, at: datetime) -> None:
     page = world.page()
     assert refused(world.schedule, page, at).code == "SCHEDULE_OUT_OF_RANGE"
     request = api.ValidatePost(page_id=page.id, scheduled_at=at, message="hi")
@@ -119,7 +120,7 @@ def test_the_ends_of_the_calendar_are_out_of_range(world: Any, app: SendingConte
 
 @pytest.mark.parametrize("minutes", [9.9, 75 * 24 * 60 + 1, -5])
 def test_a_time_out_of_range_is_refused_with_the_range(
-    world: Any, app: SendingContext, minutes: float
+    world: World, app: SendingContext, minutes: float
 ) -> None:
     error = refused(world.schedule, world.page(), world.in_minutes(minutes))
     assert error.code == "SCHEDULE_OUT_OF_RANGE"
@@ -130,16 +131,16 @@ def test_a_time_out_of_range_is_refused_with_the_range(
 @pytest.mark.parametrize(
     "at", [datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=2))), datetime(2026, 1, 1)]
 )
-def test_times_beyond_the_calendar_or_without_a_zone_are_no_dates(world: Any, at: datetime) -> None:
+def test_times_beyond_the_calendar_or_without_a_zone_are_no_dates(world: World, at: datetime) -> None:
     assert refused(world.schedule, world.page(), at).code == "INVALID_DATE"
 
 
-def test_a_far_but_possible_time_is_out_of_range(world: Any) -> None:
+def test_a_far_but_possible_time_is_out_of_range(world: World) -> None:
     error = refused(world.schedule, world.page(), datetime(9999, 1, 1, tzinfo=UTC))
     assert error.code == "SCHEDULE_OUT_OF_RANGE"
 
 
-def test_posts_of_a_page_keep_a_minute_apart(world: Any) -> None:
+def test_posts_of_a_page_keep_a_minute_apart(world: World) -> None:
     page, at = world.page(), world.in_minutes(20)
     world.schedule(page, at)
     error = refused(world.schedule, page, at - timedelta(seconds=59))
@@ -149,7 +150,7 @@ def test_posts_of_a_page_keep_a_minute_apart(world: Any) -> None:
     world.schedule(page, at + timedelta(seconds=60))
 
 
-def test_the_hour_of_a_page_is_full_after_its_cap(world: Any) -> None:
+def test_the_hour_of_a_page_is_full_after_its_cap(world: World) -> None:
     page = world.page("LN")
     made = [world.schedule(page, world.in_minutes(20 + n)) for n in range(3)]
     error = refused(world.schedule, page, world.in_minutes(50))
@@ -159,7 +160,7 @@ def test_the_hour_of_a_page_is_full_after_its_cap(world: Any) -> None:
     world.schedule(page, next_allowed_at)
 
 
-def test_a_told_time_fits_also_where_it_hangs_on_a_part_of_a_millisecond(world: Any) -> None:
+def test_a_told_time_fits_also_where_it_hangs_on_a_part_of_a_millisecond(world: World) -> None:
     page, at = world.page("LN"), world.in_minutes(20)
     for n in range(3):
         world.schedule(page, at + timedelta(minutes=n))
@@ -170,7 +171,7 @@ def test_a_told_time_fits_also_where_it_hangs_on_a_part_of_a_millisecond(world: 
     world.schedule(page, next_allowed_at)
 
 
-def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: Any, app: SendingContext) -> None:
+def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: World, app: SendingContext) -> None:
     page = world.page("YT", brand="brd_full")
     at = world.in_minutes(600)
     world.run(
@@ -193,7 +194,7 @@ def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: Any, app: Sen
     )
 
 
-def test_fifty_schedules_at_once_never_break_a_rule(world: Any) -> None:
+def test_fifty_schedules_at_once_never_break_a_rule(world: World) -> None:
     page, start = world.page(), world.in_minutes(20)
 
     def attempt(n: int) -> str:
@@ -211,7 +212,7 @@ def test_fifty_schedules_at_once_never_break_a_rule(world: Any) -> None:
     assert 2 <= len(times) <= 10
 
 
-def test_an_expired_page_takes_no_posts(world: Any) -> None:
+def test_an_expired_page_takes_no_posts(world: World) -> None:
     page = world.page()
     world.run("UPDATE pages SET expired = true")
     error = refused(world.schedule, page, world.in_minutes(11))
@@ -219,7 +220,7 @@ def test_an_expired_page_takes_no_posts(world: Any) -> None:
     assert page.id in error.extras["reconnect_url"]
 
 
-def test_pages_and_posts_of_others_are_not_there(world: Any, app: SendingContext) -> None:
+def test_pages_and_posts_of_others_are_not_there(world: World, app: SendingContext) -> None:
     page = world.page()
     post = world.schedule(page, world.in_minutes(11))
     stranger = Caller(account_id="usr_b", user_id="usr_b")
@@ -232,7 +233,7 @@ def test_pages_and_posts_of_others_are_not_there(world: Any, app: SendingContext
     assert refused(cancellation.cancel, app, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
 
 
-def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, app: SendingContext) -> None:
+def test_an_edit_asks_the_rules_again_for_what_it_changes(world: World, app: SendingContext) -> None:
     page = world.page()
     first = world.schedule(page, world.in_minutes(20))
     second = world.schedule(page, world.in_minutes(30))
@@ -249,7 +250,7 @@ def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, app: Sendi
     assert edits.edit(app, world.caller(), api.EditPost(id=second.id)) == edited
 
 
-def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, app: SendingContext) -> None:
+def test_what_was_staged_for_other_content_is_forgotten_with_it(world: World, app: SendingContext) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
     world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
     edits.edit(app, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
@@ -258,7 +259,7 @@ def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, app:
     assert reading.get_post(app, world.caller(), post.id).checkpoint is None
 
 
-def test_edits_of_different_fields_at_once_lose_nothing(world: Any, app: SendingContext) -> None:
+def test_edits_of_different_fields_at_once_lose_nothing(world: World, app: SendingContext) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
     asked = [
         api.EditPost(id=post.id, message="new"),
@@ -271,7 +272,7 @@ def test_edits_of_different_fields_at_once_lose_nothing(world: Any, app: Sending
     assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
 
 
-def test_a_cancelled_post_is_gone_for_every_change(world: Any, app: SendingContext) -> None:
+def test_a_cancelled_post_is_gone_for_every_change(world: World, app: SendingContext) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
     assert cancellation.cancel(app, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
         success=True, id=post.id
@@ -290,7 +291,7 @@ def test_a_cancelled_post_is_gone_for_every_change(world: Any, app: SendingConte
     [("published", "NOT_FOUND"), ("cancelled", "NOT_FOUND"), ("unknown", "POST_IN_PROGRESS")],
 )
 def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
-    world: Any, app: SendingContext, state: str, code: str
+    world: World, app: SendingContext, state: str, code: str
 ) -> None:
     page = world.page()
     post = world.schedule(page, world.in_minutes(20))
@@ -305,7 +306,7 @@ def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
 
 
 def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
     assert reading.show(app, operator(), api.PostId(id=post.id)) == post
@@ -315,12 +316,12 @@ def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
     assert refused(reading.show, app, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
 
 
-def test_a_queued_post_cannot_be_retried(world: Any, app: SendingContext) -> None:
+def test_a_queued_post_cannot_be_retried(world: World, app: SendingContext) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
     assert refused(retry.retry, app, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
 
 
-def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, app: SendingContext) -> None:
+def test_validate_tells_everything_at_once_and_stores_nothing(world: World, app: SendingContext) -> None:
     page = world.page("IG")
     request = api.ValidatePost(
         page_id=page.id, message="a" * 2_300, tiktok_settings={}, scheduled_at=world.in_minutes(1)
@@ -340,7 +341,7 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, app: S
     assert refused(validation.validate, app, world.caller(), unknown).code == "NOT_FOUND"
 
 
-def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, app: SendingContext) -> None:
+def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app: SendingContext) -> None:
     page, other = world.page(), world.page(brand="brd_b")
     made = [world.schedule(page, world.in_minutes(40 - 2 * n)) for n in range(5)]
     elsewhere = world.schedule(other, world.in_minutes(100))
@@ -364,7 +365,7 @@ def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, app: 
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
-def test_a_made_up_cursor_is_refused(world: Any, app: SendingContext, cursor: str) -> None:
+def test_a_made_up_cursor_is_refused(world: World, app: SendingContext, cursor: str) -> None:
     for call, request in (
         (post_lists.scheduled, api.ListScheduledPosts(cursor=cursor)),
         (post_lists.published, api.ListPublishedPosts(cursor=cursor)),
@@ -373,7 +374,7 @@ def test_a_made_up_cursor_is_refused(world: Any, app: SendingContext, cursor: st
         assert refused(call, app, world.caller(), request).code == "VALIDATION_ERROR"
 
 
-def test_published_posts_are_listed_newest_first_and_filtered(world: Any, app: SendingContext) -> None:
+def test_published_posts_are_listed_newest_first_and_filtered(world: World, app: SendingContext) -> None:
     facebook, instagram = world.page(), world.page("LN")
     world.fill(facebook, 3)
     world.schedule(instagram, world.in_minutes(11), "on ln")
@@ -395,7 +396,7 @@ def test_published_posts_are_listed_newest_first_and_filtered(world: Any, app: S
     assert error.code == "VALIDATION_ERROR"
 
 
-def test_linking_a_page_again_repairs_it(world: Any, app: SendingContext) -> None:
+def test_linking_a_page_again_repairs_it(world: World, app: SendingContext) -> None:
     page = world.page()
     world.run("UPDATE pages SET expired = true")
     request = api.LinkPage(

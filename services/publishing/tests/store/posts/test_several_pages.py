@@ -5,6 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -21,14 +24,14 @@ def planned(pages: list[api.Page], operation: str = "op") -> tuple[api.PlannedPa
 
 
 def publish(
-    world: Any, pages: list[api.Page], operation: str = "op", try_number: int = 1, **fields: Any
+    world: World, pages: list[api.Page], operation: str = "op", try_number: int = 1, **fields: Any
 ) -> api.PageResults:
     request = api.PublishPosts(pages=planned(pages, operation), **{"message": "hello", **fields})
     return several_pages.publish_on_pages(world.app, world.caller(operation, try_number), request)
 
 
 def schedule(
-    world: Any, pages: list[api.Page], minutes: float = 20, operation: str = "op", **fields: Any
+    world: World, pages: list[api.Page], minutes: float = 20, operation: str = "op", **fields: Any
 ) -> api.PageResults:
     at = world.in_minutes(minutes)
     request = api.SchedulePosts(
@@ -41,7 +44,7 @@ def codes(results: api.PageResults) -> list[str | None]:
     return [row.error["code"] if row.error else None for row in results.results]
 
 
-def test_every_page_gets_a_post_of_its_own(world: Any, platform: Any) -> None:
+def test_every_page_gets_a_post_of_its_own(world: World, platform: FakePlatform) -> None:
     pages = [world.page() for _ in range(4)]
     results = publish(world, pages).results
     assert [row.page_id for row in results] == [page.id for page in pages]
@@ -50,7 +53,7 @@ def test_every_page_gets_a_post_of_its_own(world: Any, platform: Any) -> None:
     assert len(platform.posts) == 4
 
 
-def test_a_repeat_sends_nothing_again_and_sends_what_is_missing(world: Any, platform: Any) -> None:
+def test_a_repeat_sends_nothing_again_and_sends_what_is_missing(world: World, platform: FakePlatform) -> None:
     pages = [world.page(), world.page()]
     platform.script = [PlatformRefusal(Refusal.REJECTED, "1", "no")]
     first = publish(world, pages)
@@ -60,7 +63,7 @@ def test_a_repeat_sends_nothing_again_and_sends_what_is_missing(world: Any, plat
     assert len(platform.posts) == 2
 
 
-def test_what_a_page_is_refused_with_stands_beside_the_others(world: Any, platform: Any) -> None:
+def test_what_a_page_is_refused_with_stands_beside_the_others(world: World, platform: FakePlatform) -> None:
     pages = [world.page(), world.page(), world.page()]
     world.run("UPDATE pages SET expired = true WHERE id = :id", id=pages[1].id)
     results = publish(world, pages).results
@@ -71,7 +74,9 @@ def test_what_a_page_is_refused_with_stands_beside_the_others(world: Any, platfo
     assert len(platform.posts) == 2
 
 
-def test_a_rule_broken_for_one_page_refuses_all_and_does_nothing(world: Any, platform: Any) -> None:
+def test_a_rule_broken_for_one_page_refuses_all_and_does_nothing(
+    world: World, platform: FakePlatform
+) -> None:
     fine, wordless = world.page("FB"), world.page("IG")
     for call in (publish, schedule):
         with pytest.raises(ApiError) as raised:
@@ -82,7 +87,7 @@ def test_a_rule_broken_for_one_page_refuses_all_and_does_nothing(world: Any, pla
     assert world.ask("SELECT id FROM posts") == []
 
 
-def test_a_page_that_does_not_go_is_judged_all_the_same(world: Any, platform: Any) -> None:
+def test_a_page_that_does_not_go_is_judged_all_the_same(world: World, platform: FakePlatform) -> None:
     fine, wordless = planned([world.page("FB"), world.page("IG")])
     held = msgspec.structs.replace(wordless, goes=False)
     with pytest.raises(ApiError, match="UNSUPPORTED"):
@@ -95,7 +100,7 @@ def test_a_page_that_does_not_go_is_judged_all_the_same(world: Any, platform: An
     assert [row.page_id for row in result.results] == [fine.page_id]
 
 
-def test_unknown_pages_and_bad_times_refuse_all(world: Any) -> None:
+def test_unknown_pages_and_bad_times_refuse_all(world: World) -> None:
     page = world.page()
     stranger = msgspec.structs.replace(page, id="pag_none")
     with pytest.raises(ApiError) as raised:
@@ -105,7 +110,7 @@ def test_unknown_pages_and_bad_times_refuse_all(world: Any) -> None:
         schedule(world, [page], minutes=1)
 
 
-def test_settings_go_to_their_own_platform_and_strangers_are_refused(world: Any) -> None:
+def test_settings_go_to_their_own_platform_and_strangers_are_refused(world: World) -> None:
     pages = [world.page("FB"), world.page("IG")]
     with pytest.raises(ApiError, match="tiktok_settings"):
         schedule(world, pages, media_urls=(PHOTO,), tiktok_settings={"a": 1})
@@ -121,7 +126,7 @@ def test_settings_go_to_their_own_platform_and_strangers_are_refused(world: Any)
     assert instagram.scheduled_post.facebook_settings is None
 
 
-def test_files_are_attached_to_every_post(world: Any, media: Any) -> None:
+def test_files_are_attached_to_every_post(world: World, media: FakeMedia) -> None:
     photo = media.add()
     results = schedule(world, [world.page(), world.page()], media_ids=(photo,)).results
     ids = {row.scheduled_post.id for row in results if row.scheduled_post}
@@ -129,14 +134,14 @@ def test_files_are_attached_to_every_post(world: Any, media: Any) -> None:
     assert len(ids) == 2
 
 
-def test_a_file_that_is_not_there_refuses_all_and_attaches_none(world: Any, media: Any) -> None:
+def test_a_file_that_is_not_there_refuses_all_and_attaches_none(world: World, media: FakeMedia) -> None:
     photo = media.add()
     with pytest.raises(ApiError, match="NOT_FOUND"):
         schedule(world, [world.page(), world.page()], media_ids=(photo, "med_none"))
     assert not any(media.held.values())
 
 
-def test_an_unknown_outcome_names_its_post_and_is_looked_up(world: Any, platform: Any) -> None:
+def test_an_unknown_outcome_names_its_post_and_is_looked_up(world: World, platform: FakePlatform) -> None:
     pages = [world.page()]
     platform.script = [platform.keep(OutcomeUnknown("cut"))]
     [row] = publish(world, pages).results
@@ -149,7 +154,7 @@ def test_an_unknown_outcome_names_its_post_and_is_looked_up(world: Any, platform
 
 
 def test_a_page_slower_than_the_answer_is_told_of_later(
-    world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = threading.Event()
     monkeypatch.setattr(answers, "_ANSWER_SECONDS", 1.5)

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -14,7 +16,7 @@ from publishing.posts import publish_now, units
 ACCOUNT = "usr_a"
 
 
-def ask(world: Any, *tries: tuple[str, int]) -> None:
+def ask(world: World, *tries: tuple[str, int]) -> None:
     charges = tuple(
         UnconfirmedUnit(account_id=ACCOUNT, operation_id=operation_id, try_number=number)
         for operation_id, number in tries
@@ -23,7 +25,7 @@ def ask(world: Any, *tries: tuple[str, int]) -> None:
         units.confirm(connection, UnitsUnconfirmed(charges=charges))
 
 
-def answers(world: Any) -> list[tuple[str, list[tuple[str, int]]]]:
+def answers(world: World) -> list[tuple[str, list[tuple[str, int]]]]:
     """The events about units, with the tries that each names."""
     rows = world.ask("SELECT body FROM outbox WHERE event LIKE 'unit%' ORDER BY position")
     events = [msgspec.json.decode(bytes(row.body), type=Event) for row in rows]
@@ -39,7 +41,7 @@ def _tries_of(event: Event) -> list[tuple[str, int]]:
     return [(one.operation_id, one.try_number) for one in charges]
 
 
-def send(world: Any, page: Any, operation_id: str, try_number: int = 1) -> Any:
+def send(world: World, page: Any, operation_id: str, try_number: int = 1) -> Any:
     request = api.PublishPost(page_id=page.id, message="hello")
     try:
         return publish_now.publish(world.app, world.caller(operation_id, try_number), request)
@@ -47,21 +49,23 @@ def send(world: Any, page: Any, operation_id: str, try_number: int = 1) -> Any:
         return error
 
 
-def test_a_call_that_never_arrived_has_used_no_unit_and_makes_nothing_when_it_comes_late(world: Any) -> None:
+def test_a_call_that_never_arrived_has_used_no_unit_and_makes_nothing_when_it_comes_late(
+    world: World,
+) -> None:
     ask(world, ("op", 2))
     assert answers(world) == [("unit.returned", [("op", 2)])]
     assert send(world, world.page(), "op", 2).code == "IDEMPOTENCY_IN_PROGRESS"
     assert world.ask("SELECT count(*) AS count FROM posts")[0].count == 0
 
 
-def test_a_later_try_of_the_same_operation_runs(world: Any, platform: Any) -> None:
+def test_a_later_try_of_the_same_operation_runs(world: World, platform: FakePlatform) -> None:
     ask(world, ("op", 1))
     assert send(world, world.page(), "op", 2).status == "published"
     ask(world, ("op", 2))
     assert answers(world) == [("unit.returned", [("op", 1)])]
 
 
-def test_what_was_published_or_scheduled_has_used_its_unit(world: Any) -> None:
+def test_what_was_published_or_scheduled_has_used_its_unit(world: World) -> None:
     page = world.page()
     send(world, page, "op_at_once")
     world.schedule(page, world.in_minutes(30), operation_id="op_later")
@@ -69,7 +73,7 @@ def test_what_was_published_or_scheduled_has_used_its_unit(world: Any) -> None:
     assert answers(world) == []
 
 
-def test_a_refused_publish_has_used_none(world: Any, platform: Any) -> None:
+def test_a_refused_publish_has_used_none(world: World, platform: FakePlatform) -> None:
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     assert send(world, world.page(), "op").code == "PLATFORM_REJECTED"
     ask(world, ("op", 1))
@@ -78,7 +82,7 @@ def test_a_refused_publish_has_used_none(world: Any, platform: Any) -> None:
 
 @pytest.mark.parametrize("is_published", [True, False])
 def test_while_the_outcome_is_unknown_it_is_to_be_asked_about_again(
-    world: Any, platform: Any, is_published: bool
+    world: World, platform: FakePlatform, is_published: bool
 ) -> None:
     problem = OutcomeUnknown("no answer")
     platform.script = [platform.keep(problem) if is_published else problem]
@@ -92,7 +96,9 @@ def test_while_the_outcome_is_unknown_it_is_to_be_asked_about_again(
     assert answers(world)[1:] == ([] if is_published else [("unit.returned", [("op", 2)])])
 
 
-def test_a_publish_that_failed_is_taken_up_again_by_a_later_try_alone(world: Any, platform: Any) -> None:
+def test_a_publish_that_failed_is_taken_up_again_by_a_later_try_alone(
+    world: World, platform: FakePlatform
+) -> None:
     platform.script = [OutcomeUnknown("never arrived")]
     page = world.page()
     send(world, page, "op")
@@ -103,13 +109,13 @@ def test_a_publish_that_failed_is_taken_up_again_by_a_later_try_alone(world: Any
     assert send(world, page, "op", 3).status == "published"
 
 
-def test_many_are_answered_together_each_as_it_stands(world: Any) -> None:
+def test_many_are_answered_together_each_as_it_stands(world: World) -> None:
     send(world, world.page(), "op_made")
     ask(world, ("op_b", 1), ("op_made", 1), ("op_a", 4))
     assert answers(world) == [("unit.returned", [("op_b", 1)]), ("unit.returned", [("op_a", 4)])]
 
 
-def test_a_question_that_comes_twice_is_answered_alike(world: Any) -> None:
+def test_a_question_that_comes_twice_is_answered_alike(world: World) -> None:
     for _ in range(2):
         ask(world, ("op", 1))
     assert answers(world) == [("unit.returned", [("op", 1)])] * 2

@@ -1,9 +1,10 @@
 """deploy/backup/after-restore.sql: what may have gone out since the backup is looked up, never sent blindly."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 from sqlalchemy import text
 
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
@@ -17,17 +18,17 @@ BUSY = PlatformRefusal(Refusal.TRANSIENT, "2", "Not now.")
 
 
 @pytest.fixture(autouse=True)
-def trusting(platform: Any) -> None:
+def trusting(platform: FakePlatform) -> None:
     platform.trusts_checkpoint = True
 
 
-def back_up(world: Any) -> None:
+def back_up(world: World) -> None:
     world.run("CREATE TABLE backup AS SELECT clock_timestamp() AS began_at")
     for table in TABLES:
         world.run(f"CREATE TABLE backup_{table} AS SELECT * FROM {table}")
 
 
-def restore(world: Any) -> None:
+def restore(world: World) -> None:
     """The database as it was, and then the script as psql runs it."""
     statement = SCRIPT.read_text().replace(":'began_at'", "(SELECT began_at FROM backup)")
     with world.database.transaction() as connection:
@@ -38,7 +39,7 @@ def restore(world: Any) -> None:
         connection.execute(text(statement))
 
 
-def go_on(world: Any) -> None:
+def go_on(world: World) -> None:
     """Everything that ours do after a start, until nothing is left of what is due."""
     for _ in range(2):
         claim_recovery.recover_claims(world.app)
@@ -48,16 +49,18 @@ def go_on(world: Any) -> None:
     comment(world)
 
 
-def comment(world: Any) -> None:
+def comment(world: World) -> None:
     first_comments.send_first_comments(world.app)
     assert world.app.side.wait_idle(5)
 
 
-def states(world: Any) -> list[str]:
+def states(world: World) -> list[str]:
     return [row.state for row in world.ask("SELECT state FROM posts ORDER BY scheduled_at")]
 
 
-def test_what_went_out_since_the_backup_is_found_and_not_sent_again(world: Any, platform: Any) -> None:
+def test_what_went_out_since_the_backup_is_found_and_not_sent_again(
+    world: World, platform: FakePlatform
+) -> None:
     world.due_post()
     back_up(world)
     world.send()
@@ -69,7 +72,9 @@ def test_what_went_out_since_the_backup_is_found_and_not_sent_again(world: Any, 
 
 
 @pytest.mark.parametrize("begun", [0, 1])
-def test_a_lane_in_the_middle_of_the_backup_goes_out_once(world: Any, platform: Any, begun: int) -> None:
+def test_a_lane_in_the_middle_of_the_backup_goes_out_once(
+    world: World, platform: FakePlatform, begun: int
+) -> None:
     world.fill(world.page(), 3)
     world.shift(3600)
     [(page, posts)], _ = due_posts.claim_queues(world.app, 1)
@@ -89,7 +94,7 @@ def test_a_lane_in_the_middle_of_the_backup_goes_out_once(world: Any, platform: 
     assert len(platform.posts) == 3
 
 
-def test_an_attempt_after_the_one_in_the_backup_is_found_too(world: Any, platform: Any) -> None:
+def test_an_attempt_after_the_one_in_the_backup_is_found_too(world: World, platform: FakePlatform) -> None:
     """The backup knows of a call without an outcome, which came to nothing; the next one did not."""
     world.due_post()
     platform.script = [OutcomeUnknown("no answer")]
@@ -104,7 +109,7 @@ def test_an_attempt_after_the_one_in_the_backup_is_found_too(world: Any, platfor
     assert len(platform.posts) == 1
 
 
-def test_what_is_not_due_yet_waits_as_before(world: Any) -> None:
+def test_what_is_not_due_yet_waits_as_before(world: World) -> None:
     world.schedule(world.page(), world.in_minutes(30))
     back_up(world)
     restore(world)
@@ -112,7 +117,7 @@ def test_what_is_not_due_yet_waits_as_before(world: Any) -> None:
 
 
 @pytest.mark.parametrize("tried", [0, 3])
-def test_what_was_due_and_is_not_there_goes_out(world: Any, platform: Any, tried: int) -> None:
+def test_what_was_due_and_is_not_there_goes_out(world: World, platform: FakePlatform, tried: int) -> None:
     post = world.due_post()
     platform.script = [BUSY] * tried
     for _ in range(tried):
@@ -130,7 +135,9 @@ def test_what_was_due_and_is_not_there_goes_out(world: Any, platform: Any, tried
     assert "restored" not in world.state(post.id).checkpoint
 
 
-def test_a_first_comment_made_since_the_backup_is_not_made_again(world: Any, platform: Any) -> None:
+def test_a_first_comment_made_since_the_backup_is_not_made_again(
+    world: World, platform: FakePlatform
+) -> None:
     """Neither under a post that was out already, nor under one that was found."""
     world.published(first_comment="first!")
     world.due_post(message="later", first_comment="second!")
@@ -144,7 +151,7 @@ def test_a_first_comment_made_since_the_backup_is_not_made_again(world: Any, pla
     assert len(platform.comments) == 2
 
 
-def test_a_first_comment_that_is_not_there_is_made(world: Any, platform: Any) -> None:
+def test_a_first_comment_that_is_not_there_is_made(world: World, platform: FakePlatform) -> None:
     world.published(first_comment="first!")
     back_up(world)
     world.run("UPDATE backup SET began_at = began_at - interval '1 hour'")

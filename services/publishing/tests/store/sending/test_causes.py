@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform, Wall
+from publishing_kit.world import World
 
 from chassis import telemetry
 from chassis.telemetry import tracing
@@ -26,7 +27,7 @@ def request() -> Iterator[None]:
         yield
 
 
-def due(world: Any) -> None:
+def due(world: World) -> None:
     """Whatever loops wait for has come."""
     for table, column in (("posts", "comment_wake_at"), ("replies", "lease_until"), ("comments", "wake_at")):
         world.run(f"UPDATE {table} SET {column} = clock_timestamp() WHERE {column} IS NOT NULL")
@@ -41,12 +42,12 @@ def step_of(recording: Collector, name: str) -> Seen:
     return step
 
 
-def told_by(world: Any) -> list[str]:
+def told_by(world: World) -> list[str]:
     return [row.traceparent for row in world.ask("SELECT traceparent FROM outbox ORDER BY position")]
 
 
 def test_a_look_for_a_post_and_the_event_that_comes_of_it(
-    world: Any, platform: Any, recording: Collector
+    world: World, platform: FakePlatform, recording: Collector
 ) -> None:
     page = world.page()
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
@@ -58,7 +59,7 @@ def test_a_look_for_a_post_and_the_event_that_comes_of_it(
     assert told_by(world) == [f"00-{TRACE}-{look.span_id}-01"]
 
 
-def test_a_first_comment(world: Any, recording: Collector) -> None:
+def test_a_first_comment(world: World, recording: Collector) -> None:
     page = world.page()
     with request():
         asked = api.PublishPost(page_id=page.id, message="hello", first_comment="first!")
@@ -70,7 +71,7 @@ def test_a_first_comment(world: Any, recording: Collector) -> None:
 
 
 def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
-    world: Any, platform: Any, wall: Any, recording: Collector
+    world: World, platform: FakePlatform, wall: Wall, recording: Collector
 ) -> None:
     page = world.page()
     post = world.published(page)
@@ -91,7 +92,7 @@ def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
     assert told_by(world) == [f"00-{TRACE}-{look.span_id}-01"]
 
 
-def test_a_comment_that_its_platform_told_of_in_part(world: Any, wall: Any, recording: Collector) -> None:
+def test_a_comment_that_its_platform_told_of_in_part(world: World, wall: Wall, recording: Collector) -> None:
     post = world.published()
     told: RemoteComment = wall.write()
     with request(), world.database.transaction() as connection:

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -20,7 +22,7 @@ from publishing.store.sending import AttemptOutcome, Claim, Sending
 from testkit.waiting import until
 
 
-def test_due_posts_of_a_page_go_out_in_scheduled_order(world: Any, platform: Any) -> None:
+def test_due_posts_of_a_page_go_out_in_scheduled_order(world: World, platform: FakePlatform) -> None:
     page = world.page()
     world.fill(page, 10)
     world.shift(3600)
@@ -31,14 +33,16 @@ def test_due_posts_of_a_page_go_out_in_scheduled_order(world: Any, platform: Any
     assert {row.outcome for row in world.ask("SELECT outcome FROM attempts")} == {"published"}
 
 
-def test_a_post_that_is_not_due_stays_queued(world: Any, app: SendingContext, platform: Any) -> None:
+def test_a_post_that_is_not_due_stays_queued(
+    world: World, app: SendingContext, platform: FakePlatform
+) -> None:
     world.schedule(world.page(), world.in_minutes(11))
     assert due_posts.publish_due_posts(app) == 0
     assert platform.posts == []
 
 
 def test_two_workers_on_the_same_due_rows_send_each_post_once_and_in_order(
-    world: Any, make_app: Callable[..., SendingContext], platform: Any
+    world: World, make_app: Callable[..., SendingContext], platform: FakePlatform
 ) -> None:
     pages = [world.page(brand=f"brd_{n % 3}") for n in range(12)]
     for page in pages:
@@ -65,7 +69,7 @@ def test_two_workers_on_the_same_due_rows_send_each_post_once_and_in_order(
 
 
 def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
-    world: Any, app: SendingContext, make_app: Callable[..., SendingContext], platform: Any
+    world: World, app: SendingContext, make_app: Callable[..., SendingContext], platform: FakePlatform
 ) -> None:
     page, publish = world.page(), platform.publish
     world.fill(page, 3)
@@ -104,7 +108,7 @@ def test_told_to_stop_it_waits_for_a_call_that_goes_on_behind_its_answer(app: Se
 
 
 def test_a_retryable_refusal_comes_again_after_1_5_and_15_minutes_and_then_fails(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     post = world.due_post()
     platform.script = [PlatformRefusal(Refusal.TRANSIENT, "2", "try later") for _ in range(4)]
@@ -124,7 +128,7 @@ def test_a_retryable_refusal_comes_again_after_1_5_and_15_minutes_and_then_fails
     assert world.events() == ["post.failed"]
 
 
-def test_a_longer_wait_of_the_platform_is_honoured(world: Any, platform: Any) -> None:
+def test_a_longer_wait_of_the_platform_is_honoured(world: World, platform: FakePlatform) -> None:
     post = world.due_post()
     platform.script = [PlatformRefusal(Refusal.RATE_LIMITED, "4", "slow down", wait_seconds=1800)]
     world.send()
@@ -132,7 +136,7 @@ def test_a_longer_wait_of_the_platform_is_honoured(world: Any, platform: Any) ->
 
 
 def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     pages = [world.page(), world.page()]
     for page in pages:
@@ -153,7 +157,7 @@ def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
     assert sorted(row.attempts for row in world.ask("SELECT attempts FROM posts")) == [1, 1, 1, 1, 1, 2]
 
 
-def test_a_limited_page_rests_although_one_of_its_posts_is_being_changed(world: Any) -> None:
+def test_a_limited_page_rests_although_one_of_its_posts_is_being_changed(world: World) -> None:
     page = world.page()
     first, second = world.fill(page, 2)
     with world.database.transaction() as other, world.database.transaction() as connection:
@@ -162,7 +166,9 @@ def test_a_limited_page_rests_although_one_of_its_posts_is_being_changed(world: 
     assert world.state(second.id).out_at > world.state(first.id).out_at + timedelta(minutes=60)
 
 
-def test_a_wait_of_odd_length_ends_on_a_whole_millisecond_and_no_sooner(world: Any, platform: Any) -> None:
+def test_a_wait_of_odd_length_ends_on_a_whole_millisecond_and_no_sooner(
+    world: World, platform: FakePlatform
+) -> None:
     world.fill(world.page("LN"), 3)
     world.shift(3600)
     platform.script = [PlatformRefusal(Refusal.RATE_LIMITED, "429", "slow down", wait_seconds=1800.000345)]
@@ -173,7 +179,9 @@ def test_a_wait_of_odd_length_ends_on_a_whole_millisecond_and_no_sooner(world: A
     assert min(ends) > before + timedelta(seconds=1800)
 
 
-def test_a_limit_of_metas_without_a_told_wait_costs_one_call_and_no_post(world: Any, platform: Any) -> None:
+def test_a_limit_of_metas_without_a_told_wait_costs_one_call_and_no_post(
+    world: World, platform: FakePlatform
+) -> None:
     world.fill(world.page(), 3)
     world.shift(3600)
     platform.script = [refusal_from({"code": 32}, {}) for _ in range(20)]
@@ -184,7 +192,7 @@ def test_a_limit_of_metas_without_a_told_wait_costs_one_call_and_no_post(world: 
     assert {row.state for row in world.ask("SELECT state FROM posts")} == {"queued"}
 
 
-def test_a_limit_that_lasts_a_day_is_outlasted(world: Any, platform: Any) -> None:
+def test_a_limit_that_lasts_a_day_is_outlasted(world: World, platform: FakePlatform) -> None:
     page = world.page()
     world.fill(page, 2)
     world.shift(3600)
@@ -199,7 +207,7 @@ def test_a_limit_that_lasts_a_day_is_outlasted(world: Any, platform: Any) -> Non
     assert platform.messages == [f"{page.id} {n}" for n in range(2)]
 
 
-def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: Any, platform: Any) -> None:
+def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: World, platform: FakePlatform) -> None:
     page = world.page()
     world.fill(page, 2)
     world.shift(3600)
@@ -208,7 +216,7 @@ def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: Any, platfo
     assert platform.messages == [f"{page.id} 1"]
 
 
-def test_a_manual_retry_has_a_fresh_budget(world: Any, app: SendingContext, platform: Any) -> None:
+def test_a_manual_retry_has_a_fresh_budget(world: World, app: SendingContext, platform: FakePlatform) -> None:
     post = world.due_post()
     platform.script = [
         PlatformRefusal(Refusal.REJECTED, "100", "no"),
@@ -225,7 +233,9 @@ def test_a_manual_retry_has_a_fresh_budget(world: Any, app: SendingContext, plat
     assert world.state(post.id).state == "published"
 
 
-def test_a_permanent_refusal_fails_at_once_whatever_the_platform_says(world: Any, platform: Any) -> None:
+def test_a_permanent_refusal_fails_at_once_whatever_the_platform_says(
+    world: World, platform: FakePlatform
+) -> None:
     post = world.due_post()
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "bad\0 text \ud800")]
     world.send()
@@ -233,7 +243,7 @@ def test_a_permanent_refusal_fails_at_once_whatever_the_platform_says(world: Any
     assert world.events() == ["post.failed"]
 
 
-def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform: Any) -> None:
+def test_an_expired_page_fails_its_due_posts_and_is_marked(world: World, platform: FakePlatform) -> None:
     world.fill(world.page(), 3)
     world.shift(3600)
     platform.script = [PlatformRefusal(Refusal.EXPIRED, "190", "expired")]
@@ -248,7 +258,7 @@ def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform:
     assert world.events() == ["page.expired", *["post.failed"] * 3]
 
 
-def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: Any, platform: Any) -> None:
+def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: World, platform: FakePlatform) -> None:
     page = world.page()
     early, late = world.fill(page, 2)
     world.run("UPDATE posts SET out_at = clock_now() - interval '25 hours' WHERE id = :id", id=early.id)
@@ -260,7 +270,9 @@ def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: Any, platform:
     assert sorted(world.events()) == ["post.failed", "post.published"]
 
 
-def test_what_breaks_a_cap_is_put_off_until_it_fits_and_keeps_its_order(world: Any, platform: Any) -> None:
+def test_what_breaks_a_cap_is_put_off_until_it_fits_and_keeps_its_order(
+    world: World, platform: FakePlatform
+) -> None:
     page = world.page()
     world.fill(page, 10)
     extra = [world.schedule(page, world.in_minutes(75 + n), f"{page.id} {10 + n}") for n in range(2)]
@@ -279,7 +291,7 @@ def test_what_breaks_a_cap_is_put_off_until_it_fits_and_keeps_its_order(world: A
 
 
 def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     world.fill(world.page(), 2)
     world.shift(3600)
@@ -296,7 +308,7 @@ def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(
     assert world.ask("SELECT * FROM attempts") == []
 
 
-def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, platform: Any) -> None:
+def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: World, platform: FakePlatform) -> None:
     post = world.due_post()
 
     def lose_claim(message: str) -> None:
@@ -309,7 +321,7 @@ def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, platform: An
     assert (world.state(post.id).state, world.state(post.id).checkpoint) == ("unknown", None)
 
 
-def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: Any, app: SendingContext) -> None:
+def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: World, app: SendingContext) -> None:
     post = world.due_post()
     due_posts.claim_queues(app, 1)
     for _ in range(3):
@@ -320,7 +332,7 @@ def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: Any, app: Sending
     assert len(world.ask("SELECT id FROM workers WHERE id = :id", id=app.lease.worker_id)) == 1
 
 
-def test_claims_of_the_release_before_lapse_by_their_own_lease(world: Any, app: SendingContext) -> None:
+def test_claims_of_the_release_before_lapse_by_their_own_lease(world: World, app: SendingContext) -> None:
     page = world.page()
     old, renewed = world.fill(page, 2)
     world.shift(3600)
@@ -334,7 +346,7 @@ def test_claims_of_the_release_before_lapse_by_their_own_lease(world: Any, app: 
     assert (world.state(old.id).state, world.state(renewed.id).state) == ("queued", "sending")
 
 
-def test_the_release_before_lapses_no_claim_of_a_worker(world: Any, app: SendingContext) -> None:
+def test_the_release_before_lapses_no_claim_of_a_worker(world: World, app: SendingContext) -> None:
     world.due_post()
     due_posts.claim_queues(app, 1)
     world.run("UPDATE workers SET lease_until = clock_timestamp() - interval '1 hour'")
@@ -344,7 +356,7 @@ def test_the_release_before_lapses_no_claim_of_a_worker(world: Any, app: Sending
 
 
 def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
-    world: Any, app: SendingContext, platform: Any, lose_commit: Callable[[], None]
+    world: World, app: SendingContext, platform: FakePlatform, lose_commit: Callable[[], None]
 ) -> None:
     post = world.due_post()
     lose_commit()
@@ -357,7 +369,7 @@ def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
 
 
 def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lease passes meanwhile, is renewed when the database is back, and nothing has to be looked up."""
     post = world.due_post()
@@ -395,7 +407,7 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
 
 
 def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     post = world.due_post()
     found: list[int] = []
@@ -405,7 +417,7 @@ def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(
 
 
 def test_a_claim_whose_work_ended_without_an_outcome_is_looked_up(
-    world: Any, app: SendingContext, platform: Any, monkeypatch: Any
+    world: World, app: SendingContext, platform: FakePlatform, monkeypatch: Any
 ) -> None:
     post = world.due_post()
     [(page, claimed)], _ = due_posts.claim_queues(app, 1)
@@ -417,7 +429,7 @@ def test_a_claim_whose_work_ended_without_an_outcome_is_looked_up(
 
 
 def test_a_look_whose_process_died_is_taken_up_by_another(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     post = world.due_post()
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
@@ -435,7 +447,7 @@ def test_a_look_whose_process_died_is_taken_up_by_another(
 
 @pytest.mark.parametrize("frozen", ["between begin and call", "while the call connects"])
 def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
-    world: Any, app: SendingContext, platform: Any, frozen: str
+    world: World, app: SendingContext, platform: FakePlatform, frozen: str
 ) -> None:
     post = world.due_post()
 
@@ -456,7 +468,7 @@ def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
 
 
 def test_a_begin_that_is_committed_late_is_seen_by_who_lapses_the_claim(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     """Begun while the lease held, committed when another process lapses it already: unknown, never queued again."""
     post = world.due_post()
@@ -469,7 +481,7 @@ def test_a_begin_that_is_committed_late_is_seen_by_who_lapses_the_claim(
     assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
 
 
-def test_a_lapsed_worker_begins_nothing(world: Any, app: SendingContext) -> None:
+def test_a_lapsed_worker_begins_nothing(world: World, app: SendingContext) -> None:
     world.due_post()
     [(_, [claimed])], _ = due_posts.claim_queues(app, 1)
     world.lapse()
@@ -479,7 +491,7 @@ def test_a_lapsed_worker_begins_nothing(world: Any, app: SendingContext) -> None
 
 
 def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looked_up(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     post = world.due_post(message="died")
     [(_, [claimed])], _ = due_posts.claim_queues(app, 1)
@@ -496,7 +508,7 @@ def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looke
 
 
 def test_an_unknown_outcome_is_looked_up_and_not_sent_again(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     post = world.due_post()
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
@@ -511,7 +523,7 @@ def test_an_unknown_outcome_is_looked_up_and_not_sent_again(
 
 
 def test_an_unknown_outcome_is_looked_up_in_time_while_its_lane_goes_on(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     first, _ = world.fill(world.page(), 2)
     world.shift(3600)
@@ -523,7 +535,7 @@ def test_an_unknown_outcome_is_looked_up_in_time_while_its_lane_goes_on(
     assert look.wait.total_seconds() <= app.settings.reconcile_first_seconds
 
 
-def test_not_found_is_believed_only_after_the_settling_time(world: Any, platform: Any) -> None:
+def test_not_found_is_believed_only_after_the_settling_time(world: World, platform: FakePlatform) -> None:
     post = world.due_post()
     platform.script = [OutcomeUnknown("never arrived")]
     world.send()
@@ -538,7 +550,9 @@ def test_not_found_is_believed_only_after_the_settling_time(world: Any, platform
     assert len(platform.posts) == 1
 
 
-def test_two_posts_with_the_same_words_are_not_taken_for_each_other(world: Any, platform: Any) -> None:
+def test_two_posts_with_the_same_words_are_not_taken_for_each_other(
+    world: World, platform: FakePlatform
+) -> None:
     page = world.page()
     at = world.in_minutes(11)
     first = world.schedule(page, at, "same words")
@@ -552,7 +566,7 @@ def test_two_posts_with_the_same_words_are_not_taken_for_each_other(world: Any, 
 
 
 def test_what_a_look_finds_is_left_alone_while_its_twin_is_on_its_way(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     page = world.page()
     at = world.in_minutes(11)
@@ -568,7 +582,7 @@ def test_what_a_look_finds_is_left_alone_while_its_twin_is_on_its_way(
     assert world.state(first.id).state == "unknown"
 
 
-def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, app: SendingContext) -> None:
+def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: World, app: SendingContext) -> None:
     post = world.due_post()
     due_posts.claim_queues(app, 1)
     for change in (

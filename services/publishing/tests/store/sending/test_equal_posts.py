@@ -4,6 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -16,7 +19,7 @@ TEXT = "see https://example.com"
 
 
 @pytest.fixture
-def unknown(world: Any, platform: Any) -> Any:
+def unknown(world: World, platform: FakePlatform) -> Any:
     """Makes posts of one page with one text whose calls came to no answer; `kept` says which of them arrived."""
 
     def make(*kept: bool, same_picture: bool = False) -> list[str]:
@@ -34,7 +37,7 @@ def unknown(world: Any, platform: Any) -> Any:
 
 
 @pytest.fixture
-def during_next_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def during_next_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> Any:
     """`during_next_call(happens)`: the platform makes the next post, then `happens(remote_id)`, then it answers."""
 
     def arrange(happens: Callable[[str], None]) -> None:
@@ -52,7 +55,7 @@ def during_next_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def one_unknown(world: Any, platform: Any) -> Any:
+def one_unknown(world: World, platform: FakePlatform) -> Any:
     """Makes a post with a link and no media that never arrived, and returns its page."""
 
     def make() -> api.Page:
@@ -65,13 +68,13 @@ def one_unknown(world: Any, platform: Any) -> Any:
     return make
 
 
-def states(world: Any) -> list[str]:
+def states(world: World) -> list[str]:
     return [row.state for row in world.ask("SELECT state FROM posts ORDER BY scheduled_at")]
 
 
 @pytest.mark.parametrize("kept", [(True, False), (False, True), (True, False, False)])
 def test_a_post_that_could_be_either_ones_is_nobodys_and_none_is_sent_again(
-    kept: tuple[bool, ...], world: Any, platform: Any, unknown: Any
+    kept: tuple[bool, ...], world: World, platform: FakePlatform, unknown: Any
 ) -> None:
     unknown(*kept)
     for _ in range(2):
@@ -86,7 +89,9 @@ def test_a_post_that_could_be_either_ones_is_nobodys_and_none_is_sent_again(
     assert {row.outcome for row in world.ask("SELECT outcome FROM attempts")} == {"given_up"}
 
 
-def test_one_that_was_given_up_may_still_own_what_is_found(world: Any, platform: Any, unknown: Any) -> None:
+def test_one_that_was_given_up_may_still_own_what_is_found(
+    world: World, platform: FakePlatform, unknown: Any
+) -> None:
     first, second = unknown(True, False)
     later = "UPDATE posts SET lease_until = clock_timestamp() + interval '1 hour' WHERE id = :id"
     world.run("UPDATE posts SET unknown_since = clock_timestamp() WHERE true")
@@ -104,7 +109,7 @@ def test_one_that_was_given_up_may_still_own_what_is_found(world: Any, platform:
     assert states(world) == ["failed", "unknown"]
 
 
-def test_where_all_of_them_are_out_each_gets_one(world: Any, platform: Any, unknown: Any) -> None:
+def test_where_all_of_them_are_out_each_gets_one(world: World, platform: FakePlatform, unknown: Any) -> None:
     unknown(True, True, True)
     for _ in range(3):
         world.look(after_seconds=120)
@@ -113,7 +118,9 @@ def test_where_all_of_them_are_out_each_gets_one(world: Any, platform: Any, unkn
     assert len(platform.posts) == 3
 
 
-def test_posts_that_ask_for_the_same_need_not_be_told_apart(world: Any, platform: Any, unknown: Any) -> None:
+def test_posts_that_ask_for_the_same_need_not_be_told_apart(
+    world: World, platform: FakePlatform, unknown: Any
+) -> None:
     unknown(False, True, same_picture=True)
     for _ in range(4):
         world.look(after_seconds=120)
@@ -125,7 +132,7 @@ def test_posts_that_ask_for_the_same_need_not_be_told_apart(world: Any, platform
 
 
 def test_what_an_id_of_the_attempt_proves_is_concluded_at_once(
-    world: Any, platform: Any, unknown: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, unknown: Any, monkeypatch: Any
 ) -> None:
     unknown(True, False)
     proven = Published(platform.posts[0][0])
@@ -136,7 +143,7 @@ def test_what_an_id_of_the_attempt_proves_is_concluded_at_once(
 
 
 def test_a_post_that_is_being_sent_keeps_its_post_whatever_media_it_has(
-    world: Any, platform: Any, media: Any, one_unknown: Any, during_next_call: Any
+    world: World, platform: FakePlatform, media: FakeMedia, one_unknown: Any, during_next_call: Any
 ) -> None:
     page = one_unknown()
     during_next_call(lambda remote_id: world.look(after_seconds=5))
@@ -146,7 +153,7 @@ def test_a_post_that_is_being_sent_keeps_its_post_whatever_media_it_has(
 
 
 @pytest.fixture
-def taken(world: Any, one_unknown: Any, during_next_call: Any) -> None:
+def taken(world: World, one_unknown: Any, during_next_call: Any) -> None:
     """A post whose answer names a post of the platform that another was recorded with meanwhile."""
     page = one_unknown()
     take = "UPDATE posts SET state = 'published', lease_until = NULL, remote_id = :id WHERE state = 'unknown'"
@@ -158,7 +165,7 @@ def taken(world: Any, one_unknown: Any, during_next_call: Any) -> None:
 
 @pytest.mark.usefixtures("taken")
 def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_never_sent_again(
-    world: Any, platform: Any
+    world: World, platform: FakePlatform
 ) -> None:
     for _ in range(2):
         world.look(after_seconds=120)
@@ -170,7 +177,9 @@ def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_
 
 
 @pytest.mark.usefixtures("taken")
-def test_it_is_published_with_its_link_once_the_other_has_another_id(world: Any, platform: Any) -> None:
+def test_it_is_published_with_its_link_once_the_other_has_another_id(
+    world: World, platform: FakePlatform
+) -> None:
     world.look(after_seconds=120)
     world.run("UPDATE posts SET remote_id = 'another' WHERE state = 'published'")
     world.look(after_seconds=120)
@@ -182,7 +191,7 @@ def test_it_is_published_with_its_link_once_the_other_has_another_id(world: Any,
 
 
 @pytest.mark.usefixtures("taken")
-def test_its_next_attempt_is_looked_up_by_itself(world: Any, platform: Any) -> None:
+def test_its_next_attempt_is_looked_up_by_itself(world: World, platform: FakePlatform) -> None:
     again = (
         "UPDATE posts SET state = 'queued', out_at = clock_now(), unknown_since = NULL, lease_until = NULL"
     )
@@ -198,7 +207,7 @@ def test_its_next_attempt_is_looked_up_by_itself(world: Any, platform: Any) -> N
 
 
 def test_a_candidate_that_gets_its_owner_during_the_look_is_not_counted(
-    world: Any, platform: Any, unknown: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, platform: FakePlatform, unknown: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, second, third = unknown(False, True, True)
     world.run(

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Published, Refusal
 from publishing.sending import final_ids
@@ -12,7 +14,7 @@ OWN = Published("7411", "https://tiktok.example/7411")
 
 
 @pytest.fixture
-def named(platform: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def named(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the platform says when it is asked for a name, one after the other; at last nothing."""
     answers: list[Any] = []
 
@@ -33,7 +35,7 @@ def named(platform: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return answers
 
 
-def look(world: Any, age_seconds: float = 0.0) -> None:
+def look(world: World, age_seconds: float = 0.0) -> None:
     """All waits are over, and the posts have waited so long."""
     world.run(
         "UPDATE names_awaited SET wake_at = clock_timestamp(),"
@@ -44,17 +46,17 @@ def look(world: Any, age_seconds: float = 0.0) -> None:
     assert world.app.side.wait_idle(10)
 
 
-def waiting(world: Any) -> list[str]:
+def waiting(world: World) -> list[str]:
     return [row[0] for row in world.ask("SELECT post_id FROM names_awaited")]
 
 
-def known_as(world: Any, post_id: str) -> tuple[str | None, str | None]:
+def known_as(world: World, post_id: str) -> tuple[str | None, str | None]:
     [row] = world.ask("SELECT remote_id, permalink FROM posts WHERE id = :id", id=post_id)
     return row[0], row[1]
 
 
 def test_a_post_gets_its_own_name_and_address_when_the_platform_has_them(
-    world: Any, named: list[Any]
+    world: World, named: list[Any]
 ) -> None:
     post = world.published()
     assert (post.permalink, waiting(world)) == (None, [post.post_id])
@@ -67,7 +69,9 @@ def test_a_post_gets_its_own_name_and_address_when_the_platform_has_them(
     assert waiting(world) == []
 
 
-def test_a_post_found_by_a_look_up_is_waited_for_as_well(world: Any, platform: Any, named: list[Any]) -> None:
+def test_a_post_found_by_a_look_up_is_waited_for_as_well(
+    world: World, platform: FakePlatform, named: list[Any]
+) -> None:
     post = world.due_post()
     platform.script.append(platform.keep(OutcomeUnknown("no answer")))
     world.send()
@@ -76,12 +80,12 @@ def test_a_post_found_by_a_look_up_is_waited_for_as_well(world: Any, platform: A
     assert waiting(world) == [post.id]
 
 
-def test_a_post_that_has_its_name_is_not_waited_for(world: Any) -> None:
+def test_a_post_that_has_its_name_is_not_waited_for(world: World) -> None:
     world.published()
     assert waiting(world) == []
 
 
-def test_after_a_day_a_post_keeps_the_name_it_has(world: Any, named: list[Any]) -> None:
+def test_after_a_day_a_post_keeps_the_name_it_has(world: World, named: list[Any]) -> None:
     post = world.published()
     look(world, 86_399)
     assert waiting(world) == [post.post_id]
@@ -90,7 +94,7 @@ def test_after_a_day_a_post_keeps_the_name_it_has(world: Any, named: list[Any]) 
     assert known_as(world, post.post_id) == (post.platform_post_id, None)
 
 
-def test_an_answer_that_nobody_foresaw_is_waited_out_like_any_other(world: Any, named: list[Any]) -> None:
+def test_an_answer_that_nobody_foresaw_is_waited_out_like_any_other(world: World, named: list[Any]) -> None:
     post = world.published()
     named += [KeyError("id"), KeyError("id")]
     look(world, 300)
@@ -103,7 +107,7 @@ def test_an_answer_that_nobody_foresaw_is_waited_out_like_any_other(world: Any, 
     assert known_as(world, post.post_id) == (post.platform_post_id, None)
 
 
-def test_a_post_that_came_to_nothing_has_no_name(world: Any, named: list[Any]) -> None:
+def test_a_post_that_came_to_nothing_has_no_name(world: World, named: list[Any]) -> None:
     post = world.published()
     world.run("UPDATE posts SET state = 'failed', remote_id = NULL, out_at = NULL")
     named.append(OWN)

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -22,7 +24,7 @@ from publishing.store.sending import AttemptOutcome, Claim, Sending
 Lose = Callable[[], None]
 
 
-def begun(world: Any, app: SendingContext, count: int = 1) -> list[Post]:
+def begun(world: World, app: SendingContext, count: int = 1) -> list[Post]:
     """Posts of one page, claimed."""
     world.fill(world.page(), count)
     world.shift(3600)
@@ -35,7 +37,7 @@ def published(post: Post) -> AttemptOutcome:
 
 
 def test_a_begin_that_is_said_again_holds_and_writes_one_attempt(
-    world: Any, app: SendingContext, lose_commit: Lose
+    world: World, app: SendingContext, lose_commit: Lose
 ) -> None:
     [post] = begun(world, app)
     lose_commit()
@@ -44,7 +46,7 @@ def test_a_begin_that_is_said_again_holds_and_writes_one_attempt(
 
 
 def test_a_begin_that_is_said_again_while_its_commit_is_still_on_its_way_holds(
-    world: Any, app: SendingContext
+    world: World, app: SendingContext
 ) -> None:
     [post] = begun(world, app)
     claim = Claim(post.id, post.fence)
@@ -72,7 +74,7 @@ def test_a_begin_that_is_said_again_while_its_commit_is_still_on_its_way_holds(
 
 
 def test_a_lane_whose_commits_are_lost_sends_each_post_once_and_in_order(
-    world: Any, app: SendingContext, platform: Any, lose_commit: Lose
+    world: World, app: SendingContext, platform: FakePlatform, lose_commit: Lose
 ) -> None:
     page = world.page()
     world.fill(page, 3)
@@ -87,7 +89,7 @@ def test_a_lane_whose_commits_are_lost_sends_each_post_once_and_in_order(
 
 
 def test_an_outcome_that_is_said_again_is_found_and_told_once(
-    world: Any, app: SendingContext, lose_commit: Lose
+    world: World, app: SendingContext, lose_commit: Lose
 ) -> None:
     [post, following] = begun(world, app, 2)
     app.outcomes.write(begin=Claim(post.id, post.fence))
@@ -99,7 +101,7 @@ def test_an_outcome_that_is_said_again_is_found_and_told_once(
 
 
 def test_a_publish_at_once_is_answered_as_what_it_was_recorded_as(
-    world: Any, platform: Any, lose_commit: Lose
+    world: World, platform: FakePlatform, lose_commit: Lose
 ) -> None:
     platform.before = lambda message: lose_commit()
     assert world.published().status == "published"
@@ -107,7 +109,7 @@ def test_a_publish_at_once_is_answered_as_what_it_was_recorded_as(
 
 
 def test_a_publish_at_once_that_was_refused_is_answered_so(
-    world: Any, platform: Any, lose_commit: Lose
+    world: World, platform: FakePlatform, lose_commit: Lose
 ) -> None:
     platform.before = lambda message: lose_commit()
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
@@ -119,7 +121,12 @@ def test_a_publish_at_once_that_was_refused_is_answered_so(
 
 @pytest.mark.parametrize("seconds", [0.0, 50.0])
 def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
-    world: Any, app: SendingContext, platform: Any, lose_commit: Lose, monkeypatch: Any, seconds: float
+    world: World,
+    app: SendingContext,
+    platform: FakePlatform,
+    lose_commit: Lose,
+    monkeypatch: Any,
+    seconds: float,
 ) -> None:
     """Late when it was first said, or only when it was said again: by then the client has been answered."""
     platform.before = lambda message: lose_commit()

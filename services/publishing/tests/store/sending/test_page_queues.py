@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 from sqlalchemy import event
 
 from chassis.db.database import Database
@@ -32,7 +34,7 @@ _FILL = """
 
 
 def fill(
-    world: Any, brand: str, pages: int, age_seconds: float, posts: int = 1, state: str = "queued"
+    world: World, brand: str, pages: int, age_seconds: float, posts: int = 1, state: str = "queued"
 ) -> None:
     world.run(_FILL, brand=brand, pages=pages, posts=posts, age=age_seconds, state=state)
 
@@ -50,7 +52,7 @@ def lanes_are_free(app: SendingContext) -> bool:
 
 
 def test_a_locked_brand_with_a_thousand_due_pages_in_front_delays_nobody(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     fill(world, "brd_agency", pages=1000, age_seconds=7200)
     page = world.page(brand="brd_b")
@@ -65,7 +67,7 @@ def test_a_locked_brand_with_a_thousand_due_pages_in_front_delays_nobody(
 
 
 def test_a_brand_whose_lock_is_free_again_is_claimed_by_itself(
-    world: Any, app: SendingContext, platform: Any
+    world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
     page = world.page()
     world.schedule(page, world.in_minutes(11), "late")
@@ -82,7 +84,7 @@ def test_a_brand_whose_lock_is_free_again_is_claimed_by_itself(
     assert platform.messages == ["late"]
 
 
-def test_a_locked_brand_is_not_claimed_while_all_places_are_taken(world: Any, app: SendingContext) -> None:
+def test_a_locked_brand_is_not_claimed_while_all_places_are_taken(world: World, app: SendingContext) -> None:
     page = world.page()
     post = world.schedule(page, world.in_minutes(11), "late")
     world.shift(660)
@@ -113,7 +115,7 @@ def test_of_many_locked_brands_each_is_waited_for_in_turn(app: SendingContext) -
 
 
 @pytest.mark.parametrize("is_scheduled", [True, False])
-def test_a_dry_run_waits_for_no_lock(world: Any, app: SendingContext, is_scheduled: bool) -> None:
+def test_a_dry_run_waits_for_no_lock(world: World, app: SendingContext, is_scheduled: bool) -> None:
     page = world.page()
     request = api.ValidatePost(
         page_id=page.id, message="hello", scheduled_at=world.in_minutes(11) if is_scheduled else None
@@ -122,7 +124,7 @@ def test_a_dry_run_waits_for_no_lock(world: Any, app: SendingContext, is_schedul
         assert validation.validate(app, world.caller(), request).valid
 
 
-def blocks_read(world: Any, count: int) -> int:
+def blocks_read(world: World, count: int) -> int:
     """Blocks that one claim of due pages reads, by the plans of all its statements."""
     statements: list[tuple[str, Any]] = []
 
@@ -148,12 +150,12 @@ def blocks_read(world: Any, count: int) -> int:
     return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
 
-def vacuum(world: Any) -> None:
+def vacuum(world: World) -> None:
     with world.database.reading() as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")
 
 
-def test_a_claim_reads_no_more_with_fifty_times_the_backlog(world: Any) -> None:
+def test_a_claim_reads_no_more_with_fifty_times_the_backlog(world: World) -> None:
     for brand in range(40):
         fill(world, f"brd_small_{brand}", pages=10, age_seconds=7200, posts=3)
     vacuum(world)
@@ -165,7 +167,7 @@ def test_a_claim_reads_no_more_with_fifty_times_the_backlog(world: Any) -> None:
     assert blocks_read(world, 48) <= 2 * small
 
 
-def test_busy_pages_in_front_are_passed_over_without_reading_their_posts(world: Any) -> None:
+def test_busy_pages_in_front_are_passed_over_without_reading_their_posts(world: World) -> None:
     """Three thousand pages with a post on its way and two due ones each, all older than what is claimed."""
     for brand in range(40):
         fill(world, f"brd_free_{brand}", pages=50, age_seconds=3600, posts=3)
@@ -182,7 +184,7 @@ def test_busy_pages_in_front_are_passed_over_without_reading_their_posts(world: 
     assert blocks_read(world, 48) <= alone + 1000
 
 
-def test_the_backlog_is_counted_up_to_a_bound(world: Any) -> None:
+def test_the_backlog_is_counted_up_to_a_bound(world: World) -> None:
     fill(world, "brd_b", pages=10, age_seconds=90_000, posts=MOST_COUNTED // 10 + 1)
     with world.database.reading() as connection:
         count, seconds = PageQueues(connection).backlog()
@@ -190,7 +192,7 @@ def test_the_backlog_is_counted_up_to_a_bound(world: Any) -> None:
     assert 89_000 < seconds < 90_000
 
 
-def test_replicas_that_claim_at_the_same_moment_take_different_pages(world: Any) -> None:
+def test_replicas_that_claim_at_the_same_moment_take_different_pages(world: World) -> None:
     fill(world, "brd_a", pages=10, age_seconds=7200)
     fill(world, "brd_b", pages=10, age_seconds=7200)
     with world.database.transaction() as one:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform, Wall
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
@@ -13,7 +15,7 @@ from publishing.sending import first_comments
 LIMITED = PlatformRefusal(Refusal.RATE_LIMITED, "32", "too many", 900)
 
 
-def refuse(platform: Any, monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
+def refuse(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
     """Every look is refused."""
 
     def look(*args: Any, **options: Any) -> Any:
@@ -23,12 +25,12 @@ def refuse(platform: Any, monkeypatch: pytest.MonkeyPatch, problem: Exception) -
         monkeypatch.setattr(platform, name, look)
 
 
-def wait(world: Any, table: str, column: str = "lease_until") -> float:
+def wait(world: World, table: str, column: str = "lease_until") -> float:
     [row] = world.ask(f"SELECT extract(epoch FROM {column} - clock_timestamp())::float8 AS wait FROM {table}")
     return float(row.wait)
 
 
-def unknown_post(world: Any, platform: Any, after_seconds: float) -> float:
+def unknown_post(world: World, platform: FakePlatform, after_seconds: float) -> float:
     """Seconds until the next look at a post after one at that age."""
     world.due_post()
     platform.script = [OutcomeUnknown("dropped")]
@@ -53,21 +55,21 @@ def unknown_post(world: Any, platform: Any, after_seconds: float) -> float:
     ],
 )
 def test_after_a_refused_look_the_next_comes_when_that_makes_sense(
-    world: Any, platform: Any, monkeypatch: Any, problem: Exception, age: float, seconds: float
+    world: World, platform: FakePlatform, monkeypatch: Any, problem: Exception, age: float, seconds: float
 ) -> None:
     refuse(platform, monkeypatch, problem)
     assert unknown_post(world, platform, age) == pytest.approx(seconds, abs=5)
 
 
 def test_what_a_platform_is_still_working_on_is_looked_at_ever_rarer(
-    world: Any, platform: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(platform, "look_up", lambda *args, **options: StillUnknown())
     assert unknown_post(world, platform, 7_200) == pytest.approx(1_800, abs=5)
 
 
 def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attempt(
-    world: Any, platform: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, monkeypatch: Any
 ) -> None:
     """LinkedIn and X are searched from the first call on."""
     page = world.page()
@@ -92,7 +94,7 @@ def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attem
 
 
 def test_a_look_tells_of_a_limited_page_and_of_an_expired_one(
-    world: Any, platform: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, monkeypatch: Any
 ) -> None:
     refuse(platform, monkeypatch, LIMITED)
     unknown_post(world, platform, 100)
@@ -104,7 +106,7 @@ def test_a_look_tells_of_a_limited_page_and_of_an_expired_one(
 
 
 def test_a_first_comment_is_looked_for_as_the_platform_says(
-    world: Any, platform: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, monkeypatch: Any
 ) -> None:
     refuse(platform, monkeypatch, LIMITED)
     platform.comment_script = [OutcomeUnknown("dropped")]
@@ -118,7 +120,7 @@ def test_a_first_comment_is_looked_for_as_the_platform_says(
 
 
 def test_a_reply_is_looked_for_as_the_platform_says(
-    world: Any, platform: Any, wall: Any, monkeypatch: Any
+    world: World, platform: FakePlatform, wall: Wall, monkeypatch: Any
 ) -> None:
     page = world.page()
     world.published(page)

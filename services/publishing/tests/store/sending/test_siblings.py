@@ -5,6 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
 
 from contracts.errors import ApiError
 from contracts.platforms import PLATFORMS
@@ -15,12 +17,12 @@ from publishing.store.sending import Claim
 
 
 @pytest.fixture
-def pair(world: Any) -> tuple[Any, Any]:
+def pair(world: World) -> tuple[Any, Any]:
     """The same page of the platform in two brands."""
     return world.page(remote="remote_1"), world.page(brand="brd_b", remote="remote_1")
 
 
-def test_a_schedule_counts_what_is_queued_on_the_sibling(world: Any, pair: Any) -> None:
+def test_a_schedule_counts_what_is_queued_on_the_sibling(world: World, pair: Any) -> None:
     one, other = pair
     cap = PLATFORMS["FB"].per_hour
     world.fill(one, cap)
@@ -30,7 +32,7 @@ def test_a_schedule_counts_what_is_queued_on_the_sibling(world: Any, pair: Any) 
     world.schedule(world.page(brand="brd_b"), world.in_minutes(11) + timedelta(minutes=cap))
 
 
-def test_the_gap_between_scheduled_posts_holds_across_siblings(world: Any, pair: Any) -> None:
+def test_the_gap_between_scheduled_posts_holds_across_siblings(world: World, pair: Any) -> None:
     one, other = pair
     at = world.in_minutes(20)
     world.schedule(one, at)
@@ -40,7 +42,7 @@ def test_the_gap_between_scheduled_posts_holds_across_siblings(world: Any, pair:
     world.schedule(other, at + timedelta(seconds=60))
 
 
-def test_a_publish_at_once_counts_what_went_out_on_the_sibling(world: Any, pair: Any) -> None:
+def test_a_publish_at_once_counts_what_went_out_on_the_sibling(world: World, pair: Any) -> None:
     one, other = pair
     for _ in range(PLATFORMS["FB"].per_hour):
         world.published(one)
@@ -49,7 +51,9 @@ def test_a_publish_at_once_counts_what_went_out_on_the_sibling(world: Any, pair:
     assert refusal.value.code == "PAGE_PUBLISH_GUARDRAIL"
 
 
-def test_what_breaks_a_cap_of_the_platforms_page_is_put_off(world: Any, pair: Any, platform: Any) -> None:
+def test_what_breaks_a_cap_of_the_platforms_page_is_put_off(
+    world: World, pair: Any, platform: FakePlatform
+) -> None:
     one, other = pair
     cap = PLATFORMS["FB"].per_hour
     waiting = world.schedule(other, world.in_minutes(11 + 75))
@@ -63,7 +67,9 @@ def test_what_breaks_a_cap_of_the_platforms_page_is_put_off(world: Any, pair: An
     assert waiting.id
 
 
-def test_siblings_have_one_queue(world: Any, pair: Any, app: SendingContext, platform: Any) -> None:
+def test_siblings_have_one_queue(
+    world: World, pair: Any, app: SendingContext, platform: FakePlatform
+) -> None:
     one, other = pair
     world.schedule(one, world.in_minutes(11), "first")
     world.schedule(other, world.in_minutes(13), "second")
@@ -79,7 +85,7 @@ def test_siblings_have_one_queue(world: Any, pair: Any, app: SendingContext, pla
     assert len(platform.messages) == 3
 
 
-def test_a_busy_sibling_takes_no_place_of_another_page(world: Any, pair: Any, app: SendingContext) -> None:
+def test_a_busy_sibling_takes_no_place_of_another_page(world: World, pair: Any, app: SendingContext) -> None:
     one, other = pair
     world.schedule(one, world.in_minutes(11), "first")
     world.schedule(other, world.in_minutes(13), "second")
@@ -91,7 +97,7 @@ def test_a_busy_sibling_takes_no_place_of_another_page(world: Any, pair: Any, ap
 
 
 def test_two_schedules_on_siblings_at_the_same_moment_do_not_both_fit_into_the_last_place(
-    world: Any, pair: Any
+    world: World, pair: Any
 ) -> None:
     at, refused = world.in_minutes(20), []
 
@@ -109,7 +115,9 @@ def test_two_schedules_on_siblings_at_the_same_moment_do_not_both_fit_into_the_l
     assert refused == ["PAGE_PUBLISH_GUARDRAIL"]
 
 
-def test_a_look_up_does_not_take_the_siblings_post_for_its_own(world: Any, pair: Any, platform: Any) -> None:
+def test_a_look_up_does_not_take_the_siblings_post_for_its_own(
+    world: World, pair: Any, platform: FakePlatform
+) -> None:
     one, other = pair
     world.published(one)
     platform.script = [OutcomeUnknown("never arrived")]
@@ -120,7 +128,7 @@ def test_a_look_up_does_not_take_the_siblings_post_for_its_own(world: Any, pair:
 
 
 def test_a_post_that_is_found_is_left_alone_while_the_siblings_twin_is_open(
-    world: Any, pair: Any, app: SendingContext, platform: Any
+    world: World, pair: Any, app: SendingContext, platform: FakePlatform
 ) -> None:
     one, other = pair
     first = world.schedule(one, world.in_minutes(11), "same words")
@@ -137,7 +145,7 @@ def test_a_post_that_is_found_is_left_alone_while_the_siblings_twin_is_open(
     assert world.state(first.id).state == "unknown"
 
 
-def test_a_limited_page_rests_in_all_its_brands(world: Any, pair: Any, platform: Any) -> None:
+def test_a_limited_page_rests_in_all_its_brands(world: World, pair: Any, platform: FakePlatform) -> None:
     one, other = pair
     world.schedule(one, world.in_minutes(11), "first")
     world.schedule(other, world.in_minutes(13), "second")

@@ -1,8 +1,7 @@
 """A process says at its start that commits do not wait for a standby that is there."""
 
-from typing import Any
-
 import pytest
+from publishing_kit.world import World
 from structlog.testing import capture_logs
 
 from publishing.store import standbys
@@ -26,7 +25,7 @@ def test_commits_that_wait_for_no_standby_may_be_lost(replication: Replication, 
 
 @pytest.mark.parametrize("receivers", [0, 1])
 def test_the_log_says_so_only_where_there_is_a_standby(
-    world: Any, monkeypatch: pytest.MonkeyPatch, receivers: int
+    world: World, monkeypatch: pytest.MonkeyPatch, receivers: int
 ) -> None:
     statement = str(standbys._REPLICATION).replace(
         "SELECT count(*) FROM pg_stat_replication", f"SELECT {receivers}"
@@ -37,7 +36,7 @@ def test_the_log_says_so_only_where_there_is_a_standby(
     assert [line["event"] for line in lines] == ["standby_is_asynchronous"] * receivers
 
 
-def test_the_database_is_asked_as_the_service_may(world: Any) -> None:
+def test_the_database_is_asked_as_the_service_may(world: World) -> None:
     with capture_logs() as lines, world.database.reading() as connection:
         warn_of_asynchronous(connection)
     assert lines == []

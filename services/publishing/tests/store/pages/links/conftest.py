@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -59,7 +60,7 @@ BROWSER = "b" * 64
 class Linking:
     """One linking, from the client's and the browser's side."""
 
-    world: Any
+    world: World
     login: FakeLogin
     begun: api.LinkBegun | None = None
     kept_query: dict[str, str] = field(default_factory=dict)
@@ -126,5 +127,5 @@ class Linking:
 
 
 @pytest.fixture
-def link(world: Any, login: FakeLogin) -> Linking:
+def link(world: World, login: FakeLogin) -> Linking:
     return Linking(world, login).begin()

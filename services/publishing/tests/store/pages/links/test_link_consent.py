@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 import pytest
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import operator
@@ -32,7 +33,7 @@ def state_for(link: Any, browser: str) -> str:
     return dict(parse_qsl(urlsplit(link.page(browser).authorize_url).query))["state"]
 
 
-def count_pages(world: Any) -> int:
+def count_pages(world: World) -> int:
     return world.ask("SELECT count(*) AS n FROM pages")[0].n
 
 
@@ -41,7 +42,7 @@ GONE = ("NOT_FOUND", None)
 
 
 def test_an_attackers_address_links_nothing_without_the_victims_press_and_names_the_attacker(
-    world: Any, link: Any
+    world: World, link: Any
 ) -> None:
     page = link.page(VICTIM)
     assert (page.status, page.account_name, page.brand_name) == ("start", "Eve (eve@example.com)", "Brand")
@@ -54,7 +55,7 @@ def test_an_attackers_address_links_nothing_without_the_victims_press_and_names_
     assert count_pages(world) == 0
 
 
-def test_the_api_answers_with_a_page_of_ours_that_anybody_may_look_at(world: Any, link: Any) -> None:
+def test_the_api_answers_with_a_page_of_ours_that_anybody_may_look_at(world: World, link: Any) -> None:
     assert link.begun.authorize_url == f"http://127.0.0.1:8080/connect/start/{link.begun.session_id}"
     for browser in (VICTIM, ATTACKER, "c" * 64):
         assert link.page(browser).status == "start"
@@ -62,7 +63,7 @@ def test_the_api_answers_with_a_page_of_ours_that_anybody_may_look_at(world: Any
     assert tuple(row) == ("pending", None)
 
 
-def test_looking_at_the_page_again_changes_nothing_at_any_stage(world: Any, link: Any) -> None:
+def test_looking_at_the_page_again_changes_nothing_at_any_stage(world: World, link: Any) -> None:
     assert link.query
     stages = [lambda: None, link.back, link.decide]
     for go_on in stages:
@@ -89,7 +90,7 @@ def test_every_browser_takes_a_state_of_its_own_along(link: Any) -> None:
     ],
 )
 def test_coming_back_in_another_browser_stores_nothing(
-    world: Any, link: Any, login: Any, taken_by: str, brought_by: str
+    world: World, link: Any, login: Any, taken_by: str, brought_by: str
 ) -> None:
     assert refusal_of(link.back, state=state_for(link, taken_by), browser=brought_by) == OTHER
     [row] = world.ask("SELECT state, browser, unconfirmed FROM links")
@@ -97,7 +98,7 @@ def test_coming_back_in_another_browser_stores_nothing(
     assert login.codes == []
 
 
-def test_the_account_is_told_once_that_another_browser_came_back(world: Any, link: Any) -> None:
+def test_the_account_is_told_once_that_another_browser_came_back(world: World, link: Any) -> None:
     for browser in (ATTACKER, "", "c" * 64):
         assert refusal_of(link.back, browser=browser) == OTHER
     assert world.events() == ["page.connect.refused"]
@@ -112,7 +113,7 @@ def test_the_account_is_told_once_that_another_browser_came_back(world: Any, lin
 
 
 @pytest.mark.parametrize("state", ["", "x", "lnk_1.b.c"])
-def test_nobody_is_told_of_a_state_that_is_not_ours(world: Any, link: Any, state: str) -> None:
+def test_nobody_is_told_of_a_state_that_is_not_ours(world: World, link: Any, state: str) -> None:
     assert refusal_of(link.back, state=state, browser=ATTACKER) == GONE
     assert world.events() == []
 
@@ -158,7 +159,7 @@ def test_a_state_that_was_tampered_with_is_refused(link: Any, login: Any, tamper
 
 
 def test_a_session_begun_by_the_release_before_is_refused_and_ends_with_its_time(
-    world: Any, link: Any, login: Any
+    world: World, link: Any, login: Any
 ) -> None:
     """Its state names no browser; nobody can tell whose login it is."""
     session_id = link.begun.session_id
@@ -184,7 +185,9 @@ def test_the_state_of_one_session_does_not_open_another(link: Any) -> None:
 
 @pytest.mark.parametrize("is_given", [True, False])
 @pytest.mark.parametrize("browser", [ATTACKER, "", "x", VICTIM.upper()])
-def test_only_the_browser_that_came_back_decides(world: Any, link: Any, browser: str, is_given: bool) -> None:
+def test_only_the_browser_that_came_back_decides(
+    world: World, link: Any, browser: str, is_given: bool
+) -> None:
     link.back()
     assert refusal_of(link.decide, browser, is_given=is_given) == OTHER
     assert link.page().status == "confirm"
@@ -198,12 +201,12 @@ def test_other_browsers_are_not_shown_what_was_found(link: Any, browser: str) ->
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-def test_a_decision_before_anybody_came_back_is_refused(world: Any, link: Any, is_given: bool) -> None:
+def test_a_decision_before_anybody_came_back_is_refused(world: World, link: Any, is_given: bool) -> None:
     assert refusal_of(link.decide, is_given=is_given) == OTHER
     assert link.page().status == "start"
 
 
-def test_consent_lets_the_app_choose(world: Any, link: Any) -> None:
+def test_consent_lets_the_app_choose(world: World, link: Any) -> None:
     assert link.agree().status == "choose"
     assert count_pages(world) == 0
     [page] = link.choose("a1")
@@ -212,14 +215,14 @@ def test_consent_lets_the_app_choose(world: Any, link: Any) -> None:
     assert row.unconfirmed is None
 
 
-def test_pressing_twice_agrees_once(world: Any, link: Any) -> None:
+def test_pressing_twice_agrees_once(world: World, link: Any) -> None:
     link.agree()
     link.choose("a1")
     assert link.decide().status == "choose"
     assert count_pages(world) == 1
 
 
-def test_twenty_presses_at_once_repair_a_page_once(world: Any, link: Any) -> None:
+def test_twenty_presses_at_once_repair_a_page_once(world: World, link: Any) -> None:
     link.agree()
     [page] = link.choose("a1")
     again = link.another()
@@ -231,7 +234,7 @@ def test_twenty_presses_at_once_repair_a_page_once(world: Any, link: Any) -> Non
     assert count_pages(world) == 1
 
 
-def test_cancelling_forgets_the_tokens_and_is_told_to_the_app(world: Any, link: Any) -> None:
+def test_cancelling_forgets_the_tokens_and_is_told_to_the_app(world: World, link: Any) -> None:
     link.back()
     assert link.decide(is_given=False).status == "refused"
     session = link.show()
@@ -241,7 +244,7 @@ def test_cancelling_forgets_the_tokens_and_is_told_to_the_app(world: Any, link: 
     assert refusal_of(link.choose, "a1") == ("POST_IN_PROGRESS", None)
 
 
-def test_a_press_after_cancelling_changes_nothing(world: Any, link: Any) -> None:
+def test_a_press_after_cancelling_changes_nothing(world: World, link: Any) -> None:
     link.back()
     link.decide(is_given=False)
     assert link.decide().status == "refused"
@@ -253,14 +256,14 @@ def test_cancelling_after_the_press_takes_nothing_back(link: Any) -> None:
     assert link.decide(is_given=False).status == "choose"
 
 
-def test_a_platform_that_denied_leaves_nothing_to_agree_to(world: Any, link: Any) -> None:
+def test_a_platform_that_denied_leaves_nothing_to_agree_to(world: World, link: Any) -> None:
     link.back(code="", error="access_denied")
     assert link.page().status == "refused"
     assert link.decide().status == "refused"
     assert refusal_of(link.choose, "a1") == ("POST_IN_PROGRESS", None)
 
 
-def test_pages_found_wait_ten_minutes_for_consent(world: Any, link: Any) -> None:
+def test_pages_found_wait_ten_minutes_for_consent(world: World, link: Any) -> None:
     link.back()
     world.shift(599)
     assert link.page().status == "confirm"
@@ -270,13 +273,13 @@ def test_pages_found_wait_ten_minutes_for_consent(world: Any, link: Any) -> None
     assert world.ask("SELECT * FROM links") == []
 
 
-def test_consent_outlives_the_process_that_found_the_pages(world: Any, link: Any) -> None:
+def test_consent_outlives_the_process_that_found_the_pages(world: World, link: Any) -> None:
     link.back()
     world.app = world.make_app()
     assert link.decide().status == "choose"
 
 
-def test_an_exchange_that_died_can_be_agreed_to_by_nobody(world: Any, link: Any) -> None:
+def test_an_exchange_that_died_can_be_agreed_to_by_nobody(world: World, link: Any) -> None:
     assert link.query
     world.run("UPDATE links SET state = 'exchanging', browser = :browser", browser=VICTIM)
     assert link.page().status == "wait"
@@ -292,7 +295,7 @@ def test_a_code_is_not_exchanged_again_after_the_decision(link: Any, login: Any)
     assert len(login.codes) == 1
 
 
-def test_what_waits_for_consent_cannot_be_read_in_the_database(world: Any, link: Any) -> None:
+def test_what_waits_for_consent_cannot_be_read_in_the_database(world: World, link: Any) -> None:
     link.back()
     [row] = world.ask("SELECT * FROM links")
     assert row.unconfirmed
@@ -301,7 +304,7 @@ def test_what_waits_for_consent_cannot_be_read_in_the_database(world: Any, link:
 
 
 def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an_open_consent(
-    world: Any, link: Any
+    world: World, link: Any
 ) -> None:
     link.agree()
     [page] = link.choose("a1")
@@ -314,7 +317,7 @@ def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an
 
 
 @pytest.fixture
-def returning(world: Any, link: Any, make_app: Any) -> Any:
+def returning(world: World, link: Any, make_app: Any) -> Any:
     """A linking that brings the person back to the app."""
     world.app = make_app(return_urls=frozenset({("usr_a", "https://app.example/linked")}))
     world.app.logins = {"FB": link.login}
@@ -342,7 +345,7 @@ def test_nobody_is_brought_back_before_the_decision(returning: Any) -> None:
     assert (returning.page().status, returning.page().return_url) == ("confirm", None)
 
 
-def test_an_address_that_is_not_listed_begins_nothing(world: Any, returning: Any) -> None:
+def test_an_address_that_is_not_listed_begins_nothing(world: World, returning: Any) -> None:
     before = world.ask("SELECT count(*) AS n FROM links")
     for url in ("https://evil.test/", "https://app.example/linked/x"):
         assert refusal_of(returning.another, None, "brd_a", url)[0] == "VALIDATION_ERROR"

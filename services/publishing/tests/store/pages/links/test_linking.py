@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller, operator
@@ -24,14 +25,14 @@ def code_of(call: Any, *arguments: Any, **named: Any) -> str:
     return raised.value.code
 
 
-def row(world: Any, page_id: str) -> PageRow:
+def row(world: World, page_id: str) -> PageRow:
     with world.database.reading() as connection:
         found = Pages(connection).get(page_id)
     assert found is not None
     return found
 
 
-def test_accounts_are_found_and_chosen(world: Any, link: Any) -> None:
+def test_accounts_are_found_and_chosen(world: World, link: Any) -> None:
     assert link.show().status == "pending"
     session = link.agree()
     assert (session.status, [one.account_id for one in session.accounts]) == ("choose", ["a1", "a2"])
@@ -70,14 +71,14 @@ def test_twenty_at_once_exchange_once(link: Any, login: Any) -> None:
 
 
 @pytest.mark.parametrize("state", ["", "x", "lnk_1.", "lnk_1.abc", ".", "..", f"lnk_1.{'b' * 64}.{'A' * 43}"])
-def test_a_state_that_is_not_ours_opens_nothing(world: Any, link: Any, login: Any, state: str) -> None:
+def test_a_state_that_is_not_ours_opens_nothing(world: World, link: Any, login: Any, state: str) -> None:
     assert code_of(link.back, state=state) == "NOT_FOUND"
     forged = link.query["state"][:-2] + ("AA" if link.query["state"][-2] != "A" else "BA")
     assert code_of(link.back, state=forged) == "NOT_FOUND"
     assert login.codes == []
 
 
-def test_a_state_is_good_for_ten_minutes_at_its_own_platform(world: Any, link: Any, login: Any) -> None:
+def test_a_state_is_good_for_ten_minutes_at_its_own_platform(world: World, link: Any, login: Any) -> None:
     assert code_of(link.back, platform="linkedin") == "NOT_FOUND"
     assert link.show().status == "pending"
     world.shift(601)
@@ -122,7 +123,7 @@ def test_a_login_without_anything_to_link_fails(link: Any, login: Any) -> None:
     assert link.back().status == "failed"
 
 
-def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: Any, link: Any) -> None:
+def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: World, link: Any) -> None:
     link.agree()
     [page] = link.choose("a1")
     linked_pages.expire(world.app, operator(), api.GetPage(id=page.id))
@@ -138,7 +139,7 @@ def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: Any, 
 
 
 def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begun_before(
-    world: Any, link: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, link: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link.agree()
     page, other = link.choose("a1", "a2")
@@ -161,7 +162,7 @@ def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begu
     assert strangers.back().status == "pending"
 
 
-def test_choosing_again_brings_no_old_credentials_back(world: Any, link: Any) -> None:
+def test_choosing_again_brings_no_old_credentials_back(world: World, link: Any) -> None:
     """They may have been renewed since, and the old ones be void."""
     link.agree()
     [page] = link.choose("a1")
@@ -170,7 +171,7 @@ def test_choosing_again_brings_no_old_credentials_back(world: Any, link: Any) ->
     assert row(world, page.id).access_token == "renewed"
 
 
-def test_an_unlinked_page_comes_back_only_when_it_is_chosen(world: Any, link: Any) -> None:
+def test_an_unlinked_page_comes_back_only_when_it_is_chosen(world: World, link: Any) -> None:
     from publishing.pages import unlinking
 
     link.agree()
@@ -188,7 +189,7 @@ def test_only_what_was_found_can_be_chosen(link: Any) -> None:
     assert all(one.page_id is None for one in link.show().accounts)
 
 
-def test_sessions_are_seen_by_their_account_and_brand_alone(world: Any, link: Any) -> None:
+def test_sessions_are_seen_by_their_account_and_brand_alone(world: World, link: Any) -> None:
     link.back()
     stranger = Caller(account_id="usr_b", user_id="usr_b")
     limited = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_z",))
@@ -197,12 +198,12 @@ def test_sessions_are_seen_by_their_account_and_brand_alone(world: Any, link: An
     assert code_of(link.begin, limited) == "BRAND_NOT_AUTHORIZED"
 
 
-def test_a_platform_without_an_app_cannot_be_linked(world: Any, login: Any) -> None:
+def test_a_platform_without_an_app_cannot_be_linked(world: World, login: Any) -> None:
     request = api.BeginLink(platform="TW", brand_id="brd_a")
     assert code_of(link_sessions.begin, world.app, world.caller(), request) == "UNSUPPORTED_PLATFORM"
 
 
-def test_nothing_readable_is_stored_and_what_expired_is_removed(world: Any, link: Any) -> None:
+def test_nothing_readable_is_stored_and_what_expired_is_removed(world: World, link: Any) -> None:
     link.back()
     [stored] = world.ask("SELECT * FROM links")
     assert "c0de" not in str(stored)

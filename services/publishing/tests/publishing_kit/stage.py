@@ -1,0 +1,306 @@
+"""Publishing processes over one database, interleaved statement by statement; the platform is in this process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from chassis.db import leases
+from chassis.db.leases import WorkerLease
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+from publishing.config import Settings
+from publishing.pages import linked_pages
+from publishing.platforms import permission
+from publishing.platforms.base import OutcomeUnknown
+from publishing.platforms.registry import Registry, default_settings
+from publishing.posts import publish_now
+from publishing.posts.answers import Answer
+from publishing.sending import claim_recovery, due_posts, reconciliation
+from publishing.sending.context import SendingContext
+from publishing.store.operations import Left
+from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.played_graph import GraphOf, PlayedGraph
+from publishing_kit.world import World
+from testkit.interleaving import Ended, Interleaver, Process, Try
+
+#: How a connector looks at the platform: one call each.
+_CALLS = ("outcome", "find_comment", "find_reply")
+_ELAPSED = leases.elapsed
+#: Rounds of all recovery loops after which nothing may be open any more.
+_ROUNDS = 8
+
+
+class AtPlatform:
+    """The platform as one process reaches it. Before and after each call the test may kill the process, or let another
+    one run.
+    """
+
+    def __init__(self, process: Process, platform: FakePlatform) -> None:
+        self._process, self._platform = process, platform
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._platform, name)
+        return self._process.outside(call, lost=_no_answer) if name in _CALLS else call
+
+    def publish(self, *arguments: Any) -> Any:
+        with self._platform.sending:
+            return self._visible("publish", *arguments)
+
+    def comment(self, *arguments: Any) -> Any:
+        return self._visible("comment", *arguments)
+
+    def reply(self, *arguments: Any) -> Any:
+        return self._visible("reply", *arguments)
+
+    def _visible(self, name: str, *arguments: Any) -> Any:
+        """As the wire does, asks right before it sends."""
+
+        def call() -> Any:
+            permission.check()
+            return getattr(self._platform, name)(*arguments)
+
+        call.__name__ = name
+        return self._process.outside(call, lost=_no_answer)()
+
+
+def _no_answer() -> OutcomeUnknown:
+    return OutcomeUnknown("the connection broke")
+
+
+class OneConnector:
+    def __init__(self, connector: Any) -> None:
+        self._connector = connector
+
+    def connector(self, code: str) -> Any:
+        return self._connector
+
+
+@dataclass
+class Stage:
+    """What the tests of this folder share: processes, pages, and the recovery after a run."""
+
+    world: World
+    interleaver: Interleaver
+    settings: Settings
+    media: FakeMedia
+    platform: FakePlatform
+    #: Reaps workers whose leases have passed; its own never does.
+    reaper: SendingContext
+    #: Seconds for which all processes were paused.
+    paused_seconds: float = 0.0
+
+    def app(self, process: Process) -> SendingContext:
+        """The context of a process that has just started. The statements of its lease stop like all others."""
+        connector = self.connector_of(process)
+        app = SendingContext(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+        app.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self.elapsed)
+        app.lease._own = process.database
+        app.lease.renew()
+        return app
+
+    def elapsed(self) -> float:
+        """What processes take for their own clock."""
+        return _ELAPSED() + self.paused_seconds
+
+    def connector_of(self, process: Process) -> Any:
+        return AtPlatform(process, self.platform)
+
+    def use_graph(self, graph: PlayedGraph, platform: str) -> None:
+        """From now on the processes have this platform's real connector, over a Graph API that is played."""
+        made: dict[str, Any] = {}
+
+        def connector_of(process: Process) -> Any:
+            if process.name not in made:
+                made[process.name] = connector(GraphOf(process, graph))
+            return made[process.name]
+
+        def connector(api: Any) -> Any:
+            made = Registry(default_settings()).connector(platform)
+            made._graph = api  # type: ignore[attr-defined]
+            return made
+
+        self.connector_of = connector_of  # type: ignore[method-assign]
+        self.world.app.registry = OneConnector(connector(graph))
+
+    def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
+        """Something that happens at one moment, which the seed chooses."""
+        return Try(name, self.interleaver.process("meanwhile"), happens, cuts=())
+
+    def leases_end(self) -> Try:
+        """All leases pass, as if every process had been paused for longer than its lease."""
+
+        def pause() -> None:
+            self.paused_seconds += 2 * self.settings.lease_seconds
+            self.world.run("UPDATE workers SET lease_until = clock_timestamp() WHERE reaped_at IS NULL")
+
+        return self.meanwhile("the leases end", pause)
+
+    def looks_come(self) -> Try:
+        """All looks are due, and old enough to be believed."""
+        return self.meanwhile("looks are due", self._bring_looks)
+
+    def _bring_looks(self) -> None:
+        self.world.run(
+            "UPDATE posts SET lease_until = clock_timestamp(),"
+            " unknown_since = clock_timestamp() - interval '100 seconds' WHERE state = 'unknown'"
+        )
+
+    def publish_picture(self, process: Process, page: api.Page, text: str, picture: str) -> api.PublishResult:
+        request = api.PublishPost(page_id=page.id, message=text, media_ids=(picture,))
+        return publish_now.publish(self.app(process), self.world.caller(), request)
+
+    def brand_page(self, **fields: Any) -> api.Page:
+        """A page of a brand of its own: no example meets another's caps."""
+        return self.world.page(brand=new_id("brd"), **fields)  # type: ignore[no-any-return]
+
+    def connect_again(self, page: api.Page) -> api.Page:
+        """The same account of the platform in another brand."""
+        request = api.LinkPage(
+            owner_account_id=self.world.caller().account_id,
+            brand_id=new_id("brd"),
+            brand_name="Other brand",
+            platform=page.platform,
+            remote_account_id=page.account_id,
+            access_token="token",
+            name="Page",
+        )
+        return linked_pages.link(self.world.app, operator(), request)
+
+    def make_due(
+        self, page: api.Page, message: str, number: int | None = None, **fields: Any
+    ) -> api.ScheduledPost:
+        """A scheduled post whose time has come; posts of a page are due in the order of these calls, or of `number`."""
+        number = len(self.posts(page)) if number is None else number
+        post = self.world.schedule(page, self.world.in_minutes(11 + 2 * number), message, **fields)
+        self.world.run("UPDATE posts SET out_at = clock_now() WHERE id = :id", id=post.id)
+        return post  # type: ignore[no-any-return]
+
+    def expire(self, page: api.Page) -> None:
+        self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
+
+    def send_due(self, process: Process, app: SendingContext | None = None) -> None:
+        """One tick of a process's due worker, page after page."""
+        app = app or self.app(process)
+        claimed, _ = due_posts.claim_queues(app, 8)
+        for page, posts in claimed:
+            due_posts.send_queue(app, page, posts)
+
+    def recover(self, process: Process) -> None:
+        """One tick of each loop that takes up what another process left, looks included."""
+        app = self.app(process)
+        claim_recovery.recover_claims(app)
+        for look in reconciliation._claim(app, 8):
+            look()
+
+    def recover_all(self) -> None:
+        """The same, outside of a run, as if leases and waits were over; nothing that is put off is sent."""
+        self.reap_all()
+        self.world.look(after_seconds=100)
+        self.world.send()
+
+    def reap_all(self) -> None:
+        """The processes of the run are gone: whatever they had claimed lapses."""
+        self.world.lapse()
+        self.reaper.lease.renew()
+        claim_recovery.recover_claims(self.reaper)
+        while self.world.ask("SELECT FROM workers WHERE reaped_at IS NOT NULL LIMIT 1"):
+            claim_recovery.recover_claims(self.reaper)
+
+    def posted(self, page: api.Page) -> list[str]:
+        """The texts that the platform holds of a page, in their order."""
+        return [
+            text for remote_id, text in self.platform.posts if remote_id.startswith(f"{page.account_id}_")
+        ]
+
+    def posts(self, page: api.Page) -> list[Any]:
+        return self.world.ask("SELECT * FROM posts WHERE page_id = :page ORDER BY id", page=page.id)  # type: ignore[no-any-return]
+
+    def told(self, page: api.Page) -> list[str]:
+        """The events about the posts of a page and their units."""
+        rows = self.world.ask(
+            "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json -> 'data' -> 'post' ->> 'page_id' = :page"
+            " OR convert_from(body, 'UTF8')::json -> 'data' ->> 'operation_id' IN"
+            " (SELECT operation_id FROM posts WHERE page_id = :page) ORDER BY position",
+            page=page.id,
+        )
+        return [row.event for row in rows]
+
+    def settle(self, *pages: api.Page) -> None:
+        """All that the worker loops do, with time passing, until no post of these pages is open."""
+        ids = [page.id for page in pages]
+        for _ in range(_ROUNDS):
+            self.reap_all()
+            self.world.look(after_seconds=100)
+            self.world.run(
+                "UPDATE posts SET out_at = clock_now() WHERE page_id = ANY(:ids) AND state = 'queued'",
+                ids=ids,
+            )
+            self.world.send()
+            if not self.world.ask(
+                "SELECT FROM posts WHERE page_id = ANY(:ids) AND state IN ('queued', 'sending', 'unknown') LIMIT 1",
+                ids=ids,
+            ):
+                return
+        self.world.look(after_seconds=100_000)  # what cannot be established is given up
+        if not self.world.ask(
+            "SELECT FROM posts WHERE page_id = ANY(:ids) AND state IN ('queued', 'sending', 'unknown') LIMIT 1",
+            ids=ids,
+        ):
+            return
+        raise AssertionError(
+            f"still open after all: {[row.state for page in pages for row in self.posts(page)]}"
+        )
+
+    def publishing(
+        self, app: SendingContext, page: api.Page, caller: Caller, message: str, answer: Answer
+    ) -> api.PublishResult:
+        return publish_now.publish(app, caller, api.PublishPost(page_id=page.id, message=message), answer)
+
+
+class Client:
+    """Somebody who waits for the answer to a publish at once, and may stop waiting at any moment, as
+    `answering.run` does."""
+
+    def __init__(self, leave: Callable[[], Left]) -> None:
+        self.answer = Answer()
+        self._leave = leave
+        self._has_ended = False
+        self._heard: str | None = None
+
+    def waits_for(self, part: Callable[[], Any]) -> Callable[[], Any]:
+        def ended() -> Any:
+            try:
+                return part()
+            finally:
+                self._has_ended = True
+
+        return ended
+
+    def stop_waiting(self) -> None:
+        """An outcome that is recorded by then is waited for."""
+        if self._has_ended:
+            return
+        left = self._leave()
+        if not left.is_begun:
+            self._heard = "nothing"
+        elif left.post_id is not None:
+            self._heard = "unknown"
+
+    def heard(self, part: Ended) -> str:
+        """`published`, `refused`, `unknown`, or `nothing`: an error that says nothing of the outcome, or none."""
+        if self._heard is not None:
+            return self._heard
+        if part.was_killed:
+            return "nothing"
+        return "published" if part.error is None else _meaning(part.error)
+
+
+def _meaning(error: BaseException) -> str:
+    if not isinstance(error, ApiError):
+        raise error
+    if error.code == "PLATFORM_OUTCOME_UNKNOWN":
+        return "unknown"
+    return "nothing" if error.code in ("SERVICE_UNAVAILABLE", "POST_IN_PROGRESS") else "refused"

@@ -1,0 +1,155 @@
+"""Short ways to what tests do again and again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+
+from chassis.db import clock
+from chassis.db.database import Database
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.caller import Caller, operator
+from contracts.events import CommentReceived, Event, PostMedia
+from publishing.comments import polls
+from publishing.pages import linked_pages
+from publishing.posts import publish_now, schedule
+from publishing.sending import claim_recovery, due_posts, reconciliation
+from publishing.sending.context import SendingContext
+
+ACCOUNT, BRAND = "usr_a", "brd_a"
+
+
+@dataclass
+class World:
+    """A publishing process over a real database, with a platform that does what the test says."""
+
+    app: SendingContext
+    database: Database
+    make_app: Callable[..., SendingContext]
+    other: SendingContext | None = None
+
+    def caller(self, operation_id: str | None = None, try_number: int = 1) -> Caller:
+        operation_id = operation_id or new_id("op")
+        return Caller(account_id=ACCOUNT, user_id=ACCOUNT, operation_id=operation_id, try_number=try_number)
+
+    def page(self, platform: str = "FB", brand: str = BRAND, remote: str | None = None) -> api.Page:
+        request = api.LinkPage(
+            owner_account_id=ACCOUNT,
+            brand_id=brand,
+            brand_name="Brand",
+            platform=platform,
+            remote_account_id=remote or new_id("remote"),
+            access_token="token",
+            name="Page",
+        )
+        return linked_pages.link(self.app, operator(), request)
+
+    def schedule(
+        self,
+        page: api.Page,
+        at: datetime,
+        message: str = "hello",
+        operation_id: str | None = None,
+        caller: Caller | None = None,
+        **fields: Any,
+    ) -> api.ScheduledPost:
+        request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
+        return schedule.schedule(self.app, caller or self.caller(operation_id), request)
+
+    def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
+        """Posts a minute apart, the first in 11 minutes; each says its page and number."""
+        start = self.in_minutes(11)
+        return [self.schedule(page, start + timedelta(minutes=n), f"{page.id} {n}") for n in range(count)]
+
+    def due_post(self, **fields: Any) -> api.ScheduledPost:
+        """A post of a new page whose time has come."""
+        post = self.schedule(self.page(), self.in_minutes(11), **fields)
+        self.shift(660)
+        return post
+
+    def send(self, app: SendingContext | None = None) -> None:
+        """Runs the due worker until it has nothing to do."""
+        app = app or self.app
+        while due_posts.publish_due_posts(app):
+            assert app.page_queues.wait_idle(10)
+
+    def lapse(self) -> None:
+        """The leases of all workers have passed, and all look-up times have come."""
+        self.run("UPDATE workers SET lease_until = clock_timestamp()")
+        self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until < 'infinity'")
+
+    def recover(self) -> int:
+        """Another process finds what dead ones had claimed; how many posts."""
+        self.other = self.other or self.make_app()
+        self.other.lease.renew()
+        return claim_recovery.recover_claims(self.other)
+
+    def look(self, after_seconds: float = 0) -> None:
+        """Looks at every unknown outcome, as if it had been unknown for that long."""
+        self.run(
+            "UPDATE posts SET lease_until = clock_timestamp(),"
+            " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
+            s=after_seconds,
+        )
+        reconciliation.look_up_posts(self.app)
+        assert self.app.side.wait_idle(5)
+
+    def now(self) -> datetime:
+        with self.database.reading() as connection:
+            return clock.now(connection)
+
+    def shift(self, seconds: float) -> None:
+        with self.database.transaction() as connection:
+            clock.set_shift(connection, clock.shift_seconds(connection) + seconds)
+
+    def run(self, statement: str, **values: Any) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(text(statement), values)
+
+    def ask(self, statement: str, **values: Any) -> list[Any]:
+        with self.database.reading() as connection:
+            return list(connection.execute(text(statement), values).all())
+
+    def in_minutes(self, minutes: float) -> datetime:
+        return self.now().astimezone(UTC) + timedelta(minutes=minutes)
+
+    def events(self) -> list[str]:
+        return [row.event for row in self.ask("SELECT event FROM outbox ORDER BY position")]
+
+    def told(self) -> list[CommentReceived]:
+        """Every comment.received there was, in order."""
+        bodies = self.ask("SELECT body FROM outbox WHERE event = 'comment.received' ORDER BY position")
+        events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
+        return [msgspec.convert(event.data, CommentReceived) for event in events]
+
+    def published(self, page: api.Page | None = None, **fields: Any) -> api.PublishResult:
+        """A post that has just gone out at once."""
+        return self.publish(page or self.page(), "hello", **fields)
+
+    def publish(self, page: api.Page, message: str, **fields: Any) -> api.PublishResult:
+        """Publishes at once."""
+        request = api.PublishPost(page_id=page.id, message=message, **fields)
+        return publish_now.publish(self.app, self.caller(), request)
+
+    def poll(self, app: SendingContext | None = None) -> None:
+        """Every poll for comments is due."""
+        self.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
+        self.poll_due(app)
+
+    def poll_due(self, app: SendingContext | None = None) -> None:
+        app = app or self.app
+        polls.poll_comments(app)
+        assert app.polling.wait_idle(10)
+
+    def words(self) -> list[PostMedia]:
+        """What media has been told, or will be, in order."""
+        bodies = self.ask("SELECT body FROM outbox WHERE event = 'post.media' ORDER BY position")
+        events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
+        return [msgspec.convert(event.data, PostMedia) for event in events]
+
+    def state(self, post_id: str) -> Any:
+        return self.ask("SELECT * FROM posts WHERE id = :id", id=post_id)[0]
