@@ -26,7 +26,7 @@ DECLARED = {
 
 
 def accessed(sender: str) -> Iterator[tuple[str, str]]:
-    """What the sender's code takes from something called like another service: `house.media.attach_media`."""
+    """What the sender's code takes from something called like another service: `app.media.attach_media`."""
     for path in SOURCES[sender].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute):

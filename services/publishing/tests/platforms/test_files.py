@@ -22,7 +22,7 @@ PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, media: Any) -> Any:
+def app(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, media: Any) -> Any:
     monkeypatch.setenv("OUTBOUND_HOST_MAP", f"media.posthaste.test={simulator.url.removeprefix('http://')}")
     monkeypatch.setenv("PUBLIC_BASE_URL", simulator.url)
     monkeypatch.setenv("CREDENTIAL_KEYS", Fernet.generate_key().decode())
@@ -44,8 +44,8 @@ def upload(media: Any, simulator: Simulator) -> Callable[..., str]:
     return make
 
 
-def post(house: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = "FB") -> Any:
-    media = [house.media.files[media_id] for media_id in media_ids]
+def post(app: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = "FB") -> Any:
+    media = [app.media.files[media_id] for media_id in media_ids]
     names = [name for name in Attached.__struct_fields__ if name != "url"]
     attached = [Attached(url=m.public_url, **{name: getattr(m, name) for name in names}) for m in media]
     owner = SimpleNamespace(account_id="usr_a")
@@ -57,42 +57,42 @@ def post(house: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str 
 @pytest.mark.parametrize("names", [(PHOTO,), (PHOTO, "photo-500x500.jpg", PHOTO), (FILM,)])
 def test_facebook_gets_the_bytes_of_uploads(
     names: tuple[str, ...],
-    house: Any,
+    app: Any,
     upload: Callable[..., str],
     page_on: Callable[[str], Page],
 ) -> None:
     page, media_ids = page_on("FB"), [upload(name, public_url="http://nowhere.invalid/x") for name in names]
-    page.publish(Content("bytes", files.held(house, post(house, *media_ids))))
+    page.publish(Content("bytes", files.held(app, post(app, *media_ids))))
     [kept] = page.posts
-    assert [item["bytes"] for item in kept["media"]] == [house.media.files[m].size_bytes for m in media_ids]
+    assert [item["bytes"] for item in kept["media"]] == [app.media.files[m].size_bytes for m in media_ids]
 
 
 def test_instagram_gets_the_public_address(
-    house: Any, upload: Callable[..., str], page_on: Callable[[str], Page]
+    app: Any, upload: Callable[..., str], page_on: Callable[[str], Page]
 ) -> None:
     user = page_on("IG")
     media_ids = [upload(name, source_url="http://nowhere.invalid/x") for name in (PHOTO, FILM)]
-    user.publish(Content("addresses", files.held(house, post(house, *media_ids, platform="IG"))))
+    user.publish(Content("addresses", files.held(app, post(app, *media_ids, platform="IG"))))
     [kept] = user.posts
     assert [item["type"] for item in kept["media"]] == ["photo", "video"]
 
 
 def test_facebook_gets_the_bytes_that_were_checked_behind_a_url(
-    house: Any, page_on: Callable[[str], Page]
+    app: Any, page_on: Callable[[str], Page]
 ) -> None:
     page = page_on("FB")
-    [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
     assert (source.content_type, source.has_bytes) == ("image/jpeg", True)
     page.publish(Content("checked", (source,)))
     assert page.posts[0]["media"][0]["bytes"] == source.size_bytes
 
 
 def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
-    house: Any, page_on: Callable[[str], Page]
+    app: Any, page_on: Callable[[str], Page]
 ) -> None:
     page = page_on("FB")
-    [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
-    settings = house.settings
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    settings = app.settings
     for instead, code in (("text-as.jpg", "INVALID_FILE_CONTENT"), ("photo-800x800.png", "MEDIA_CHANGED"),
                           ("photo-300x300.jpg", "MEDIA_CHANGED"), ("none.jpg", "MEDIA_UNREACHABLE")):  # fmt: skip
         moved = replace(source, url=f"{HOST}/{instead}")
@@ -103,34 +103,34 @@ def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
     assert page.posts == []
 
 
-def test_the_size_a_server_announces_is_judged_before_anything_is_sent(house: Any) -> None:
-    sources = files.by_url(house, post(house, urls=(f"{HOST}/photo-900x900-9mb.jpg",)))
+def test_the_size_a_server_announces_is_judged_before_anything_is_sent(app: Any) -> None:
+    sources = files.by_url(app, post(app, urls=(f"{HOST}/photo-900x900-9mb.jpg",)))
     [error] = check_files("FB", files.named((), sources), 1)
     assert error.extras["errors"][0]["field"] == "media_urls[0]"
 
 
 def test_an_uploads_own_url_is_located_and_its_bytes_come_from_storage(
-    house: Any, upload: Callable[..., str], page_on: Callable[[str], Page], simulator: Simulator
+    app: Any, upload: Callable[..., str], page_on: Callable[[str], Page], simulator: Simulator
 ) -> None:
     page, media_id = page_on("FB"), upload(PHOTO)
     url = f"{simulator.url}/media/{media_id}/a.jpg"
-    page.publish(Content("own", files.by_url(house, post(house, urls=(url,)))))
-    size_bytes = house.media.files.pop(media_id).size_bytes
+    page.publish(Content("own", files.by_url(app, post(app, urls=(url,)))))
+    size_bytes = app.media.files.pop(media_id).size_bytes
     assert page.posts[0]["media"][0]["bytes"] == size_bytes
     with pytest.raises(PlatformRefusal) as refusal:
-        files.by_url(house, post(house, urls=(url,)))
+        files.by_url(app, post(app, urls=(url,)))
     assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "MEDIA_GONE")
 
 
 def test_a_file_that_our_ai_made_is_known_as_such_by_id_and_by_its_own_url(
-    house: Any, upload: Callable[..., str], simulator: Simulator
+    app: Any, upload: Callable[..., str], simulator: Simulator
 ) -> None:
     for generated in (True, False):
         media_id = upload(PHOTO, generated=generated)
         url = f"{simulator.url}/media/{media_id}/a.jpg"
         [held], [by_url] = (
-            files.held(house, post(house, media_id)),
-            files.by_url(house, post(house, urls=(url,))),
+            files.held(app, post(app, media_id)),
+            files.by_url(app, post(app, urls=(url,))),
         )
         assert (held.is_ai_made, by_url.is_ai_made) == (generated, generated)
         assert Content("", (held,)).is_ai_made is generated

@@ -1,4 +1,4 @@
-"""What a list of scheduled posts costs: what it shows, however long the account's history is."""
+"""Lists of posts: their order, filters and cursors, and what a list costs, however long the history is."""
 
 from typing import Any
 
@@ -7,8 +7,15 @@ from publishing_kit.world import World
 from sqlalchemy import text
 
 from contracts import publishing as api
-from publishing.posts import post_lists
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from publishing.pages import page_list
+from publishing.posts import (
+    cancellation,
+    post_lists,
+)
 from publishing.rules.filters import STATUSES
+from publishing.sending.context import SendingContext
 from publishing.store.lists import Lists
 
 #: Posts that have ended, long before those that are queued.
@@ -68,3 +75,64 @@ def test_a_list_of_several_states_is_one_list(world: World, queued: list[str]) -
     everything = api.ListScheduledPosts(limit=100, status="all")
     found = post_lists.scheduled(world.app, world.caller(), everything).scheduled_posts
     assert [post.id for post in found] == [f"pst_{n}" for n in range(HISTORY, HISTORY - 100, -1)]
+
+
+def refused(call: Any, *args: Any) -> ApiError:
+    with pytest.raises(ApiError) as refusal:
+        call(*args)
+    return refusal.value
+
+
+def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app: SendingContext) -> None:
+    page, other = world.page(), world.page(brand="brd_b")
+    made = [world.schedule(page, world.in_minutes(40 - 2 * n)) for n in range(5)]
+    elsewhere = world.schedule(other, world.in_minutes(100))
+    found: list[api.ScheduledPost] = []
+    cursor = None
+    while True:
+        request = api.ListScheduledPosts(limit=2, cursor=cursor)
+        answer = post_lists.scheduled(app, world.caller(), request)
+        found += answer.scheduled_posts
+        cursor = answer.next_cursor
+        if cursor is None:
+            break
+    assert [post.id for post in found] == [post.id for post in [*reversed(made), elsewhere]]
+    narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
+    assert post_lists.scheduled(app, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
+    cancellation.cancel(app, world.caller(), api.PostId(id=made[0].id))
+    statuses = {"queued": 5, "cancelled": 1, "queued,cancelled": 6, "all": 6, "failed": 0}
+    for status, count in statuses.items():
+        answer = post_lists.scheduled(app, world.caller(), api.ListScheduledPosts(status=status))
+        assert len(answer.scheduled_posts) == count
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
+def test_a_made_up_cursor_is_refused(world: World, app: SendingContext, cursor: str) -> None:
+    for call, request in (
+        (post_lists.scheduled, api.ListScheduledPosts(cursor=cursor)),
+        (post_lists.published, api.ListPublishedPosts(cursor=cursor)),
+        (page_list.show_list, api.ListPages(cursor=cursor)),
+    ):
+        assert refused(call, app, world.caller(), request).code == "VALIDATION_ERROR"
+
+
+def test_published_posts_are_listed_newest_first_and_filtered(world: World, app: SendingContext) -> None:
+    facebook, instagram = world.page(), world.page("LN")
+    world.fill(facebook, 3)
+    world.schedule(instagram, world.in_minutes(11), "on ln")
+    world.shift(3600)
+    world.send()
+    answer = post_lists.published(app, world.caller(), api.ListPublishedPosts())
+    times = [post.published_at for post in answer.published_posts]
+    assert len(times) == 4
+    assert times == sorted(times, reverse=True)
+    by_platform = post_lists.published(app, world.caller(), api.ListPublishedPosts(platform="LinkedIn"))
+    assert [post.message for post in by_platform.published_posts] == ["on ln"]
+    by_page = post_lists.published(app, world.caller(), api.ListPublishedPosts(page_id=facebook.id, limit=2))
+    assert [post.message for post in by_page.published_posts] == [f"{facebook.id} 2", f"{facebook.id} 1"]
+    since = post_lists.published(app, world.caller(), api.ListPublishedPosts(since=times[1]))
+    assert len(since.published_posts) == 1
+    error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
+    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
+    error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(platform="myspace"))
+    assert error.code == "VALIDATION_ERROR"

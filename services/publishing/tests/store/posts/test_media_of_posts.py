@@ -1,8 +1,7 @@
-"""Posts with media_ids: attached before they are stored, told of with every change, given back when they let go."""
+"""Posts with media_ids: files are attached before they are stored and detached when they no longer need them."""
 
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -13,14 +12,11 @@ from publishing_kit.world import World
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing import post_events
 from publishing.pages import unlinking
-from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import cancellation, edits, publish_now, reading, retry, schedule, validation
-from publishing.sending import due_posts
+from publishing.platforms.base import OutcomeUnknown
+from publishing.posts import cancellation, publish_now, reading, schedule, validation
 from publishing.sending.context import SendingContext
 from publishing.store.posts import Posts
-from publishing.store.sending import AttemptOutcome, Sending
 
 
 class Killed(BaseException):
@@ -42,11 +38,6 @@ def hear(world: World, media: FakeMedia) -> None:
     for word in world.words():
         media.hear(word)
     media.lapse()
-
-
-@pytest.fixture
-def edit(world: World, app: SendingContext) -> Callable[..., Any]:
-    return lambda post, **fields: edits.edit(app, world.caller(), api.EditPost(id=post.id, **fields))
 
 
 @pytest.fixture
@@ -234,7 +225,7 @@ def test_cancelling_gives_the_files_back_before_the_answer(
     assert words(world)[-1] == ("released", (photo,), 2)
 
 
-def test_a_word_that_was_on_its_way_still_holds_no_file_of_a_cancelled_post(
+def test_an_event_still_on_its_way_holds_no_file_of_a_cancelled_post(
     world: World, media: FakeMedia, app: SendingContext
 ) -> None:
     photo, page = media.add(), world.page()
@@ -258,7 +249,9 @@ def test_cancelling_does_not_need_media(world: World, media: FakeMedia, app: Sen
     assert not media.in_use(photo)
 
 
-def test_publishing_is_told_with_the_outcome(world: World, media: FakeMedia, platform: FakePlatform) -> None:
+def test_media_learns_the_outcome_of_a_publish(
+    world: World, media: FakeMedia, platform: FakePlatform
+) -> None:
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
     world.send()
@@ -271,7 +264,7 @@ def test_publishing_is_told_with_the_outcome(world: World, media: FakeMedia, pla
     assert world.state(post.id).state == "published"
 
 
-def test_a_publish_at_once_is_told_of_to_media_alone(world: World, media: FakeMedia, send_now: Any) -> None:
+def test_only_media_learns_of_a_publish_at_once(world: World, media: FakeMedia, send_now: Any) -> None:
     photo = media.add()
     result = send_now(world.page(), photo)
     assert result.media == (api.MediaItem(src=media.files[photo].public_url, type="photo"),)
@@ -292,242 +285,3 @@ def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
     assert words(world) == [
         ("pending", (photo,), 1), ("released", (photo,), 2), ("pending", (photo,), 3), ("published", (photo,), 4),
     ]  # fmt: skip
-
-
-def test_files_are_attached_for_the_revision_that_the_event_about_the_change_has(
-    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform, edit: Any
-) -> None:
-    old, new = media.add(), media.add()
-    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
-    assert media.attached_for == {post.id: 1}
-    edit(post, media_ids=(new,))
-    assert media.attached_for == {post.id: 2}
-    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
-    world.shift(12 * 60)
-    world.send()
-    retry.retry(app, world.caller(), api.PostId(id=post.id))
-    assert media.attached_for == {post.id: 4}
-    assert [(state, revision) for state, _, revision in words(world)] == [
-        ("pending", 1),
-        ("pending", 2),
-        ("released", 3),
-        ("pending", 4),
-    ]
-
-
-def test_of_two_edits_at_once_the_later_attaches_its_files_for_its_own_revision(
-    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, edit: Any
-) -> None:
-    first, second, third = media.add(), media.add(), media.add()
-    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
-    attach = media.attach_media
-
-    def attach_and_be_overtaken(*arguments: Any, **named: Any) -> Any:
-        monkeypatch.undo()
-        attached = attach(*arguments, **named)
-        edit(post, media_ids=(second,))
-        return attached
-
-    monkeypatch.setattr(media, "attach_media", attach_and_be_overtaken)
-    edit(post, media_ids=(third,))
-    assert media.attached_for == {post.id: 3}
-    assert words(world)[-1] == ("pending", (third,), 3)
-
-
-def test_a_failed_post_lets_go_and_a_retry_holds_again(
-    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
-) -> None:
-    photo = media.add()
-    post = world.due_post(media_ids=(photo,))
-    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
-    world.send()
-    hear(world, media)
-    assert not media.in_use(photo)
-    retry.retry(app, world.caller(), api.PostId(id=post.id))
-    assert media.in_use(photo)
-    hear(world, media)
-    assert media.in_use(photo)
-    world.send()
-    assert [state for state, _, _ in words(world)] == ["pending", "released", "pending", "published"]
-
-
-def test_a_retry_whose_file_is_gone_is_not_found(
-    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
-) -> None:
-    photo = media.add()
-    post = world.due_post(media_ids=(photo,))
-    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
-    world.send()
-    del media.files[photo]
-    error = refused(retry.retry, app, world.caller(), api.PostId(id=post.id))
-    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "media_ids"})
-    assert world.state(post.id).state == "failed"
-
-
-def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
-    world: World, media: FakeMedia, app: SendingContext, platform: FakePlatform
-) -> None:
-    photo, caller = media.add(), world.caller()
-    post = world.due_post(media_ids=(photo,))
-    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
-    world.send()
-    asked = api.PostId(id=post.id)
-    retry.retry(app, caller, asked)
-    [(_, [claimed])], _ = due_posts.claim_queues(app, 1)
-    out = AttemptOutcome(
-        id=post.id, fence=claimed.fence, state="published", outcome="published", remote_id="r"
-    )
-    with world.database.transaction() as connection:
-        post_events.stage_ended(connection, Sending(connection).record([out]))
-        assert retry.retry(app, caller, asked).status == "queued"
-    assert {state for state, _, revision in words(world) if revision > 3} == {"published"}
-
-
-def test_an_edit_takes_new_files_and_lets_old_ones_go(world: World, media: FakeMedia, edit: Any) -> None:
-    old, new = media.add(), media.add("image/png")
-    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
-    hear(world, media)
-    edited = edit(post, media_ids=(new,))
-    assert [item.src for item in edited.media] == [media.files[new].public_url]
-    hear(world, media)
-    assert (media.in_use(old), media.in_use(new)) == (False, True)
-    edit(post, message="other words")
-    assert len(world.words()) == 2
-    assert edit(post, media_ids=()).media == ()
-    assert not media.in_use(new)
-    assert words(world)[-1] == ("released", (), 3)
-
-
-def test_an_edit_that_is_refused_leaves_everything_as_it_was(
-    world: World, media: FakeMedia, edit: Any
-) -> None:
-    old, new, page = media.add(), media.add(), world.page()
-    world.schedule(page, world.in_minutes(30))
-    post = world.schedule(page, world.in_minutes(11), media_ids=(old,))
-    hear(world, media)
-    error = refused(edit, post, media_ids=(new,), scheduled_at=world.in_minutes(30))
-    assert error.code == "PAGE_PUBLISH_GUARDRAIL"
-    assert (media.in_use(old), media.in_use(new)) == (True, False)
-    assert refused(edit, post, media_ids=("med_unknown",)).code == "NOT_FOUND"
-    assert media.held[post.id] == {old: True}
-
-
-def test_killed_in_the_middle_of_an_edit_the_post_holds_what_it_held(
-    world: World, media: FakeMedia, edit: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old, new = media.add(), media.add()
-    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
-    hear(world, media)
-
-    def die(*args: Any, **options: Any) -> None:
-        raise Killed
-
-    monkeypatch.setattr(Posts, "change", die)
-    with pytest.raises(Killed):
-        edit(post, media_ids=(new,))
-    hear(world, media)
-    assert media.held[post.id] == {old: True}
-
-
-def test_words_in_any_order_and_number_end_the_same(
-    world: World, media: FakeMedia, app: SendingContext, edit: Any
-) -> None:
-    first, second = media.add(), media.add()
-    kept = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
-    edit(kept, media_ids=(first, second))
-    edit(kept, media_ids=(second,))
-    gone = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
-    cancellation.cancel(app, world.caller(), api.PostId(id=gone.id))
-    said = world.words()
-    assert len(said) == 5
-    for order in permutations(said):
-        media.held, media.heard = {}, {}
-        for word in (*order, order[0]):
-            media.hear(word)
-        assert media.held == {kept.id: {second: True}, gone.id: {}}
-
-
-@pytest.mark.parametrize(("platform_code", "mime_type"), [("IG", "image/png"), ("FB", "image/webp")])
-def test_a_platform_gets_a_jpeg_of_what_it_does_not_take(
-    world: World, media: FakeMedia, platform: FakePlatform, platform_code: str, mime_type: str
-) -> None:
-    jpeg, other = media.add(width=500, height=500), media.add(mime_type, width=500, height=500)
-    world.schedule(world.page(platform_code), world.in_minutes(11), media_ids=(other, jpeg, other))
-    world.shift(660)
-    world.send()
-    sources = platform.contents[0].media
-    assert [source.url.rpartition("/")[0].rpartition("/")[2] for source in sources] == [other, jpeg, other]
-    assert {source.content_type for source in sources} == {"image/jpeg"}
-    assert sources[0].url.endswith(".jpg")
-    assert media.calls[-2:] == ["files", "jpegs"]
-
-
-def test_a_file_gone_when_it_is_sent_fails_the_post_and_says_so(world: World, media: FakeMedia) -> None:
-    photo = media.add()
-    post = world.due_post(media_ids=(photo,))
-    del media.files[photo]
-    world.send()
-    row = world.state(post.id)
-    assert (row.state, row.error_code) == ("failed", "PLATFORM_REJECTED")
-    assert row.error_message == "A file of this post is no longer there. (MEDIA_GONE)"
-    assert world.events()[-1] == "post.failed"
-
-
-def test_media_away_when_a_post_is_sent_puts_it_off(
-    world: World, media: FakeMedia, platform: FakePlatform
-) -> None:
-    photo = media.add()
-    post = world.due_post(media_ids=(photo,))
-    media.is_away = True
-    world.send()
-    row = world.state(post.id)
-    assert (row.state, row.attempts, platform.posts) == ("queued", 1, [])
-    media.is_away = False
-    world.shift(61)
-    world.send()
-    assert world.state(post.id).state == "published"
-
-
-def test_what_the_file_has_become_is_judged_again_when_it_is_sent(
-    world: World, media: FakeMedia, platform: FakePlatform
-) -> None:
-    big = media.add("image/png", size_bytes=30 * 2**20, width=500, height=500)
-    post = world.schedule(world.page("IG"), world.in_minutes(11), media_ids=(big,))
-    world.shift(660)
-    world.send()
-    row = world.state(post.id)
-    assert (row.state, platform.posts) == ("failed", [])
-    assert "instagram takes photos of at most 8,388,608 bytes" in row.error_message
-
-
-@pytest.mark.parametrize("base", ["http://127.0.0.1:8080/media", "https://cdn.posthaste.example"])
-def test_an_uploads_own_url_is_taken_and_never_fetched_from_ourselves(
-    world: World, media: FakeMedia, platform: FakePlatform, base: str
-) -> None:
-    photo = media.add()
-    url = f"{base}/{photo}/a.jpeg"
-    post = world.due_post(media_urls=(url,))
-    world.send()
-    assert media.calls == ["locate"]
-    [source] = platform.contents[0].media
-    assert (source.url, source.type, source.size_bytes, source.has_bytes) == (url, "photo", 1_000, True)
-    assert world.state(post.id).media_types == ["photo"]
-
-
-def test_what_only_looks_like_an_uploads_url_is_refused(world: World) -> None:
-    for path in ("media/a", "media/../a/b.jpg", "media/a/b/c.jpg", "media/a/b.jpg?x", "healthz", "media//b"):
-        error = refused(
-            world.schedule, world.page(), world.in_minutes(11), media_urls=(f"http://127.0.0.1:8080/{path}",)
-        )
-        assert error.code == "INVALID_MEDIA_URL"
-
-
-def test_a_picture_behind_an_uploads_url_is_no_jpeg_and_says_so(
-    world: World, media: FakeMedia, platform: FakePlatform
-) -> None:
-    url = f"http://127.0.0.1:8080/media/{media.add('image/png')}/a.png"
-    post = world.schedule(world.page("IG"), world.in_minutes(11), media_urls=(url,))
-    world.shift(660)
-    world.send()
-    assert platform.posts == []
-    assert "media_urls[0]: instagram takes photos as image/jpeg" in world.state(post.id).error_message

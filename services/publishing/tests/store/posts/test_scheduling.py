@@ -1,4 +1,4 @@
-"""Schedule, edit, cancel, retry, validate and the lists over a real database."""
+"""Schedule and validate over a real database."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,14 +12,11 @@ from publishing_kit.world import World
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing.pages import linked_pages, page_list
+from publishing.pages import linked_pages
 from publishing.posts import (
     cancellation,
-    edits,
     guardrail_checks,
-    post_lists,
     reading,
-    retry,
     schedule,
     validation,
 )
@@ -160,7 +157,7 @@ def test_the_hour_of_a_page_is_full_after_its_cap(world: World) -> None:
     world.schedule(page, next_allowed_at)
 
 
-def test_a_told_time_fits_also_where_it_hangs_on_a_part_of_a_millisecond(world: World) -> None:
+def test_the_suggested_time_fits_even_if_it_depends_on_a_part_of_a_millisecond(world: World) -> None:
     page, at = world.page("LN"), world.in_minutes(20)
     for n in range(3):
         world.schedule(page, at + timedelta(minutes=n))
@@ -233,95 +230,7 @@ def test_pages_and_posts_of_others_are_not_there(world: World, app: SendingConte
     assert refused(cancellation.cancel, app, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
 
 
-def test_an_edit_asks_the_rules_again_for_what_it_changes(world: World, app: SendingContext) -> None:
-    page = world.page()
-    first = world.schedule(page, world.in_minutes(20))
-    second = world.schedule(page, world.in_minutes(30))
-    near = api.EditPost(id=second.id, scheduled_at=first.scheduled_at + timedelta(seconds=30))
-    assert refused(edits.edit, app, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
-    beside_itself = api.EditPost(id=second.id, scheduled_at=second.scheduled_at + timedelta(seconds=30))
-    assert edits.edit(app, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
-    empty = api.EditPost(id=second.id, message=None)
-    assert refused(edits.edit, app, world.caller(), empty).code == "VALIDATION_ERROR"
-    edited = edits.edit(
-        app, world.caller(), api.EditPost(id=second.id, message="new", first_comment="and more")
-    )
-    assert (edited.message, edited.first_comment) == ("new", "and more")
-    assert edits.edit(app, world.caller(), api.EditPost(id=second.id)) == edited
-
-
-def test_what_was_staged_for_other_content_is_forgotten_with_it(world: World, app: SendingContext) -> None:
-    post = world.schedule(world.page(), world.in_minutes(20))
-    world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
-    edits.edit(app, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
-    assert reading.get_post(app, world.caller(), post.id).checkpoint == {"video_id": "1"}
-    edits.edit(app, world.caller(), api.EditPost(id=post.id, message="new"))
-    assert reading.get_post(app, world.caller(), post.id).checkpoint is None
-
-
-def test_edits_of_different_fields_at_once_lose_nothing(world: World, app: SendingContext) -> None:
-    post = world.schedule(world.page(), world.in_minutes(20))
-    asked = [
-        api.EditPost(id=post.id, message="new"),
-        api.EditPost(id=post.id, first_comment="comment"),
-        api.EditPost(id=post.id, facebook_settings={"a": 1}),
-    ] * 5
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda edit: edits.edit(app, world.caller(), edit), asked))
-    edited = reading.show(app, world.caller(), api.PostId(id=post.id))
-    assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
-
-
-def test_a_cancelled_post_is_gone_for_every_change(world: World, app: SendingContext) -> None:
-    post = world.schedule(world.page(), world.in_minutes(11))
-    assert cancellation.cancel(app, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
-        success=True, id=post.id
-    )
-    for call in (
-        lambda: cancellation.cancel(app, world.caller(), api.PostId(id=post.id)),
-        lambda: edits.edit(app, world.caller(), api.EditPost(id=post.id, message="new")),
-        lambda: retry.retry(app, world.caller(), api.PostId(id=post.id)),
-    ):
-        assert refused(call).code == "NOT_FOUND"
-    assert reading.show(app, world.caller(), api.PostId(id=post.id)).status == "cancelled"
-
-
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [("published", "NOT_FOUND"), ("cancelled", "NOT_FOUND"), ("unknown", "POST_IN_PROGRESS")],
-)
-def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
-    world: World, app: SendingContext, state: str, code: str
-) -> None:
-    page = world.page()
-    post = world.schedule(page, world.in_minutes(20))
-    gone = "out_at = CASE WHEN :state <> 'cancelled' THEN out_at END"
-    world.run(f"UPDATE posts SET state = :state, attempts = 1, {gone}", state=state)
-    late = api.EditPost(id=post.id, scheduled_at=world.in_minutes(5))
-    assert refused(edits.edit, app, world.caller(), late).code == code
-    lost = api.EditPost(id=post.id, media_ids=("med_none",))
-    assert refused(edits.edit, app, world.caller(), lost).code == code
-    linked_pages.expire(app, operator(), api.GetPage(id=page.id))
-    assert refused(edits.edit, app, world.caller(), api.EditPost(id=post.id, message="new")).code == code
-
-
-def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
-    world: World, app: SendingContext
-) -> None:
-    post = world.schedule(world.page(), world.in_minutes(11))
-    assert reading.show(app, operator(), api.PostId(id=post.id)) == post
-    for change in (cancellation.cancel, retry.retry):
-        assert refused(change, app, operator(), api.PostId(id=post.id)).code == "NOT_FOUND"
-    stranger = Caller(account_id="usr_b", user_id="usr_b", scopes=("*",))
-    assert refused(reading.show, app, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
-
-
-def test_a_queued_post_cannot_be_retried(world: World, app: SendingContext) -> None:
-    post = world.schedule(world.page(), world.in_minutes(11))
-    assert refused(retry.retry, app, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
-
-
-def test_validate_tells_everything_at_once_and_stores_nothing(world: World, app: SendingContext) -> None:
+def test_validate_lists_all_errors_at_once_and_stores_nothing(world: World, app: SendingContext) -> None:
     page = world.page("IG")
     request = api.ValidatePost(
         page_id=page.id, message="a" * 2_300, tiktok_settings={}, scheduled_at=world.in_minutes(1)
@@ -339,61 +248,6 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: World, app:
     assert world.ask("SELECT * FROM posts") == []
     unknown = api.ValidatePost(page_id="pag_unknown", message="hi")
     assert refused(validation.validate, app, world.caller(), unknown).code == "NOT_FOUND"
-
-
-def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app: SendingContext) -> None:
-    page, other = world.page(), world.page(brand="brd_b")
-    made = [world.schedule(page, world.in_minutes(40 - 2 * n)) for n in range(5)]
-    elsewhere = world.schedule(other, world.in_minutes(100))
-    found: list[api.ScheduledPost] = []
-    cursor = None
-    while True:
-        request = api.ListScheduledPosts(limit=2, cursor=cursor)
-        answer = post_lists.scheduled(app, world.caller(), request)
-        found += answer.scheduled_posts
-        cursor = answer.next_cursor
-        if cursor is None:
-            break
-    assert [post.id for post in found] == [post.id for post in [*reversed(made), elsewhere]]
-    narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
-    assert post_lists.scheduled(app, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
-    cancellation.cancel(app, world.caller(), api.PostId(id=made[0].id))
-    statuses = {"queued": 5, "cancelled": 1, "queued,cancelled": 6, "all": 6, "failed": 0}
-    for status, count in statuses.items():
-        answer = post_lists.scheduled(app, world.caller(), api.ListScheduledPosts(status=status))
-        assert len(answer.scheduled_posts) == count
-
-
-@pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
-def test_a_made_up_cursor_is_refused(world: World, app: SendingContext, cursor: str) -> None:
-    for call, request in (
-        (post_lists.scheduled, api.ListScheduledPosts(cursor=cursor)),
-        (post_lists.published, api.ListPublishedPosts(cursor=cursor)),
-        (page_list.show_list, api.ListPages(cursor=cursor)),
-    ):
-        assert refused(call, app, world.caller(), request).code == "VALIDATION_ERROR"
-
-
-def test_published_posts_are_listed_newest_first_and_filtered(world: World, app: SendingContext) -> None:
-    facebook, instagram = world.page(), world.page("LN")
-    world.fill(facebook, 3)
-    world.schedule(instagram, world.in_minutes(11), "on ln")
-    world.shift(3600)
-    world.send()
-    answer = post_lists.published(app, world.caller(), api.ListPublishedPosts())
-    times = [post.published_at for post in answer.published_posts]
-    assert len(times) == 4
-    assert times == sorted(times, reverse=True)
-    by_platform = post_lists.published(app, world.caller(), api.ListPublishedPosts(platform="LinkedIn"))
-    assert [post.message for post in by_platform.published_posts] == ["on ln"]
-    by_page = post_lists.published(app, world.caller(), api.ListPublishedPosts(page_id=facebook.id, limit=2))
-    assert [post.message for post in by_page.published_posts] == [f"{facebook.id} 2", f"{facebook.id} 1"]
-    since = post_lists.published(app, world.caller(), api.ListPublishedPosts(since=times[1]))
-    assert len(since.published_posts) == 1
-    error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
-    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
-    error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(platform="myspace"))
-    assert error.code == "VALIDATION_ERROR"
 
 
 def test_linking_a_page_again_repairs_it(world: World, app: SendingContext) -> None:
