@@ -3,7 +3,10 @@
 import os
 import shutil
 
+import imageio_ffmpeg  # type: ignore[import-untyped]
+
 from chassis import config
+from chassis.config import ConfigError
 from contracts.record import Record
 
 
@@ -23,12 +26,14 @@ class Settings(Record):
     #: How many files are inspected or converted to JPEG at once. Each may take a gigabyte of memory for a moment. Our
     #: choice.
     confined_at_once: int
+    #: How many videos are copied at once. Each takes 2.25 times its size of the temporary folder. Our choice.
+    videos_at_once: int
     #: Whether the service refuses to start with an incomplete sandbox.
     sandbox_required: bool
     #: How often the whole bucket is searched for orphaned objects. Our choice.
     orphan_sweep_seconds: float
-    #: The path of ffprobe, for videos whose headers lack size or duration. Empty: ffprobe is not used.
-    ffprobe: str = ""
+    #: The path of ffmpeg.
+    ffmpeg: str
 
     @classmethod
     def from_env(cls) -> "Settings":
@@ -43,13 +48,17 @@ class Settings(Record):
             secret_key=config.text("S3_SECRET_KEY"),
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
+            videos_at_once=config.integer("MEDIA_VIDEOS_AT_ONCE", 2),
             sandbox_required=config.flag("MEDIA_SANDBOX_REQUIRED"),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
-            ffprobe=_program(config.text("FFPROBE", "ffprobe")),
+            ffmpeg=_path_of_ffmpeg(),
         )
 
 
-def _program(name: str) -> str:
-    """Returns the path of a program on PATH, or "" when there is none."""
+def _path_of_ffmpeg() -> str:
+    """Returns the path of FFMPEG, by default of the program in the package imageio-ffmpeg. Raises ConfigError."""
+    name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)
-    return "" if found is None else os.path.abspath(found)
+    if found is None:
+        raise ConfigError(f"FFMPEG: there is no program {name}")
+    return os.path.abspath(found)

@@ -22,6 +22,8 @@ URL_VALID_FOR = timedelta(hours=1)
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 #: Files being inspected or waiting for a sandboxed process; well below MAX_WORKERS. Our choice.
 _INSPECTIONS, _INSPECTION_WAIT_SECONDS = 32, 5.0
+#: A video waits this long for its turn: a copy takes seconds, and clients wait for two minutes. Our choice.
+_VIDEO_WAIT_SECONDS = 30.0
 
 
 class AppContext:
@@ -31,6 +33,8 @@ class AppContext:
         self.bucket = Bucket(settings)
         #: Limits the calls that read whole files, so that workers stay free for everything else.
         self.inspection_slot = Limiter(_INSPECTIONS, wait_seconds=_INSPECTION_WAIT_SECONDS).slot
+        #: Limits the videos in the temporary folder.
+        self.video_slot = Limiter(settings.videos_at_once, wait_seconds=_VIDEO_WAIT_SECONDS).slot
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:

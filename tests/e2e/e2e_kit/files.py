@@ -31,13 +31,57 @@ def sample(simulator_url: str, address: str) -> bytes:
 
 
 def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
-    """An MP4 of just this size: a short film, and frames that no track shows."""
-    yield video
-    left = size_bytes - len(video) - 8
-    yield struct.pack(">I4s", left + 8, b"mdat")
-    while left > 0:
-        yield _BLOCK[:left]
-        left -= min(left, len(_BLOCK))
+    """An MP4 of just this size that plays for five seconds: the first frame of a short one, made large by filler.
+
+    As stored it is some kilobytes smaller: padding is left out.
+    """
+    frame = _first_frame(video)
+    count = max(size_bytes // MB, 1)
+    head = _box(b"ftyp", b"isom", bytes(4), b"isom") + _box(b"free", bytes(4096))
+    left = size_bytes - len(head) - len(_movie(video, 0, [0] * count)) - 8
+    sizes = [left // count] * (count - 1) + [left - left // count * (count - 1)]
+    start = size_bytes - left
+    yield head + _movie(video, start, sizes) + struct.pack(">I4s", left + 8, b"mdat")
+    for size in sizes:
+        filler = size - len(frame) - 4
+        yield frame + struct.pack(">IB", filler, 0x0C)  # a unit of H.264 that decoders skip
+        for at in range(1, filler, len(_BLOCK)):
+            yield _BLOCK[: filler - at]
+
+
+def _movie(video: bytes, start: int, sizes: list[int]) -> bytes:
+    count, lasts = len(sizes), 5000 // len(sizes)
+    no_path = _box(b"dinf", _box(b"dref", bytes(4), struct.pack(">I", 1), _box(b"url ", b"\0\0\0\1")))
+    tables = (
+        _copied(video, b"stsd"),
+        _box(b"stts", bytes(4), struct.pack(">III", 1, count, lasts)),
+        _box(b"stsc", bytes(4), struct.pack(">IIII", 1, 1, count, 1)),
+        _box(b"stsz", bytes(4), struct.pack(f">II{count}I", 0, count, *sizes)),
+        _box(b"stco", bytes(4), struct.pack(">II", 1, start)),
+    )
+    media = (
+        _box(b"mdhd", bytes(12), struct.pack(">II", 1000, lasts * count), bytes(4)),
+        _copied(video, b"hdlr"),
+        _box(b"minf", no_path, _box(b"stbl", *tables)),
+    )
+    return _box(b"moov", _copied(video, b"mvhd"), _box(b"trak", _copied(video, b"tkhd"), _box(b"mdia", *media)))
+
+
+def _first_frame(video: bytes) -> bytes:
+    (size,) = struct.unpack_from(">I", video, video.index(b"stsz") + 16)
+    (start,) = struct.unpack_from(">I", video, video.index(b"stco") + 12)
+    return video[start : start + size]
+
+
+def _box(kind: bytes, *contents: bytes) -> bytes:
+    body = b"".join(contents)
+    return struct.pack(">I4s", 8 + len(body), kind) + body
+
+
+def _copied(video: bytes, kind: bytes) -> bytes:
+    """The first box of that kind."""
+    at = video.index(kind) - 4
+    return video[at : at + int.from_bytes(video[at : at + 4], "big")]
 
 
 def upload(api: Api, data: bytes, filename: str, mime_type: str, **options: Any) -> requests.Response:
@@ -87,10 +131,3 @@ def headers_of_upload(api: Api) -> dict[str, str]:
     return {
         "Authorization": f"Bearer {api.token}", "Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"
     }  # fmt: skip
-
-
-def without_metadata(video: bytes) -> bytes:
-    """Returns an MP4 file as media stores it: ffmpeg's `udta` box overwritten."""
-    at = video.index(b"udta")
-    length = int.from_bytes(video[at - 4 : at], "big") - 8
-    return video[:at] + b"free" + bytes(length) + video[at + 4 + length :]

@@ -3,7 +3,7 @@
 import pytest
 import requests
 from e2e_kit.api import refused
-from e2e_kit.files import uploaded, without_metadata
+from e2e_kit.files import uploaded
 from e2e_kit.operator import Account
 from e2e_kit.stack import Stack
 
@@ -15,8 +15,11 @@ def url(shared: Account, mp4: bytes) -> str:
 
 
 @pytest.fixture(scope="module")
-def stored(mp4: bytes) -> bytes:
-    return without_metadata(mp4)
+def stored(url: str, mp4: bytes) -> bytes:
+    """The whole file: the frames that were uploaded."""
+    content = requests.get(url, timeout=30).content
+    assert content.endswith(mp4[mp4.index(b"mdat") :])
+    return content
 
 
 def test_a_range_is_answered_with_itself(url: str, stored: bytes) -> None:

@@ -88,7 +88,7 @@ def test_youtube_takes_an_upload_with_its_title_and_a_first_comment(
     [held] = simulator.posts(youtube.pages["YT"])
     assert (post["remote_id"], held["text"]) == (held["id"], "Fresh bread\nevery day")
     assert post["permalink"] == f"https://www.youtube.com/watch?v={held['id']}"
-    assert held["media"] == [{"type": "video", "bytes": len(mp4)}]
+    assert held["media"] == [{"type": "video", "bytes": media["size_bytes"]}]
     assert {name: held["settings"][name] for name in asked} == asked
 
     def comments() -> list[Json]:
@@ -234,7 +234,7 @@ def test_tiktok_takes_an_upload_in_public_and_in_private(
         tiktok_settings=asked,
     )
     [held] = simulator.posts(tiktok.pages["TT"])
-    assert (held["text"], held["media"]) == ("Fresh bread #bread", [{"type": "video", "bytes": len(mp4)}])
+    assert (held["text"], held["media"]) == ("Fresh bread #bread", [{"type": "video", "bytes": media["size_bytes"]}])
     assert {name: held["settings"][name] for name in asked} == asked
     assert post["remote_id"] in (held["settings"]["publish_id"], held["id"])
     named = await_post(tiktok.api, post["id"], NAMED_SECONDS, remote_id=held["id"])

@@ -2,8 +2,9 @@
 
 - **Landlock** refuses all files but Python's and the system's libraries; from ABI 4 on also TCP, from ABI 6 on also
   signals and abstract unix sockets. Without it the process can read the files that the service's user can read.
-- **seccomp** refuses sockets, writing files, starting processes and threads, signals, ptrace, io_uring and every other
-  call that a decoder does not need. Without it UDP and unix sockets can be opened and processes started.
+- **seccomp** refuses sockets, opening files for writing, starting processes, signals, ptrace, io_uring and every other call
+  that a decoder does not need. Threads are for programs alone. Without it UDP and unix sockets can be opened and processes
+  started.
 - **A network namespace** hides all addresses of the host. It needs root or user namespaces, and most containers give
   neither.
 - **No capabilities and no_new_privs** remove root's powers and setuid programs, on every kernel.
@@ -26,7 +27,7 @@ from contracts.record import Record
 #: The dynamic linkers of glibc and musl, which start every program.
 _LINKERS = ("/lib64/ld-linux-*", "/lib/ld-linux-*", "/lib/ld-musl-*")
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
-#: Harmless devices that libraries open: ffprobe ends at once without random numbers.
+#: Harmless devices that libraries open: ffmpeg ends at once without random numbers.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 #: prctl's PR_SET_NO_NEW_PRIVS; capset's version 3; unshare's CLONE_NEWNET and CLONE_NEWUSER.
 _NO_NEW_PRIVS, _CAPABILITIES_3, _NEW_NETWORK, _NEW_USER = 38, 0x20080522, 0x40000000, 0x10000000

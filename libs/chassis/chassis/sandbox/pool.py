@@ -2,8 +2,8 @@
 
 Each module that holds such work has one fork server. It is started on first use and keeps the module imported; each
 piece of work runs in a fresh fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that
-other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program
-replaces the fork, keeps its limits, and gets two of the files as its standard input and output.
+other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program runs in
+the same sandbox, with the same limits; it has the files as its descriptors 0, 1, 2 and so on, and ends with the service.
 
 The fork server has no environment variables but the paths of Python's modules. A fork enters
 `chassis.sandbox.confinement` before it reads any untrusted byte, so that an exploited decoder sees only its own files
@@ -12,6 +12,8 @@ does no work (NotStarted).
 """
 
 import array
+import ctypes
+import fcntl
 import importlib
 import os
 import resource
@@ -42,6 +44,11 @@ _TURN_SECONDS = 30.0
 #: Limit of open files of the fork server and each fork: the passed files, and libraries opened one at a time.
 #: Our choice.
 _MAX_DESCRIPTORS = 64
+#: A program's files get the descriptors below this one; what a fork was handed is above it.
+_PLACES = 16
+#: prctl's PR_SET_PDEATHSIG.
+_SIGNAL_OF_PARENTS_DEATH = 1
+_system = ctypes.CDLL(None)
 
 
 class WorkFailed(Exception):
@@ -109,19 +116,20 @@ class SandboxPool:
         except WorkFailed as error:
             raise NotStarted(str(error)) from error
 
-    def run_program(self, program: Sequence[str], files: Sequence[int]) -> None:
-        """Runs a program (path and arguments) until it ends. Only its output tells whether it succeeded.
+    def run_program(
+        self, program: Sequence[str], files: Sequence[int], limits: Limits | None = None
+    ) -> int:
+        """Runs a program (path and arguments), and returns its exit status; negative: the signal that ended it.
 
-        `files`: its standard input and output. Raises WorkFailed (it cannot be run), OutOfLimits (it took too long),
-        NotStarted.
+        `files`: its descriptors from 0 on. `limits` replace those of the pool. Raises WorkFailed (it cannot be run),
+        NotStarted (or it was ended from outside).
         """
-        with self._sent(_Order(program=tuple(program), limits=self._limits), files) as channel:
+        order = _Order(program=tuple(program), limits=limits or self._limits)
+        with self._sent(order, files) as channel:
             try:
-                _read_answer(channel)
-            except EOFError:
-                return  # the program has ended: it holds the channel open without using it
-            except OSError as error:
-                raise OutOfLimits("the program did not end") from error
+                return msgspec.convert(_read_answer(channel), int)
+            except (EOFError, OSError) as error:
+                raise NotStarted("the program was ended from outside") from error
 
     def close(self) -> None:
         """Ends the fork server. Running work continues to its end."""
@@ -143,7 +151,7 @@ class SandboxPool:
         with self._turn():
             ours, theirs = socket.socketpair()
             with ours, theirs:
-                ours.settimeout(self._limits.seconds + _GRACE_SECONDS)
+                ours.settimeout(order.limits.seconds + _GRACE_SECONDS)
                 self._send_in([theirs.fileno(), *files])
                 theirs.close()
                 with suppress(OSError):  # it has ended already, which reading the channel will show
@@ -247,22 +255,39 @@ def _serve_forks(control: socket.socket, module: str) -> None:
 
 
 def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
-    """The sandboxed process: runs one order, sends one answer, and ends."""
+    """The sandboxed process: runs one order, sends one answer, and ends.
+
+    A program is the child of this process, which then reads no untrusted byte and only waits.
+    """
+    descriptors = [fcntl.fcntl(it, fcntl.F_DUPFD_CLOEXEC, _PLACES) for it in descriptors]
     with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:
         channel.setblocking(True)
         order = msgspec.json.decode(_read_framed(channel), type=_Order)
-        try:
-            _confine(order, descriptors, sandbox)
-        except OSError as error:
-            answer = _Answer(problem=f"no sandbox: {error}", unconfined=True)
+        if order.program and (child := _fork_that_ends_with_its_parent()):
+            # If the program could not be started, the child has answered already, and nobody reads this.
+            answer = _Answer(result=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         else:
-            answer = _answer_to(order, module, descriptors, sandbox)
+            answer = _confined_answer(order, module, descriptors, sandbox)
         body = msgspec.json.encode(answer)
         channel.sendall(_LENGTH.pack(len(body)) + body)
     os._exit(0)
 
 
-def _answer_to(order: _Order, module: str, descriptors: list[int], sandbox: Sandbox) -> _Answer:
+def _fork_that_ends_with_its_parent() -> int:
+    """Forks; the kernel ends this process with the fork server, and the child with this process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _system.prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
+    child = os.fork()
+    if child == 0:
+        _system.prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
+    return child
+
+
+def _confined_answer(order: _Order, module: str, descriptors: list[int], sandbox: Sandbox) -> _Answer:
+    try:
+        _confine(order, descriptors, sandbox)
+    except OSError as error:
+        return _Answer(problem=f"no sandbox: {error}", unconfined=True)
     try:
         if order.program:
             os.execve(order.program[0], order.program, {})
@@ -278,26 +303,26 @@ def _answer_to(order: _Order, module: str, descriptors: list[int], sandbox: Sand
 def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
     """Sets the limits and enters the sandbox, which the kernel enforces from then on. Raises OSError."""
     channel, *files = descriptors
+    places = files if order.program else []
     nothing = os.open(os.devnull, os.O_RDWR)
-    given, taken = files if order.program else (nothing, nothing)
-    for place, file in enumerate((given, taken, nothing)):
+    for place, file in enumerate(places + [nothing] * (3 - len(places))):
         os.dup2(file, place)
         os.set_blocking(place, True)  # the other end, a green socket, is non-blocking
-    # A program inherits the channel, whose end shows that the program has ended.
-    os.set_inheritable(channel, True)
     limits = order.limits
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, 0),
+        # It counts threads too, which a program may have; seccomp refuses it processes.
+        *(() if order.program else ((resource.RLIMIT_NPROC, 0),)),
     ):
         resource.setrlimit(kind, (value, value))
+    # SIGXCPU first: with SIGKILL alone a program that used too much would look like one that was ended from outside.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(limits.seconds)
     if order.program:
-        sandbox.enter([channel], order.program[0])
+        sandbox.enter([*range(3, len(places)), channel], order.program[0])
     else:
         sandbox.enter(descriptors)
 

@@ -2,7 +2,8 @@
 permanently.
 
 The list has what a decoder needs: memory, files already open, reading files (Landlock restricts which), time. It
-permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing.
+permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. A program
+may also start threads: ffmpeg does not run without.
 
 A refused call fails with ENOSYS, as on a kernel without it, so libc falls back to an older call. A call of another
 architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.
@@ -45,7 +46,10 @@ arch_prctl 158 -      set_tid_address 218 96                      set_robust_lis
 rseq 334 293          exit 60 93            exit_group 231 94
 """
 _OPEN, _OPENAT, _IOCTL, _FCNTL, _PRLIMIT = (2, None), (257, 56), (16, 29), (72, 25), (302, 261)
-_EXECVE = (59, 221)
+_EXECVE, _CLONE = (59, 221), (56, 220)
+#: CLONE_THREAD; and the flags of new namespaces (`include/uapi/linux/sched.h`). clone3 takes its flags from memory, where
+#: no filter sees them: it is refused, and libc then calls clone.
+_THREAD, _NEW_NAMESPACES = 0x00010000, 0x7E020080
 #: O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND and the bit that makes O_TMPFILE.
 _WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000 | 0o20000000
 #: TCGETS (is it a terminal?), FIONBIO, FIONCLEX, FIOCLEX.
@@ -72,7 +76,9 @@ def is_available() -> bool:
 
 
 def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
-    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve is allowed."""
+    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve and threads are
+    allowed.
+    """
     architecture, column = _MACHINES[machine]
     program = [
         _load(_ARCHITECTURE),
@@ -92,6 +98,7 @@ def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
     program += _when(_PRLIMIT[column], _null(0) + _null(2))  # only reading, and only its own limits
     if may_execute:
         program += _when(_EXECVE[column], [])
+        program += _when(_CLONE[column], _no_bits(0, _NEW_NAMESPACES) + _has_bit(0, _THREAD))
     return b"".join(struct.pack("=HBBI", *it) for it in [*program, _answer(_REFUSE)])
 
 
@@ -119,6 +126,10 @@ def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
 
 def _no_bits(argument: int, bits: int) -> list[_Instruction]:
     return [_load(_ARGUMENTS + 8 * argument), (_IF_BITS, 0, 1, bits), _answer(_REFUSE)]
+
+
+def _has_bit(argument: int, bit: int) -> list[_Instruction]:
+    return [_load(_ARGUMENTS + 8 * argument), (_IF_BITS, 1, 0, bit), _answer(_REFUSE)]
 
 
 def _null(argument: int) -> list[_Instruction]:

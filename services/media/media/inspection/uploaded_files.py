@@ -1,12 +1,13 @@
 """Inspects an uploaded file: is it complete, and of the declared type? Removes metadata from what is stored.
 
-Only sandboxed processes read the bytes. They get an image as a temporary file, and of a video the ranges they ask for.
+Only sandboxed processes read the bytes. They get the file as a temporary file, and an empty one for what is stored
+instead. Temporary files have no name, so that nothing of them is left when the service is killed.
 """
 
-import socket
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
 from typing import IO, Any
 
 import structlog
@@ -14,20 +15,13 @@ import structlog
 from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
 from media.context import AppContext
-from media.decoder import videos
 from media.decoder.formats import Refused
-from media.decoder.range_channel import serve_ranges
-from media.inspection import ffprobe
-from media.inspection.channels import channel
-from media.inspection.patched_stream import patched
+from media.inspection import ffmpeg
 from media.records import FileProperties, Upload
 from media.storage.bucket import PIECE_BYTES
 from media.store.uploads import Uploads
 
 log = structlog.get_logger()
-
-#: Read from a video's headers first, then by ffprobe.
-_PROPERTIES = ("width", "height", "duration_seconds")
 
 
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileProperties:
@@ -42,9 +36,14 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
     if size_bytes == 0:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     try:
-        return _video(context, upload, size_bytes) if upload.kind == "video" else _image(context, upload)
+        if upload.kind == "video":
+            return _video(context, upload, upload.mime_type)
+        return _image(context, upload)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
+    except OSError as error:
+        log.warning("temporary_file_failed", error=str(error))
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
 def _image(context: AppContext, upload: Upload) -> FileProperties:
@@ -52,31 +51,39 @@ def _image(context: AppContext, upload: Upload) -> FileProperties:
         context.bucket.download(upload.object_name, uploaded)
         argument, files = {"mime_type": upload.mime_type}, (uploaded.fileno(), replacement.fileno())
         found = _inspect(context, "inspect_image", argument, files)
-        kept = replacement if found["changed"] else uploaded
-        size_bytes = kept.seek(0, 2)
+        size_bytes = uploaded.seek(0, 2)
         if found["changed"]:
-            with context.database.transaction() as connection:
-                Uploads(connection).note_replaced(upload.id, size_bytes)
-            put_file(context, upload.object_name, kept, upload.mime_type)
+            size_bytes = _replace(context, upload, replacement)
     return FileProperties(size_bytes, found["width"], found["height"])
 
 
-def _video(context: AppContext, upload: Upload, size_bytes: int) -> FileProperties:
-    name, mime_type = upload.object_name, upload.mime_type
-    with channel(partial(_serve_ranges, context, name)) as descriptor:
-        argument = {"mime_type": mime_type, "size_bytes": size_bytes}
-        found = _inspect(context, "inspect_video", argument, (descriptor,))
-    properties = tuple(found[name] for name in _PROPERTIES)
-    if None in properties:
-        probed = ffprobe.probe(context, upload)
-        properties = tuple(
-            getattr(probed, name) if it is None else it
-            for name, it in zip(_PROPERTIES, properties, strict=True)
+def _video(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
+    with context.video_slot(), tempfile.TemporaryFile() as uploaded, _opened_twice() as (made, read_back):
+        context.bucket.download(upload.object_name, uploaded)
+        _inspect(context, "check_video", {"mime_type": mime_type}, (uploaded.fileno(),))
+        source_bytes = uploaded.tell()
+        uploaded.seek(0)
+        ffmpeg.copy(
+            context,
+            mime_type,
+            source=uploaded.fileno(),
+            target=made.fileno(),
+            read_back=read_back.fileno(),
+            source_bytes=source_bytes,
         )
-    if patches := videos.patches(found):
-        # S3 cannot change bytes in place, so the whole object is written anew.
-        context.bucket.put(name, patched(context.bucket.pieces(name), patches), size_bytes, mime_type)
-    return FileProperties(size_bytes, *properties)
+        os.lseek(read_back.fileno(), 0, os.SEEK_SET)
+        found = ffmpeg.read_properties(context, mime_type, source=read_back.fileno())
+        size_bytes = _replace(context, upload, made)
+    return FileProperties(size_bytes, found.width, found.height, found.duration_seconds)
+
+
+@contextmanager
+def _opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Yields a new temporary file, open for writing and once more for reading, each with a position of its own."""
+    descriptor, path = tempfile.mkstemp()
+    with open(descriptor, "w+b") as written, open(path, "rb") as read:
+        os.unlink(path)
+        yield written, read
 
 
 def _inspect(
@@ -95,13 +102,12 @@ def _inspect(
     return found
 
 
-def _serve_ranges(context: AppContext, name: str, end: socket.socket) -> None:
-    """Sends the ranges of the object that the sandboxed process asks for. Raises SERVICE_UNAVAILABLE."""
-    try:
-        serve_ranges(end, lambda offset, length: context.bucket.read(name, offset, length))
-    except OSError as error:
-        # The process reached its time limit while it waited for a range: not the video's fault.
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
+def _replace(context: AppContext, upload: Upload, file: IO[bytes]) -> int:
+    """Stores the file in place of the uploaded one, and returns its size in bytes. The size is noted before."""
+    size_bytes = file.seek(0, 2)
+    with context.database.transaction() as connection:
+        Uploads(connection).note_replaced(upload.id, size_bytes)
+    return put_file(context, upload.object_name, file, upload.mime_type)
 
 
 def put_file(context: AppContext, name: str, file: IO[bytes], mime_type: str) -> int:

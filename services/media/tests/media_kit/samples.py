@@ -6,9 +6,6 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
-from media.decoder.formats import mp4, webm
-from media.decoder.formats.ranges import RangeReader
-
 #: A location, as texts and as EXIF contain it. No stored file may contain either.
 PLACE = "+48.8584+002.2945/"
 GPS = {1: "N", 2: (48.0, 51.0, 30.24), 3: "E", 4: (2.0, 17.0, 40.2)}
@@ -74,45 +71,62 @@ def box(kind: bytes, *contents: bytes) -> bytes:
     return struct.pack(">I4s", 8 + len(body), kind) + body
 
 
+#: A grey frame of 64 × 48 pixels by x264, and its decoder configuration.
+FRAME = bytes.fromhex("000000106588843a26280c9c9c9d75d75d75d75e")
+_AVCC = bytes.fromhex("0142c00affe100166742c00adc47b011000003000100000300040f12278001000468ce0fc8")
+_UNIT = 0x10000
+_UPRIGHT, _TURNED = (
+    struct.pack(">9i", *matrix, 0, 0, 0, 0x40000000)
+    for matrix in ((_UNIT, 0, 0, 0, _UNIT), (0, _UNIT, 0, -_UNIT, 0))
+)
+_WITHOUT_PATH = box(b"dinf", box(b"dref", bytes(4), struct.pack(">I", 1), box(b"url ", b"\0\0\0\1")))
+
+
+def _h264(size: tuple[int, int]) -> bytes:
+    configuration = box(b"avcC", _AVCC)
+    return box(b"avc1", bytes(6), b"\0\1", bytes(16), struct.pack(">HH", *size), bytes(50), configuration)
+
+
+def _locations() -> bytes:
+    return box(b"gpmd", bytes(6), b"\0\1")
+
+
 def _track(
+    number: int,
     handler: bytes,
     entry: bytes,
     size: tuple[int, int],
-    turned: bool,
-    samples: tuple[int, int],
+    turned: bool = False,
+    samples: tuple[int, int] | None = None,
     lasts: int = 2500,
+    references: bytes = _WITHOUT_PATH,
+    shown: int = 1,
 ) -> bytes:
-    unit = 0x10000
-    matrix = (
-        (0, unit, 0, -unit, 0, 0, 0, 0, 0x40000000) if turned else (unit, 0, 0, 0, unit, 0, 0, 0, 0x40000000)
+    """`samples`: offset and length of the only one, which is shown `shown` times; None where fragments follow."""
+    count, (offset, length) = 0 if samples is None else shown, samples or (0, 0)
+    many, one = struct.pack(">I", count), struct.pack(">I", min(count, 1))
+    header = (
+        bytes(12), struct.pack(">II", number, 0), struct.pack(">I", lasts), bytes(16),
+        _TURNED if turned else _UPRIGHT, struct.pack(">II", *(it << 16 for it in size)),
+    )  # fmt: skip
+    tables = (
+        box(b"stsd", bytes(4), struct.pack(">I", 1), entry),
+        box(b"stts", bytes(4), one, struct.pack(">II", count, lasts) * min(count, 1)),
+        box(b"stsc", bytes(4), one, struct.pack(">III", 1, 1, 1) * min(count, 1)),
+        box(b"stsz", bytes(4), struct.pack(">I", 0), many, struct.pack(">I", length) * count),
+        box(b"stco", bytes(4), many, struct.pack(">I", offset) * count),
     )
-    offset, length = samples
-    return b"".join(
-        (
-            box(
-                b"tkhd",
-                bytes(40),
-                struct.pack(">9i", *matrix),
-                struct.pack(">II", *(it << 16 for it in size)),
-            ),
-            box(
-                b"mdia",
-                box(b"mdhd", bytes(12), struct.pack(">II", 1000, lasts), bytes(4)),
-                box(b"hdlr", bytes(8), handler, bytes(13)),
-                box(
-                    b"minf",
-                    box(b"dinf", box(b"dref", bytes(4), struct.pack(">I", 1), box(b"url ", b"\0\0\0\1"))),
-                    box(
-                        b"stbl",
-                        box(b"stsd", bytes(4), struct.pack(">I", 1), entry),
-                        box(b"stsz", bytes(4), struct.pack(">III", 0, 1, length)),
-                        box(b"stco", bytes(4), struct.pack(">II", 1, offset)),
-                        box(b"stsc", bytes(4), struct.pack(">IIII", 1, 1, 1, 1)),
-                    ),
-                ),
-            ),
-        )
+    media = (
+        box(b"mdhd", bytes(12), struct.pack(">II", 1000, lasts), bytes(4)),
+        box(b"hdlr", bytes(8), handler, bytes(13)),
+        box(b"minf", references, box(b"stbl", *tables)),
     )
+    return box(b"trak", box(b"tkhd", *header), box(b"mdia", *media))
+
+
+def _movie(*tracks: bytes, lasts: int) -> bytes:
+    header = bytes(12), struct.pack(">II", 1000, lasts), struct.pack(">IH", _UNIT, 0x100), bytes(10), _UPRIGHT, bytes(28)
+    return box(b"moov", box(b"mvhd", *header), *tracks)
 
 
 def film(
@@ -124,30 +138,61 @@ def film(
     on_top: bytes = b"",
     camera_track: bool = False,
     moov_first: bool = False,
-    lasts: int = 2500,
-    mdat: bytes = bytes(range(256)) * 8,
+    filler_bytes: int = 0,
+    references: bytes = _WITHOUT_PATH,
+    shown: int = 1,
 ) -> bytes:
-    """Returns an MP4 or QuickTime video.
+    """Returns an MP4 or QuickTime video of one frame that lasts 2.5 seconds.
 
-    `in_movie` and `on_top`: further boxes. `camera_track`: adds a track of locations with a sample in mdat. `lasts`:
-    milliseconds, 0 where fragments follow.
+    `in_movie` and `on_top`: further boxes. `camera_track`: adds a track of locations with a sample in mdat.
+    `filler_bytes`: makes the frame larger. `references`: where the samples are. `shown`: how often the frame is shown.
     """
     head = box(b"ftyp", brand, bytes(4), brand)
-    place = PLACE.encode()
+    place, frame = PLACE.encode(), FRAME + _filler(filler_bytes)
 
     def movie(start: int) -> bytes:
-        entry = box(b"avc1", bytes(24), struct.pack(">HH", *size), bytes(50))
-        tracks = box(b"trak", _track(b"vide", entry, size, turned, (start, len(mdat)), lasts))
+        entry, samples = _h264(size), (start, len(frame))
+        tracks = _track(1, b"vide", entry, size, turned, samples, references=references, shown=shown)
         if camera_track:
-            samples = (start + len(mdat), len(place))
-            tracks += box(b"trak", _track(b"meta", box(b"gpmd", bytes(8)), (0, 0), False, samples))
-        header = box(b"mvhd", bytes(12), struct.pack(">II", 1000, lasts), bytes(80))
-        return box(b"moov", header, tracks, in_movie)
+            tracks += _track(2, b"meta", _locations(), (0, 0), samples=(start + len(frame), len(place)))
+        return _movie(tracks, in_movie, lasts=2500)
 
-    data = box(b"mdat", mdat, place if camera_track else b"")
+    data = box(b"mdat", frame, place if camera_track else b"")
     if moov_first:
         return head + movie(len(head) + len(movie(0)) + 8) + data + on_top
     return head + data + movie(len(head) + 8) + on_top
+
+
+def _filler(length: int) -> bytes:
+    """Returns a unit of H.264 that decoders skip."""
+    return struct.pack(">IB", length - 4, 0x0C) + bytes(length - 5) if length else b""
+
+
+def fragments(*, lasts: int = 0) -> bytes:
+    """Returns a fragmented MP4 video of two frames, with a location beside each in a track of its own."""
+    place = PLACE.encode()
+    extends = [box(b"trex", bytes(4), struct.pack(">5I", number, 1, 1250, 0, 0)) for number in (1, 2)]
+    movie = _movie(
+        _track(1, b"vide", _h264((64, 48)), (64, 48), lasts=lasts),
+        _track(2, b"meta", _locations(), (0, 0), lasts=lasts),
+        box(b"mvex", *extends),
+        lasts=lasts,
+    )
+    data = box(b"ftyp", b"iso5", bytes(4), b"iso5") + movie
+    for number in (0, 1):
+
+        def run(track: int, offset: int, length: int, begins: int) -> bytes:
+            header = box(b"tfhd", struct.pack(">II", 0x020000, track))
+            time = box(b"tfdt", bytes(4), struct.pack(">I", begins))
+            return box(b"traf", header, time, box(b"trun", struct.pack(">IIII", 0x000201, 1, offset, length)))
+
+        def fragment(start: int, begins: int, sequence: int) -> bytes:
+            frame, location = run(1, start, len(FRAME), begins), run(2, start + len(FRAME), len(place), begins)
+            return box(b"moof", box(b"mfhd", bytes(4), struct.pack(">I", sequence)), frame, location)
+
+        length = len(fragment(0, 0, 0))
+        data += fragment(length + 8, 1250 * number, number + 1) + box(b"mdat", FRAME, place)
+    return data
 
 
 def element(kind: int, *contents: bytes, unknown: bool = False) -> bytes:
@@ -157,6 +202,14 @@ def element(kind: int, *contents: bytes, unknown: bool = False) -> bytes:
     return kind.to_bytes((kind.bit_length() + 7) // 8, "big") + size + body
 
 
+def _block(track: int, data: bytes, *, seconds: float = 0.0) -> bytes:
+    """Returns a block of a cluster; with `seconds` one that tells how long it lasts."""
+    if not seconds:
+        return element(0xA3, bytes([0x80 | track]), b"\0\0\x80", data)
+    block = element(0xA1, bytes([0x80 | track]), b"\0\0\0", data)
+    return element(0xA0, block, element(0x9B, int(seconds * 1000).to_bytes(4, "big")))
+
+
 def recording(
     *,
     tags: bool = False,
@@ -164,27 +217,36 @@ def recording(
     timed: bool = True,
     extra: bytes = b"",
     doctype: bytes = b"webm",
-    sizes: bytes = element(0xB0, b"\0\x40") + element(0xBA, b"\x30"),
 ) -> bytes:
-    """Returns a WebM video. `live`: of unknown size, as a browser records it; without duration unless `timed`."""
-    video = element(0xE0, sizes)
-    words = element(0xAE, element(0xD7, b"\2"), element(0x83, b"\x11"), element(0x536E, PLACE.encode()))
-    shown = element(0xAE, element(0xD7, b"\1"), element(0x83, b"\1"), video)
+    """Returns a WebM video of two frames in 2.5 seconds. `live`: of unknown size, as a browser records it; without
+    duration unless `timed`. `tags`: with a location in tags, title, chapters and subtitles.
+    """
+    place = PLACE.encode()
+    frame = picture("image/webp", (64, 48))[20:]  # of a lossy image the frame is one of VP8
+    lasts_each = element(0x23E383, (1_250_000_000).to_bytes(8, "big"))
+    sizes = element(0xE0, element(0xB0, b"\0\x40"), element(0xBA, b"\x30"))
+    shown = element(0xAE, element(0xD7, b"\1"), element(0x73C5, b"\1"), element(0x83, b"\1"), lasts_each,
+                    element(0x86, b"V_VP8"), sizes)  # fmt: skip
+    words = element(0xAE, element(0xD7, b"\2"), element(0x73C5, b"\2"), element(0x83, b"\x11"), element(0x536E, place),
+                    element(0x86, b"S_TEXT/UTF8"))  # fmt: skip
     tracks = element(0x1654AE6B, shown, words if tags else b"")
     lasts = element(0x4489, struct.pack(">d", 2500)) if timed else b""
-    info = element(0x1549A966, element(0x2AD7B1, b"\x0f\x42\x40"), lasts)
-    tag = element(0x67C8, element(0x45A3, b"LOCATION"), element(0x4487, PLACE.encode()))
-    cluster = element(
-        0x1F43B675, element(0xE7, b"\0"), element(0xA3, b"\x81\0\0\x80" + bytes(100)), unknown=live
-    )
-    parts = (
-        info,
-        tracks,
-        element(0x1254C367, element(0x7373, tag)) if tags else b"",
-        cluster,
-        cluster,
-        extra,
-    )
+    title = element(0x7BA9, place) + element(0x4461, bytes(7) + b"\1") if tags else b""
+    info = element(0x1549A966, element(0x2AD7B1, b"\x0f\x42\x40"), lasts, title)
+    tag = element(0x67C8, element(0x45A3, b"LOCATION"), element(0x4487, place))
+    chapter = element(0xB6, element(0x73C4, b"\1"), element(0x91, b"\0"), element(0x80, element(0x85, place)))
+    described = element(0x1254C367, element(0x7373, tag)) + element(0x1043A770, element(0x45B9, chapter))
+    clusters = [
+        element(
+            0x1F43B675,
+            element(0xE7, milliseconds.to_bytes(2, "big")),
+            _block(1, frame),
+            _block(2, place, seconds=1) if tags else b"",
+            unknown=live,
+        )
+        for milliseconds in (0, 1250)
+    ]
+    parts = (info, tracks, described if tags else b"", *clusters, extra)
     return element(0x1A45DFA3, element(0x4282, doctype)) + element(0x18538067, *parts, unknown=live)
 
 
@@ -205,11 +267,5 @@ def good(mime_type: str) -> bytes:
     if mime_type == "video/webm":
         return recording()
     if mime_type.startswith("video/"):
-        return film(brand=b"qt  " if mime_type == "video/quicktime" else b"isom")
+        return film(brand=b"qt  " if mime_type == "video/quicktime" else b"isom", moov_first=True)
     return picture(mime_type)
-
-
-def parse_video(data: bytes, mime_type: str = "video/mp4") -> Any:
-    """Returns what the headers tell. Raises Refused."""
-    file = RangeReader(lambda offset, length: data[offset : offset + length], len(data))
-    return webm.parse(file) if mime_type == "video/webm" else mp4.parse(file, mime_type)

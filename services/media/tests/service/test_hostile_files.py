@@ -70,7 +70,9 @@ def polyglots():
     for mime_type in PICTURES + FILMS:
         data = samples.good(mime_type)
         for name, payload in PAYLOADS.items():
-            yield Hostile(f"{name} behind", mime_type, data + payload)
+            # ffmpeg copies frames alone.
+            removed = mime_type in FILMS and name == "javascript"
+            yield Hostile(f"{name} behind", mime_type, data + payload, not removed)
             yield Hostile(f"{name} before", mime_type, payload + data)
     for name, payload in PAYLOADS.items():
         refused = name != "javascript"  # removed from what is stored
@@ -89,13 +91,13 @@ def polyglots():
             f"{name} in a box", "video/mp4", samples.film(on_top=samples.box(b"evil", payload)), False
         )
         attached = samples.element(0x1941A469, payload)
-        yield Hostile(f"{name} attached", "video/webm", samples.recording(extra=attached))
+        yield Hostile(f"{name} attached", "video/webm", samples.recording(extra=attached), refused)
 
 
 def wrong_types():
     for declared in PICTURES + FILMS:
         for actual in PICTURES + FILMS:
-            if actual != declared and not (declared == "video/quicktime" and actual == "video/mp4"):
+            if actual != declared and not {actual, declared} <= {"video/mp4", "video/quicktime"}:
                 yield Hostile(f"is {actual}", declared, samples.good(actual))
         for name, data in OTHERS.items():
             yield Hostile(f"is {name}", declared, data)
@@ -134,8 +136,9 @@ def bombs():
     data = samples.picture(progressive=True)
     scans = data[data.index(b"\xff\xda") : -2]
     yield Hostile("scans", "image/jpeg", data[:-2] + scans * 200 + data[-2:])
-    yield Hostile("boxes", "video/mp4", samples.film(in_movie=samples.box(b"xxxx") * 30_000))
-    yield Hostile("elements", "video/webm", samples.recording(extra=samples.element(0xEC) * 510_000))
+    yield Hostile("boxes", "video/mp4", samples.film(in_movie=samples.box(b"xxxx") * 30_000), False)
+    yield Hostile("elements", "video/webm", samples.recording(extra=samples.element(0xEC) * 510_000), False)
+    yield Hostile("one frame shown often", "video/mp4", samples.film(filler_bytes=50_000, shown=20_000))
 
 
 def places():
@@ -214,8 +217,8 @@ def test_five_hundred_hostile_files(storage: RunningMedia) -> None:
     assert seen["places", "taken"] == sum(kind == "places" for kind, _ in files)
 
 
-@pytest.mark.parametrize("mime_type", PICTURES + FILMS)
-def test_an_ordinary_file_is_accepted_unchanged(storage: RunningMedia, mime_type: str) -> None:
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_an_ordinary_image_is_accepted_unchanged(storage: RunningMedia, mime_type: str) -> None:
     data = samples.good(mime_type)
     media = storage.upload(data, f"x.{samples.ENDINGS[mime_type]}", mime_type)
     assert storage.fetch(media).data == data

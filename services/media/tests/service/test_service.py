@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,13 +102,16 @@ def test_the_posts_event_arrives_over_the_bus(storage: RunningMedia) -> None:
 
 
 def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
-    running_service: Callable[..., Any], bucket: dict[str, str], gateway_of: Callable[[Any], RunningMedia]
+    running_service: Callable[..., Any],
+    bucket: dict[str, str],
+    gateway_of: Callable[[Any], RunningMedia],
+    tmp_path: Path,
 ) -> None:
-    storage = gateway_of(running_service("media", env=bucket))
-    caller, data = (
-        storage.caller(),
-        samples.recording(extra=samples.element(0xEC) * 300_000 + samples.element(0x1941A469)),
-    )
+    endless = tmp_path / "ffmpeg"
+    endless.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    endless.chmod(0o755)
+    storage = gateway_of(running_service("media", env=bucket | {"FFMPEG": str(endless)}))
+    caller, data = storage.caller(), samples.recording()
     ticket = storage.begin(data, "a.webm", "video/webm", caller)
     request = api.CommitUpload(upload_id=ticket.upload_id, size_bytes=len(data))
     looking = storage.service.bus.service("media").commit_upload.start(caller, request, timeout_seconds=2.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import imageio_ffmpeg
 import pytest
 from media_kit.world import World
 
@@ -26,6 +27,8 @@ def world(database: Database, bucket: dict[str, str]) -> Iterator[World]:
         secret_key=bucket["S3_SECRET_KEY"],
         public_base_url="https://files.test",
         confined_at_once=2,
+        videos_at_once=2,
+        ffmpeg=imageio_ffmpeg.get_ffmpeg_exe(),
         sandbox_required=False,
         orphan_sweep_seconds=3600,
     )

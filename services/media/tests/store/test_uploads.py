@@ -1,14 +1,11 @@
 """Uploads: kept or removed, once. A generated file exists once, however often it is committed."""
 
-import threading
-
 import msgspec
 import pytest
 from media_kit import samples
 from media_kit.world import World, at_once
 from sqlalchemy.exc import IntegrityError
 
-from chassis.sandbox.pool import Limits, SandboxPool
 from contracts import media as api
 from contracts.errors import ApiError
 from media.files import library, uploads
@@ -180,25 +177,6 @@ def test_a_shorter_file_of_unknown_origin_is_refused_as_before(world: World) -> 
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
     assert world.object_names() == set()
-
-
-def test_a_video_from_a_slow_storage_is_not_refused_for_good(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, read = samples.recording(live=True), world.context.bucket.read
-    world.context.sandbox_pool.close()
-    world.context.sandbox_pool = SandboxPool("media.decoder.functions", Limits(seconds=1))
-
-    def slow(*arguments):
-        threading.Event().wait(1.5)
-        return read(*arguments)
-
-    ticket = world.put(data, filename="a.webm", mime_type="video/webm")
-    with monkeypatch.context() as patch:
-        patch.setattr(world.context.bucket, "read", slow)
-        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
-            world.commit(ticket, len(data))
-    assert world.commit(ticket, len(data)).type == "video"
 
 
 def test_an_unexpected_error_of_an_inspection_releases_the_upload(world: World) -> None:

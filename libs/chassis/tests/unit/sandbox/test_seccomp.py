@@ -65,6 +65,17 @@ def test_a_decoder_may_make_the_calls_it_needs_and_no_other(machine, may_execute
 
 
 @each_machine
+def test_a_program_may_start_threads_and_neither_processes_nor_namespaces(machine):
+    """The flags of glibc's pthread_create and fork, and of a thread in a namespace of its own."""
+    thread, fork = 0x3D0F00, 0x01200011
+    assert answer(machine, "clone", thread, may_execute=True) == ALLOW
+    assert answer(machine, "clone", thread) == REFUSE
+    assert answer(machine, "clone", fork, may_execute=True) == REFUSE
+    for namespace in (0x00020000, *(1 << bit for bit in range(25, 31))):
+        assert answer(machine, "clone", thread | namespace, may_execute=True) == REFUSE
+
+
+@each_machine
 @pytest.mark.parametrize("flags", [O_WRONLY, O_RDWR, O_CREAT, O_TMPFILE | O_RDWR])
 def test_files_are_opened_for_reading_alone(machine, flags):
     assert answer(machine, "openat", 0, 0, O_CLOEXEC) == ALLOW

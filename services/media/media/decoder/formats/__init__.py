@@ -1,4 +1,4 @@
-"""Parsers of the seven formats, by structure alone: the type, the metadata, and what is hidden. Pure.
+"""Parsers of the four image formats, by structure alone: the type, the metadata, and what is hidden. Pure.
 
 `decoder/images.py` decodes pixels.
 """
@@ -58,24 +58,3 @@ class ParsedImage:
         pixels = self.width * self.height
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
             raise Refused("The animation has too many frames.")
-
-
-@dataclass(frozen=True)
-class Patch:
-    """Bytes to overwrite in a video: `head`, then zeros up to `length`."""
-
-    offset: int
-    length: int
-    head: bytes = b""
-
-
-@dataclass
-class ParsedVideo:
-    """What a video's headers tell."""
-
-    #: As displayed; None where the headers do not tell.
-    width: int | None = None
-    height: int | None = None
-    duration_seconds: float | None = None
-    #: Overwrites locations and other metadata; no byte moves.
-    patches: list[Patch] = field(default_factory=list)

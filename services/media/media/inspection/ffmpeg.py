@@ -1,0 +1,138 @@
+"""Copies pictures and sound of a video into a new file with ffmpeg, in the sandbox, and reads the properties of the copy.
+
+Only the copy is stored: locations, titles, dates, chapters, covers, subtitles and data tracks stay behind. Packets are
+copied as they are, not encoded anew. ffmpeg gets the files as open descriptors. `fd` is its only protocol and the demuxer
+is fixed, so that it opens no address and no other file that a video names.
+"""
+
+import re
+import signal
+import socket
+from collections.abc import Sequence
+
+import structlog
+
+from chassis.sandbox.pool import Limits, NotStarted, WorkFailed
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.record import Record
+from media.context import AppContext
+from media.decoder.formats import Refused
+from media.inspection.channels import channel
+
+log = structlog.get_logger()
+
+#: MIME type → demuxer and muxer. A guessed demuxer might be that of a playlist or of a list of files.
+_FORMATS = {"video/mp4": ("mov", "mp4"), "video/quicktime": ("mov", "mov"), "video/webm": ("matroska", "webm")}
+#: Copying 250 MB takes a second of CPU. The index of a copy may be larger than the upload's; 1.25 times the upload and
+#: a megabyte are room for that, and stop a video that refers to the same bytes again and again.
+_MEMORY_BYTES, _SECONDS, _CPU_SECONDS = 1280 * 2**20, 60, 20
+_ROOM_BYTES = 2**20
+#: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
+_ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
+_NO_SPACE = "No space left on device"
+#: The demuxers' messages about packets that lie beyond the end of the file.
+_INCOMPLETE = re.compile(r"partial file|corrupt input packet|ended prematurely|Truncating packet")
+_KEPT_OUTPUT_BYTES = 64 * 1024
+_DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
+#: The description of a stream with pictures: its line, and the further indented lines below it.
+_PICTURES = re.compile(
+    r"^  Stream #0:\d+.*?: Video: .*?, (\d+)x(\d+)\b(?:.*?\bSAR (\d+):(\d+))?.*(?:\n {4}.*)*", re.MULTILINE
+)
+_ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
+
+
+class VideoProperties(Record):
+    """Width and height as displayed, in pixels; the duration is None where the video has none."""
+
+    width: int
+    height: int
+    duration_seconds: float | None
+
+
+def copy(
+    context: AppContext, mime_type: str, *, source: int, target: int, read_back: int, source_bytes: int
+) -> None:
+    """Copies all tracks of pictures and sound from `source` to the empty file `target`, its index first.
+
+    All three are descriptors at the beginning of their files; `read_back` is the target opened once more, for reading.
+    Raises Refused, SERVICE_UNAVAILABLE.
+    """
+    demuxer, muxer = _FORMATS[mime_type]
+    arguments = (
+        *("-v", "error", "-xerror", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
+        *("-map", "0:V", "-map", "0:a?", "-c", "copy", "-map_metadata", "-1", "-map_chapters", "-1"),
+        # `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
+        *("-fflags", "+bitexact", "-strict", "experimental", "-abort_on", "empty_output"),
+        # To move the index to the front, ffmpeg opens its target for reading: `fd:` is descriptor 0 then.
+        *("-movflags", "+faststart", "-f", muxer, "-y", "fd:"),
+    )
+    limits = Limits(
+        memory_bytes=_MEMORY_BYTES,
+        seconds=_SECONDS,
+        cpu_seconds=_CPU_SECONDS,
+        file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES,
+    )
+    status, output = _run(context, arguments, (read_back, target), source, limits)
+    if _INCOMPLETE.search(output):
+        raise Refused("The video is incomplete.")
+    if status:
+        log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
+        raise Refused("The video cannot be read, or has no pictures.")
+
+
+def read_properties(context: AppContext, mime_type: str, *, source: int) -> VideoProperties:
+    """Reads the properties of a copy, which has no texts of the uploader. `source`: a descriptor at its beginning.
+
+    Raises Refused, SERVICE_UNAVAILABLE.
+    """
+    arguments = ("-protocol_whitelist", "fd", "-f", _FORMATS[mime_type][0], "-i", "fd:")
+    limits = Limits(memory_bytes=_MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
+    _, output = _run(context, arguments, (source, source), source, limits)
+    return properties_in(output)
+
+
+def properties_in(output: str) -> VideoProperties:
+    """Reads ffmpeg's description of a file. Raises Refused when no track has pictures."""
+    pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
+    if pictures is None or not int(pictures[1]) * int(pictures[2]):
+        raise Refused("The video has no pictures.")
+    width, height = int(pictures[1]), int(pictures[2])
+    if pictures[3] and int(pictures[3]) * int(pictures[4]):
+        width = max(round(width * int(pictures[3]) / int(pictures[4])), 1)
+    if _ON_ITS_SIDE.search(pictures[0]):
+        width, height = height, width
+    seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
+    return VideoProperties(width=width, height=height, duration_seconds=round(seconds, 3) or None)
+
+
+def _run(
+    context: AppContext, arguments: Sequence[str], ends: tuple[int, int], source: int, limits: Limits
+) -> tuple[int, str]:
+    """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and messages.
+
+    Raises SERVICE_UNAVAILABLE when it could not run to its end.
+    """
+    messages = _Messages()
+    command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)
+    try:
+        with channel(messages.collect) as errors:
+            status = context.sandbox_pool.run_program(command, (*ends, errors, source), limits)
+    except (NotStarted, WorkFailed) as error:
+        log.warning("ffmpeg_not_run", problem=str(error))
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+    output = messages.tail.decode(errors="replace")
+    if status in _ENDED_FROM_OUTSIDE or _NO_SPACE in output:
+        log.warning("ffmpeg_ended", status=status, problem=output[-500:])
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+    return status, output
+
+
+class _Messages:
+    """The end of what ffmpeg writes to its standard error, however long that is."""
+
+    def __init__(self) -> None:
+        self.tail = b""
+
+    def collect(self, end: socket.socket) -> None:
+        while piece := end.recv(_KEPT_OUTPUT_BYTES):
+            self.tail = (self.tail + piece)[-_KEPT_OUTPUT_BYTES:]
