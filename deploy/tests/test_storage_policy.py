@@ -112,6 +112,8 @@ def bucket(server: str) -> Iterator[Bucket]:
             secret_key=secret,
             public_base_url="https://files.test",
             confined_at_once=1,
+            videos_at_once=1,
+            ffmpeg="",
             sandbox_required=False,
             orphan_sweep_seconds=3600,
         )

@@ -64,7 +64,9 @@ def _movie(video: bytes, start: int, sizes: list[int]) -> bytes:
         _copied(video, b"hdlr"),
         _box(b"minf", no_path, _box(b"stbl", *tables)),
     )
-    return _box(b"moov", _copied(video, b"mvhd"), _box(b"trak", _copied(video, b"tkhd"), _box(b"mdia", *media)))
+    return _box(
+        b"moov", _copied(video, b"mvhd"), _box(b"trak", _copied(video, b"tkhd"), _box(b"mdia", *media))
+    )
 
 
 def _first_frame(video: bytes) -> bytes:

@@ -234,7 +234,10 @@ def test_tiktok_takes_an_upload_in_public_and_in_private(
         tiktok_settings=asked,
     )
     [held] = simulator.posts(tiktok.pages["TT"])
-    assert (held["text"], held["media"]) == ("Fresh bread #bread", [{"type": "video", "bytes": media["size_bytes"]}])
+    assert (held["text"], held["media"]) == (
+        "Fresh bread #bread",
+        [{"type": "video", "bytes": media["size_bytes"]}],
+    )
     assert {name: held["settings"][name] for name in asked} == asked
     assert post["remote_id"] in (held["settings"]["publish_id"], held["id"])
     named = await_post(tiktok.api, post["id"], NAMED_SECONDS, remote_id=held["id"])

@@ -2,8 +2,8 @@
 
 Each module that holds such work has one fork server. It is started on first use and keeps the module imported; each
 piece of work runs in a fresh fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that
-other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program runs in
-the same sandbox, with the same limits; it has the files as its descriptors 0, 1, 2 and so on, and ends with the service.
+other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program runs
+in the same sandbox; it has the files as its descriptors 0, 1, 2 and so on, and ends with the service.
 
 The fork server has no environment variables but the paths of Python's modules. A fork enters
 `chassis.sandbox.confinement` before it reads any untrusted byte, so that an exploited decoder sees only its own files
@@ -116,9 +116,7 @@ class SandboxPool:
         except WorkFailed as error:
             raise NotStarted(str(error)) from error
 
-    def run_program(
-        self, program: Sequence[str], files: Sequence[int], limits: Limits | None = None
-    ) -> int:
+    def run_program(self, program: Sequence[str], files: Sequence[int], limits: Limits | None = None) -> int:
         """Runs a program (path and arguments), and returns its exit status; negative: the signal that ended it.
 
         `files`: its descriptors from 0 on. `limits` replace those of the pool. Raises WorkFailed (it cannot be run),

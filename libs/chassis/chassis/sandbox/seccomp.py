@@ -47,8 +47,8 @@ rseq 334 293          exit 60 93            exit_group 231 94
 """
 _OPEN, _OPENAT, _IOCTL, _FCNTL, _PRLIMIT = (2, None), (257, 56), (16, 29), (72, 25), (302, 261)
 _EXECVE, _CLONE = (59, 221), (56, 220)
-#: CLONE_THREAD; and the flags of new namespaces (`include/uapi/linux/sched.h`). clone3 takes its flags from memory, where
-#: no filter sees them: it is refused, and libc then calls clone.
+#: CLONE_THREAD; and the flags of new namespaces (`include/uapi/linux/sched.h`). clone3 takes its flags from memory,
+#: where no filter sees them: it is refused, and libc then calls clone.
 _THREAD, _NEW_NAMESPACES = 0x00010000, 0x7E020080
 #: O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND and the bit that makes O_TMPFILE.
 _WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000 | 0o20000000

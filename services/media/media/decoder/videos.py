@@ -1,4 +1,4 @@
-"""Checks the type of one video and its edges, in a sandboxed process. ffmpeg reads the rest (`inspection/ffmpeg.py`)."""
+"""Checks the type of one video and its edges, in a sandboxed process. `inspection/ffmpeg.py` has the rest read."""
 
 import os
 from collections.abc import Sequence

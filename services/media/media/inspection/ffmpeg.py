@@ -1,8 +1,8 @@
-"""Copies pictures and sound of a video into a new file with ffmpeg, in the sandbox, and reads the properties of the copy.
+"""Copies pictures and sound of a video into a new file with ffmpeg, in the sandbox, and reads the copy's properties.
 
 Only the copy is stored: locations, titles, dates, chapters, covers, subtitles and data tracks stay behind. Packets are
-copied as they are, not encoded anew. ffmpeg gets the files as open descriptors. `fd` is its only protocol and the demuxer
-is fixed, so that it opens no address and no other file that a video names.
+copied as they are, not encoded anew. ffmpeg gets the files as open descriptors. `fd` is its only protocol and the
+demuxer is fixed, so that it opens no address and no other file that a video names.
 """
 
 import re
@@ -22,7 +22,11 @@ from media.inspection.channels import channel
 log = structlog.get_logger()
 
 #: MIME type → demuxer and muxer. A guessed demuxer might be that of a playlist or of a list of files.
-_FORMATS = {"video/mp4": ("mov", "mp4"), "video/quicktime": ("mov", "mov"), "video/webm": ("matroska", "webm")}
+_FORMATS = {
+    "video/mp4": ("mov", "mp4"),
+    "video/quicktime": ("mov", "mov"),
+    "video/webm": ("matroska", "webm"),
+}
 #: Copying 250 MB takes a second of CPU. The index of a copy may be larger than the upload's; 1.25 times the upload and
 #: a megabyte are room for that, and stop a video that refers to the same bytes again and again.
 _MEMORY_BYTES, _SECONDS, _CPU_SECONDS = 1280 * 2**20, 60, 20

@@ -125,7 +125,14 @@ def _track(
 
 
 def _movie(*tracks: bytes, lasts: int) -> bytes:
-    header = bytes(12), struct.pack(">II", 1000, lasts), struct.pack(">IH", _UNIT, 0x100), bytes(10), _UPRIGHT, bytes(28)
+    header = (
+        bytes(12),
+        struct.pack(">II", 1000, lasts),
+        struct.pack(">IH", _UNIT, 0x100),
+        bytes(10),
+        _UPRIGHT,
+        bytes(28),
+    )
     return box(b"moov", box(b"mvhd", *header), *tracks)
 
 
@@ -187,7 +194,10 @@ def fragments(*, lasts: int = 0) -> bytes:
             return box(b"traf", header, time, box(b"trun", struct.pack(">IIII", 0x000201, 1, offset, length)))
 
         def fragment(start: int, begins: int, sequence: int) -> bytes:
-            frame, location = run(1, start, len(FRAME), begins), run(2, start + len(FRAME), len(place), begins)
+            frame, location = (
+                run(1, start, len(FRAME), begins),
+                run(2, start + len(FRAME), len(place), begins),
+            )
             return box(b"moof", box(b"mfhd", bytes(4), struct.pack(">I", sequence)), frame, location)
 
         length = len(fragment(0, 0, 0))

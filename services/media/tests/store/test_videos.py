@@ -1,4 +1,4 @@
-"""Of a video only pictures and sound are stored, as they were; ffmpeg opens nothing else, and stays within its limits."""
+"""Only the pictures and sound of a video are stored, as they were. ffmpeg opens nothing else, and has limits."""
 
 import os
 import re
@@ -36,7 +36,10 @@ START=0
 END=1000
 title=5 Main Street
 """
-H264, VP8 = ("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"), ("-c:v", "libvpx", "-c:a", "libopus")
+H264, VP8 = (
+    ("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"),
+    ("-c:v", "libvpx", "-c:a", "libopus"),
+)
 #: Name → codecs and options.
 MADE: dict[str, tuple[str, ...]] = {
     "film.mp4": (*H264, "-c:s", "mov_text"),
@@ -89,7 +92,9 @@ def streams(tmp_path: Path, data: bytes) -> str:
     """Returns ffmpeg's description of the file."""
     path = tmp_path / "described"
     path.write_bytes(data)
-    return subprocess.run((FFMPEG, "-i", path), capture_output=True, text=True, timeout=120, check=False).stderr
+    return subprocess.run(
+        (FFMPEG, "-i", path), capture_output=True, text=True, timeout=120, check=False
+    ).stderr
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -175,16 +180,26 @@ def test_a_video_without_frames_or_of_sound_alone_is_refused(world: World, tmp_p
             keep(world, data)
 
 
-def test_a_video_whose_frames_are_elsewhere_opens_no_address_and_no_file(world: World, tmp_path: Path) -> None:
+def test_a_video_whose_frames_are_elsewhere_opens_no_address_and_no_file(
+    world: World, tmp_path: Path
+) -> None:
     (tmp_path / "frames").write_bytes(samples.FRAME)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0)
-        for address in (f"http://127.0.0.1:{listener.getsockname()[1]}/a", f"file://{tmp_path}/frames", f"{tmp_path}/frames"):
+        for address in (
+            f"http://127.0.0.1:{listener.getsockname()[1]}/a",
+            f"file://{tmp_path}/frames",
+            f"{tmp_path}/frames",
+        ):
             reference = samples.box(b"url ", bytes(4), address.encode(), b"\0")
             references = samples.box(b"dinf", samples.box(b"dref", bytes(4), struct.pack(">I", 1), reference))
             for data in (
                 samples.film(references=references, brand=b"qt  "),
-                samples.film(in_movie=samples.box(b"rmra", samples.box(b"rmda", samples.box(b"rdrf", address.encode())))),
+                samples.film(
+                    in_movie=samples.box(
+                        b"rmra", samples.box(b"rmda", samples.box(b"rdrf", address.encode()))
+                    )
+                ),
             ):
                 try:
                     _, stored = keep(world, data, "a.mov")
@@ -230,7 +245,9 @@ def instead_of_ffmpeg(world: World, tmp_path: Path) -> Callable[[str], None]:
     return use
 
 
-@pytest.mark.parametrize("script", ["echo 'Error: No space left on device' >&2; exit 1", "while :; do :; done", ""])
+@pytest.mark.parametrize(
+    "script", ["echo 'Error: No space left on device' >&2; exit 1", "while :; do :; done", ""]
+)
 def test_a_video_is_not_refused_for_good_where_ffmpeg_could_not_run_to_its_end(
     world: World, instead_of_ffmpeg: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -276,7 +293,9 @@ def test_ffmpeg_knows_no_secret_and_has_only_its_files(
     assert not re.search("secret|S3_|a fifth file", said[0])
 
 
-def test_no_temporary_file_is_left_that_has_a_name(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_file_is_left_that_has_a_name(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))

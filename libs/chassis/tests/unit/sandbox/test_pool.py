@@ -202,7 +202,7 @@ def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop
 
 
 def test_a_program_may_start_threads_and_no_process(workshop):
-    script = "import os, threading; made = threading.Thread(target=print, args=('threaded',)); made.start(); made.join()"
+    script = "import threading; made = threading.Thread(target=print, args=('threaded',)); made.start(); made.join()"
     python = os.path.realpath(sys.executable)
     assert program(workshop, python, "-ISc", script) == b"threaded\n"
     script = "import os\ntry: os.fork() or os._exit(0)\nexcept OSError: print('refused')"
@@ -210,7 +210,11 @@ def test_a_program_may_start_threads_and_no_process(workshop):
 
 
 def test_a_program_ends_with_its_service(path):
-    program = os.path.realpath(sys.executable), "-ISc", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    program = (
+        os.path.realpath(sys.executable),
+        "-ISc",
+        "import os, time; print(os.getpid(), flush=True); time.sleep(60)",
+    )
     script = (
         "import os, threading; from chassis.sandbox.pool import SandboxPool; pool = SandboxPool('some_work')\n"
         f"told, out = os.pipe(); run = threading.Thread(target=pool.run_program, args=({program}, (out, out)))\n"
