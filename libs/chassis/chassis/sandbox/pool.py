@@ -130,7 +130,7 @@ class SandboxPool:
                 raise NotStarted("the program was ended from outside") from error
 
     def close(self) -> None:
-        """Ends the fork server. Running work continues to its end."""
+        """Ends the fork server, and running programs with it. Running functions continue to their end."""
         with self._lock:
             self._end()
 

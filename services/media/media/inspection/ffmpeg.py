@@ -42,6 +42,8 @@ _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
 _PICTURES = re.compile(
     r"^  Stream #0:\d+.*?: Video: .*?, (\d+)x(\d+)\b(?:.*?\bSAR (\d+):(\d+))?.*(?:\n {4}.*)*", re.MULTILINE
 )
+#: Pixels: the most that MP4 can express; and four months. What is more is an accident or an attack.
+_MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
@@ -96,17 +98,21 @@ def read_properties(context: AppContext, mime_type: str, *, source: int) -> Vide
 
 
 def properties_in(output: str) -> VideoProperties:
-    """Reads ffmpeg's description of a file. Raises Refused when no track has pictures."""
+    """Reads ffmpeg's description of a file. Raises Refused when no track has pictures of a possible size."""
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
-    if pictures is None or not int(pictures[1]) * int(pictures[2]):
+    if pictures is None:
         raise Refused("The video has no pictures.")
-    width, height = int(pictures[1]), int(pictures[2])
-    if pictures[3] and int(pictures[3]) * int(pictures[4]):
-        width = max(round(width * int(pictures[3]) / int(pictures[4])), 1)
+    width, height, wide, high = (int(it or 0) for it in pictures.groups())
+    if wide and high:
+        width = max(round(width * wide / high), 1)
     if _ON_ITS_SIDE.search(pictures[0]):
         width, height = height, width
+    if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
+        raise Refused("The video's pictures have an impossible size.")
     seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
-    return VideoProperties(width=width, height=height, duration_seconds=round(seconds, 3) or None)
+    return VideoProperties(
+        width=width, height=height, duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None
+    )
 
 
 def _run(

@@ -13,7 +13,7 @@ MP4 = """Input #0, mov,mp4,m4a,3gp,3g2,mj2, from 'fd:':
   Metadata:
     major_brand     : isom
   Duration: 01:02:03.50, start: 0.000000, bitrate: 81 kb/s
-  Stream #0:0[0x1](und): Video: hevc (Main 10) (hvc1 / 0x31637668), yuv420p(tv), 1920x1080 [SAR 1:1 DAR 16:9], 9 fps (default)
+  Stream #0:0[0x1](und): Video: hevc (Main 10) (hvc1 / 0x31637668), yuv420p(tv), 1920x1080 [SAR 1:1 DAR 16:9], 9 fps
     Metadata:
       handler_name    : VideoHandler
   Stream #0:1[0x2](und): Audio: aac (LC) (mp4a / 0x6134706D), 44100 Hz, mono, fltp, 69 kb/s (default)
@@ -39,6 +39,7 @@ TURNED = """      handler_name    : VideoHandler
         (MP4.replace("(default)\nAt least", "(default)\n" + TURNED + "At least"), (1920, 1080, 3723.5)),
         (MP4.replace("01:02:03.50", "N/A"), (1920, 1080, None)),
         (MP4.replace("01:02:03.50", "00:00:00.00"), (1920, 1080, None)),
+        (MP4.replace("01:02:03.50", "2562047:47:16.85"), (1920, 1080, None)),
         (WEBM, (768, 576, 2.01)),
         (WEBM.replace("SAR 16:15", "SAR 0:1"), (720, 576, 2.01)),
     ],
@@ -50,8 +51,17 @@ def test_the_description_of_a_copy_tells_its_displayed_size_and_its_duration(
     assert found == VideoProperties(**dict(zip(VideoProperties.__struct_fields__, properties, strict=True)))
 
 
-@pytest.mark.parametrize("output", ["", MP4.replace("Video:", "Audio:"), MP4.replace("1920x1080", "0x1080")])
-def test_a_copy_without_pictures_of_any_size_is_refused(output: str) -> None:
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        MP4.replace("Video:", "Audio:"),
+        MP4.replace("1920x1080", "0x1080"),
+        MP4.replace("1920x1080", "65536x1080"),
+        MP4.replace("SAR 1:1", "SAR 2147483647:1"),
+    ],
+)
+def test_a_copy_without_pictures_of_a_possible_size_is_refused(output: str) -> None:
     with pytest.raises(Refused):
         properties_in(output)
 
