@@ -34,8 +34,10 @@ _ROOM_BYTES = 2**20
 #: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
 _NO_SPACE = "No space left on device"
-#: The demuxers' messages about packets that lie beyond the end of the file.
-_INCOMPLETE = re.compile(r"partial file|corrupt input packet|ended prematurely|Truncating packet")
+#: ffmpeg's messages about packets that lie beyond the end of the file. It copies what is there, and does not fail.
+_INCOMPLETE = re.compile(
+    r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
+)
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
 #: The description of a stream with pictures: its line, and the further indented lines below it.
@@ -65,7 +67,7 @@ def copy(
     """
     demuxer, muxer = _FORMATS[mime_type]
     arguments = (
-        *("-v", "error", "-xerror", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
+        *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
         *("-map", "0:V", "-map", "0:a?", "-c", "copy", "-map_metadata", "-1", "-map_chapters", "-1"),
         # `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
         *("-fflags", "+bitexact", "-strict", "experimental", "-abort_on", "empty_output"),
@@ -104,7 +106,7 @@ def properties_in(output: str) -> VideoProperties:
         raise Refused("The video has no pictures.")
     width, height, wide, high = (int(it or 0) for it in pictures.groups())
     if wide and high:
-        width = max(round(width * wide / high), 1)
+        width = round(width * wide / high)
     if _ON_ITS_SIDE.search(pictures[0]):
         width, height = height, width
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
