@@ -32,11 +32,14 @@ from eventlet.hubs import trampoline
 from nameko.containers import ServiceContainer
 
 from chassis import telemetry
+from chassis.bus import green_loop
 from chassis.bus.server import RpcServer
 from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig, signatures
 from chassis.db import clock, waits
 from chassis.db.database import Database
 from chassis.runtime import garbage, health
+from chassis.runtime.container import Container, NamedContainer
+from chassis.runtime.eventlet_hub import EventletHub
 from chassis.signatures import Signatures
 from chassis.telemetry import logs
 
@@ -50,6 +53,7 @@ waits.bound(
     lambda file, seconds, late: trampoline(file, write=True, timeout=seconds, timeout_exc=late),
     _DATABASE_SECONDS,
 )
+green_loop.install(EventletHub())
 
 
 def service_class(name: str) -> type:
@@ -65,30 +69,12 @@ def service_class(name: str) -> type:
     return found[0]
 
 
-class NamedContainer(ServiceContainer):
-    """The container of a service that shares its process: its log lines carry the service's name."""
-
-    def spawn_managed_thread(self, fn: Callable[[], Any], identifier: str | None = None) -> Any:
-        def named() -> Any:
-            self._sign()
-            return fn()
-
-        return super().spawn_managed_thread(named, identifier)
-
-    def _run_worker(self, *args: Any) -> None:
-        self._sign()
-        super()._run_worker(*args)
-
-    def _sign(self) -> None:
-        structlog.contextvars.bind_contextvars(service=self.service_name)
-
-
 def container_of(
     name: str,
     bus: BusConfig,
     service: ServiceConfig,
     signed: Signatures,
-    kind: type[ServiceContainer] = ServiceContainer,
+    kind: type[Container] = Container,
 ) -> ServiceContainer:
     return kind(
         service_class(name),
@@ -171,7 +157,7 @@ def run(names: Sequence[str]) -> None:
         check_start = getattr(service_class(name), "before_start", None)
         if check_start is not None:
             check_start()
-    kind = NamedContainer if shared else ServiceContainer
+    kind = NamedContainer if shared else Container
     containers = [container_of(name, bus, service, signed[name], kind) for name, service in settings.items()]
     servers = [server_of(container) for container in containers]
     service = settings[names[0]]

@@ -1,13 +1,13 @@
 """The Flask application: a route for each endpoint, health checks, and answers turned into HTTP."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
 import structlog
-from flask import Flask, Response, request
-from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
-from werkzeug.routing import Map, Rule
+from flask import Flask, Response
+from werkzeug.exceptions import BadRequest, HTTPException, InternalServerError, MethodNotAllowed, NotFound
+from werkzeug.routing import Map, RequestRedirect, Rule
 
 from chassis.telemetry import tracing
 from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError, invalid
@@ -22,17 +22,40 @@ from gateway.services import Services
 
 log = structlog.get_logger()
 
+Environ = dict[str, Any]
+#: Takes the WSGI environment and the values in the path.
 View = Callable[..., Response]
+
+
+class App(Flask):
+    """Calls its views with the WSGI environment, without the contexts, signals and sessions of Flask.
+
+    Nothing here uses those (`flask.request` would raise an error), and they cost as much as all the rest of Flask.
+    """
+
+    def wsgi_app(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        try:
+            name, path_values = self.url_map.bind_to_environ(environ).match()
+            view: Any = self.view_functions[name]
+            response = view(environ, **path_values)
+        except RequestRedirect as redirect:
+            response = redirect.get_response(environ)
+        except HTTPException as error:
+            response = _refuse(environ, error)
+        except Exception:
+            log.exception("unhandled", path=environ.get("PATH_INFO"))
+            response = _refuse(environ, InternalServerError())
+        answer: Iterable[bytes] = response(environ, start_response)
+        return answer
 
 
 def create_app(services: Services) -> Flask:
     """Makes the application of a process, and the description of its endpoints."""
     services.description = _description(services.config.idempotency_key_required)
-    app = Flask(__name__, static_folder=None)
+    app = App(__name__, static_folder=None)
     app.url_map = _url_map()
     views: dict[str, Any] = {_name(endpoint): _view(services, endpoint) for endpoint in ENDPOINTS}
     app.view_functions = views | {"OPTIONS": _options, "/healthz": _healthz, "/readyz": _readyz(services)}
-    app.register_error_handler(HTTPException, _refuse)
     return app
 
 
@@ -73,24 +96,24 @@ def paths_of(endpoint: Endpoint) -> tuple[str, ...]:
     return (f"{BASE_PATH}/", BASE_PATH) if endpoint.path == "/" else (BASE_PATH + endpoint.rule,)
 
 
-def _options(allow: str, **_path_values: str) -> Response:
+def _options(environ: Environ, allow: str, **_path_values: str) -> Response:
     """Answers OPTIONS on every path with its methods."""
-    return _response(Answer(204, b"", {"Allow": allow}), request_id_of(request.environ))
+    return _response(Answer(204, b"", {"Allow": allow}), request_id_of(environ))
 
 
 def _view(services: Services, endpoint: Endpoint) -> View:
     route = endpoint.path if endpoint.outside else BASE_PATH + endpoint.path
 
-    def view(**path_values: str) -> Response:
-        exchange = Exchange(services, endpoint, request.environ, path_values)
-        cause = request.environ.get("HTTP_TRACEPARENT", "")
+    def view(environ: Environ, **path_values: str) -> Response:
+        exchange = Exchange(services, endpoint, environ, path_values)
+        cause = environ.get("HTTP_TRACEPARENT", "")
         with tracing.request(endpoint.method, route, cause, exchange.request_id) as traced:
             answer = pipeline.run(exchange)
             traced.answered(answer.status, exchange.caller)
             _log(exchange, answer)
         response = _response(answer, exchange.request_id, _identity_headers(exchange))
         if endpoint.streams:
-            response.call_on_close(partial(discard_rest, request.environ))
+            response.call_on_close(partial(discard_rest, environ))
         return response
 
     return view
@@ -134,9 +157,9 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
     return Response(answer.body, answer.status, headers, content_type=answer.content_type)
 
 
-def _refuse(error: HTTPException) -> Response:
-    """Answers what Flask refuses, with or without a token: invalid hosts, unknown paths, wrong methods."""
-    request_id = request_id_of(request.environ)
+def _refuse(environ: Environ, error: HTTPException) -> Response:
+    """Answers what has no view, with or without a token: invalid hosts, unknown paths, wrong methods."""
+    request_id = request_id_of(environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)
         answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
@@ -149,13 +172,13 @@ def _refuse(error: HTTPException) -> Response:
     return _response(refusal(ApiError(row), request_id), request_id)
 
 
-def _healthz() -> Response:
-    return _response(Answer(200, encode({"status": "ok"})), request_id_of(request.environ))
+def _healthz(environ: Environ) -> Response:
+    return _response(Answer(200, encode({"status": "ok"})), request_id_of(environ))
 
 
 def _readyz(services: Services) -> View:
-    def readyz() -> Response:
+    def readyz(environ: Environ) -> Response:
         status, word = (200, "ready") if services.readiness.is_ready() else (503, "unready")
-        return _response(Answer(status, encode({"status": word})), request_id_of(request.environ))
+        return _response(Answer(status, encode({"status": word})), request_id_of(environ))
 
     return readyz

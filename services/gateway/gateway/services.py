@@ -36,8 +36,9 @@ log = structlog.get_logger()
 
 #: The gateway itself, for calls without a token or without a request behind them.
 GATEWAY = Caller(account_id="", user_id="gateway")
-#: How long answers to keyed requests gather before they are stored together. Our choice.
-_GATHER_SECONDS = 0.02
+#: How long answers to keyed requests gather before they are stored together: with 20 ms, PostgreSQL spent half as much
+#: again on keys. A repetition within this time waits for it.
+_GATHER_SECONDS = 0.1
 #: How long an upload and a download wait for a slot. On a slow disk each upload before it may take 20 s. Our choice.
 UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 30.0, 2.0
 #: Transfers that may wait for each slot. Our choice.

@@ -14,12 +14,12 @@ from typing import Any
 
 import pika
 import structlog
-from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 from pika.exceptions import AMQPError, ChannelClosedByBroker, ChannelClosedByClient
 
 from chassis.bus import amqp, topology
 from chassis.bus.connection import Connection
+from chassis.bus.green_loop import Loop
 
 log = structlog.get_logger()
 
@@ -68,7 +68,7 @@ class Link:
         self._on_lost = on_lost
         self._on_tick = on_tick
         self._connection: Connection | None = None
-        self._ioloop: IOLoop | None = None
+        self._ioloop: Loop | None = None
         self._open = threading.Event()
         self._stopping = threading.Event()
         self._soon: deque[Callable[[], None]] = deque()
@@ -160,7 +160,7 @@ class Link:
             self._tick()
 
     def _connect_and_serve(self) -> None:
-        ioloop = IOLoop()
+        ioloop = Loop()
         try:
             self._connection = Connection(
                 self._parameters,
@@ -169,6 +169,7 @@ class Link:
                 on_close_callback=lambda _connection, reason: self._give_up(ioloop, reason),
                 custom_ioloop=ioloop,
             )
+            ioloop.before_wait = self._connection.flush
             self._soon.clear()
             self._wake_pending = False
             self._ioloop = ioloop
@@ -188,7 +189,7 @@ class Link:
             except Exception as error:  # noqa: BLE001 - pika closes what it can; a new loop is made either way
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
 
-    def _tick_on(self, ioloop: IOLoop) -> None:
+    def _tick_on(self, ioloop: Loop) -> None:
         """Ticks now and every TICK_SECONDS while this loop runs, also while it connects."""
         self._tick()
         ioloop.call_later(TICK_SECONDS, lambda: self._tick_on(ioloop))
@@ -199,7 +200,7 @@ class Link:
         except Exception:
             log.exception("link_tick_failed", link=self.name)
 
-    def _give_up(self, ioloop: IOLoop, reason: Any) -> None:
+    def _give_up(self, ioloop: Loop, reason: Any) -> None:
         if not self._stopping.is_set():
             log.warning("link_lost", link=self.name, reason=amqp.reason_of(reason))
         ioloop.stop()

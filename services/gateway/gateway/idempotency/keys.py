@@ -13,6 +13,7 @@ from enum import Enum
 
 import msgspec
 
+from chassis.db.batches import Batches
 from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts.errors import (
@@ -27,7 +28,7 @@ from contracts.errors import (
 )
 from contracts.record import Record
 from gateway.http.answers import Answer
-from gateway.idempotency.store import Found, Kept, Store
+from gateway.idempotency.store import Found, Held, Kept, Offered, Store
 
 #: Spec "Request field limits".
 MAX_KEY_LENGTH = 120
@@ -116,18 +117,31 @@ class IdempotencyKeys:
         self._required = required
         self._sleep = sleep
         self._monotonic = monotonic
+        #: New keys that are claimed at the same moment share a statement and its commit.
+        self._new_keys: Batches[Offered, bool] = Batches(self._claim_new)
         self._waiting: deque[tuple[Claim, bool]] = deque(maxlen=_MOST_WAITING)
         self._answers: deque[tuple[Claim, Answer]] = deque(maxlen=_MOST_WAITING)
         self._has_answers = threading.Event()
 
-    def claim(self, token_id: str, key: str | None, fingerprint: bytes, lock_seconds: float) -> Claim | None:
-        """Claims the key. None if none was sent or required. Never raises: a refusal is part of the claim."""
+    def claim(
+        self,
+        token_id: str,
+        key: str | None,
+        fingerprint: bytes,
+        lock_seconds: float,
+        *,
+        is_used: bool = False,
+    ) -> Claim | None:
+        """Claims the key. None if none was sent or required. Never raises: a refusal is part of the claim.
+
+        is_used: another request has claimed it before.
+        """
         if key is None and not self._required:
             return None
         if not key or len(key) > MAX_KEY_LENGTH:
             return _refused(token_id, key or "", ApiError(INVALID_IDEMPOTENCY_KEY))
         try:
-            return self._claim(token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS)
+            return self._claim(token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS, is_used=is_used)
         except ApiError as error:
             return _refused(token_id, key, error)
 
@@ -138,32 +152,33 @@ class IdempotencyKeys:
             if self._monotonic() + pause > end:
                 break
             self._sleep(pause)
-            now = self.claim(claim.token_id, claim.key, claim.fingerprint, lock_seconds)
+            now = self.claim(claim.token_id, claim.key, claim.fingerprint, lock_seconds, is_used=True)
             assert now is not None
             if now.verdict is not Verdict.RUNNING:
                 return now
         return _refused(claim.token_id, claim.key, ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=2))
 
-    def _claim(self, token_id: str, key: str, fingerprint: bytes, lock_seconds: float) -> Claim:
-        operation_id = new_id("op")
+    def _claim(
+        self, token_id: str, key: str, fingerprint: bytes, lock_seconds: float, *, is_used: bool
+    ) -> Claim:
+        offer = Offered(token_id, key, fingerprint, new_id("op"), lock_seconds)
+        if not is_used and self._new_keys.submit(offer):
+            return _claimed(offer, Held(operation_id=offer.operation_id, fence=1))
         while True:
             with self._database.reading() as connection:
                 store = Store(connection)
-                held = store.claim(token_id, key, fingerprint, operation_id, lock_seconds)
+                held = store.claim(offer)
                 if held is not None:
-                    return Claim(
-                        verdict=Verdict.CLAIMED,
-                        token_id=token_id,
-                        key=key,
-                        fingerprint=fingerprint,
-                        operation_id=held.operation_id,
-                        fence=held.fence,
-                        taken_over=held.operation_id != operation_id,
-                    )
+                    return _claimed(offer, held)
                 found = store.find(token_id, key)
             claim = None if found is None else _judge(token_id, key, fingerprint, found)
             if claim is not None:
                 return claim
+
+    def _claim_new(self, offers: list[Offered]) -> list[bool]:
+        with self._database.reading() as connection:
+            claimed = Store(connection).claim_new(offers)
+        return [offer.operation_id in claimed for offer in offers]
 
     def keep(self, claim: Claim, answer: Answer) -> None:
         """Keeps the answer for repetitions; `store_answers` writes it to the database a moment later.
@@ -224,6 +239,18 @@ class IdempotencyKeys:
             removed += count
             if count < _FORGET_AT_ONCE:
                 return removed
+
+
+def _claimed(offer: Offered, held: Held) -> Claim:
+    return Claim(
+        verdict=Verdict.CLAIMED,
+        token_id=offer.token_id,
+        key=offer.key,
+        fingerprint=offer.fingerprint,
+        operation_id=held.operation_id,
+        fence=held.fence,
+        taken_over=held.operation_id != offer.operation_id,
+    )
 
 
 def _kept(claim: Claim, answer: Answer) -> Kept:

@@ -1,4 +1,4 @@
-"""All SQL of the gateway: idempotency keys are claimed, kept and deleted, by one statement each."""
+"""All SQL of the gateway: idempotency keys are claimed, kept and deleted."""
 
 from typing import Any, NamedTuple
 
@@ -19,6 +19,16 @@ class Held(Record):
 
     operation_id: str
     fence: int
+
+
+class Offered(NamedTuple):
+    """A key that a request claims, and the operation id that it will have if the key is new."""
+
+    token_id: str
+    key: str
+    fingerprint: bytes
+    operation_id: str
+    lock_seconds: float
 
 
 class Found(Record):
@@ -102,6 +112,19 @@ def _mine(statement: Any) -> Any:
     )
 
 
+#: In the order of keys, so that two batches with the same keys cannot deadlock. A key that exists is not locked: its
+#: request then claims it alone.
+_CLAIM_NEW = Prepared(
+    """
+    INSERT INTO idempotency_keys (token_id, key, fingerprint, operation_id, fence, locked_until, created_at)
+    SELECT token_id, key, fingerprint, operation_id, 1, clock_timestamp() + make_interval(secs => lock_seconds),
+        clock_now()
+    FROM unnest(%(token_id)s::text[], %(key)s::text[], %(fingerprint)s::bytea[], %(operation_id)s::text[],
+        %(lock_seconds)s::float8[]) AS offered (token_id, key, fingerprint, operation_id, lock_seconds)
+    ORDER BY token_id, key
+    ON CONFLICT DO NOTHING RETURNING operation_id
+    """
+)
 _CLAIM = Prepared(_claim())
 _FIND = Prepared(
     select(
@@ -128,18 +151,15 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def claim(
-        self, token_id: str, key: str, fingerprint: bytes, operation_id: str, lock_seconds: float
-    ) -> Held | None:
+    def claim_new(self, offers: list[Offered]) -> set[str]:
+        """Claims the keys that no request has used. Returns their operation ids."""
+        columns = zip(*offers, strict=True)
+        rows = _CLAIM_NEW.fetch(self._connection, dict(zip(Offered._fields, map(list, columns), strict=True)))
+        return {operation_id for (operation_id,) in rows}
+
+    def claim(self, offer: Offered) -> Held | None:
         """Claims a key that is new, older than 24 hours, or abandoned by the same request; otherwise None."""
-        values = {
-            "token_id": token_id,
-            "key": key,
-            "fingerprint": fingerprint,
-            "operation_id": operation_id,
-            "lock_seconds": lock_seconds,
-        }
-        rows = _CLAIM.fetch(self._connection, values)
+        rows = _CLAIM.fetch(self._connection, offer._asdict())
         return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 
     def find(self, token_id: str, key: str) -> Found | None:

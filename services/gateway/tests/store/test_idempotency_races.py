@@ -8,10 +8,12 @@ import pytest
 from sqlalchemy import text
 
 from chassis.db.database import Database
+from chassis.ids import new_id
 from contracts import errors
 from contracts.errors import ApiError
 from gateway.http.answers import Answer
 from gateway.idempotency.keys import IdempotencyKeys, Verdict, fingerprint_of
+from gateway.idempotency.store import Offered, Store
 
 PUBLISH = "/api/v1/posts/publish"
 BODY = {"page_id": "pag_1", "message": "Hello"}
@@ -38,6 +40,29 @@ def run_out_locks(database: Database) -> None:
         connection.execute(
             text("UPDATE idempotency_keys SET locked_until = clock_timestamp() - interval '1 s'")
         )
+
+
+def offer(key: str) -> Offered:
+    return Offered("tok_1", key, b"f", new_id("op"), 60.0)
+
+
+class TestClaimingTogether:
+    def test_one_statement_claims_the_new_keys_and_leaves_a_used_one_as_it_is(self, keys, database) -> None:
+        keys.claim("tok_1", "used", b"f", 60.0)
+        offers = [offer("b"), offer("used"), offer("a")]
+        with database.reading() as connection:
+            claimed = Store(connection).claim_new(offers)
+        assert claimed == {offers[0].operation_id, offers[2].operation_id}
+        run_out_locks(database)
+        for key, operation_id in (("a", offers[2].operation_id), ("b", offers[0].operation_id)):
+            claim = keys.claim("tok_1", key, b"f", 60.0)
+            assert (claim.operation_id, claim.fence) == (operation_id, 2)
+        assert keys.claim("tok_1", "used", b"f", 60.0).operation_id not in {one.operation_id for one in offers}
+
+    def test_of_equal_keys_in_one_statement_one_is_claimed(self, database) -> None:
+        offers = [offer("same"), offer("same")]
+        with database.reading() as connection:
+            assert len(Store(connection).claim_new(offers)) == 1
 
 
 class TestStoringAnswers:
