@@ -23,9 +23,8 @@ import importlib
 import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import structlog
 from eventlet.hubs import trampoline

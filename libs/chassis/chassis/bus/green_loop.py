@@ -1,10 +1,10 @@
 """pika's loop in a green thread: it waits in the process's hub, which watches its sockets all the time.
 
-With a patched `select`, each wait of pika's own loop makes and removes a listener per socket, and each call from another
-green thread wakes it through a pipe. Here the listeners stay, and a green thread of the same process wakes the loop
-without a system call. Real threads still use the pipe.
+With a patched `select`, each wait of pika's own loop makes and removes a listener per socket, and each call from
+another green thread wakes it through a pipe. Here the listeners stay, and a green thread of the same process wakes the
+loop without a system call. Real threads still use the pipe.
 
-Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`); others use pika's loop as it is.
+Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). In others the loop is pika's.
 """
 
 import time

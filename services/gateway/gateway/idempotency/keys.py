@@ -141,7 +141,9 @@ class IdempotencyKeys:
         if not key or len(key) > MAX_KEY_LENGTH:
             return _refused(token_id, key or "", ApiError(INVALID_IDEMPOTENCY_KEY))
         try:
-            return self._claim(token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS, is_used=is_used)
+            return self._claim(
+                token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS, is_used=is_used
+            )
         except ApiError as error:
             return _refused(token_id, key, error)
 

@@ -57,7 +57,9 @@ class TestClaimingTogether:
         for key, operation_id in (("a", offers[2].operation_id), ("b", offers[0].operation_id)):
             claim = keys.claim("tok_1", key, b"f", 60.0)
             assert (claim.operation_id, claim.fence) == (operation_id, 2)
-        assert keys.claim("tok_1", "used", b"f", 60.0).operation_id not in {one.operation_id for one in offers}
+        assert keys.claim("tok_1", "used", b"f", 60.0).operation_id not in {
+            one.operation_id for one in offers
+        }
 
     def test_of_equal_keys_in_one_statement_one_is_claimed(self, database) -> None:
         offers = [offer("same"), offer("same")]

@@ -72,3 +72,14 @@ def test_what_a_service_refuses_has_both_headers(client: Any, bus: Any, row: err
     response = client.get("/api/v1/pages")
     assert response.status_code == row.http_status
     assert_sealed_off(response)
+
+
+def test_an_error_outside_the_pipeline_is_answered_like_any_other(client: Any) -> None:
+    def fail(_environ: Any) -> Any:
+        raise RuntimeError("outside the pipeline")
+
+    client.application.view_functions["/healthz"] = fail
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["code"]) == (500, "SERVER_ERROR")
+    assert answer.json["request_id"] == answer.headers["X-Request-Id"]
+    assert_sealed_off(answer)
