@@ -19,6 +19,8 @@ from sqlalchemy import (
 )  # fmt: skip
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from chassis.db import operations as chassis_operations
+
 metadata = MetaData()
 
 
@@ -159,3 +161,6 @@ audit_entries = Table(
     Column("operation_id", Text),
     Index("audit_of_brand", "brand_id", "created_at", "id"),
 )
+
+#: Operations of calls that set a value and make no row of their own.
+operations = chassis_operations.operations.to_metadata(metadata)

@@ -13,6 +13,7 @@ from accounts.store import Connection
 from accounts.tokens import authentication, tokens
 from accounts.users import invites, sign_up, users, verification, verification_mails
 from chassis.db.database import Database
+from chassis.db.operations import forget_old
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi
@@ -144,6 +145,10 @@ class AccountsService:
     )
     def send_verification_mails(self) -> int:
         return verification_mails.send_next(self.database, self.config)
+
+    @loop(interval_seconds=60.0)
+    def forget_operations(self) -> int:
+        return forget_old(self.database)
 
     @loop(interval_seconds=600.0)
     def forget_unverified(self) -> int:

@@ -18,6 +18,8 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.bus import outbox
 from chassis.db import clock
 from chassis.db.database import Prepared, end_with, fetch
+from chassis.db.operations import Operations
+from contracts.caller import Caller
 from contracts.events import QuotaWarning, UnconfirmedUnit, UnitsUnconfirmed
 from contracts.record import Record
 from quota.charges import UnitCharge
@@ -281,13 +283,17 @@ class Store:
             delete(unit_charges).where(unit_charges.c.operation_id.in_(old))
         ).rowcount
 
-    def set_lifetime(self, subject: str, count: int) -> None:
-        """Sets the total requests of a sandbox token."""
+    def set_lifetime(self, caller: Caller, subject: str, count: int) -> None:
+        """Sets the total requests of a sandbox token, once per operation, and commits."""
+        operations = Operations(self._connection)
+        if operations.lock(caller).result is not None:
+            return
         self._connection.execute(
             insert(counters)
             .values(subject=subject, lifetime=count)
             .on_conflict_do_update(index_elements=["subject"], set_={"lifetime": count})
         )
+        operations.end(caller, subject)
 
 
 def _patience(seconds: float) -> str:

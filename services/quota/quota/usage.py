@@ -117,9 +117,9 @@ def forget_counters(store: Store, now: datetime) -> int:
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
     """Sets a sandbox token's lifetime use. Only the operator may; no token holds that scope, not even `*`.
 
-    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Repeating the operation changes nothing, also after later uses. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise errors.invalid("count", f"must be 0 to {_MAX_COUNT}")
-    store.set_lifetime(request.token_id, request.count)
+    store.set_lifetime(caller, request.token_id, request.count)

@@ -6,6 +6,7 @@ strangers use `guarded_client` and `webhook_connection` instead.
 """
 
 import math
+import os
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -100,13 +101,26 @@ class Outbound(urllib3.PoolManager):
 
 
 def with_system_authorities() -> ssl.SSLContext:
-    """Trusts the public authorities and the system's own, for a storage whose certificate is the operator's."""
-    return _with_authorities_of(ssl.get_default_verify_paths())
+    """Trusts the public authorities and the system's own, for a storage whose certificate is the operator's.
+
+    Connections that keep the context trust what its files held then; one that asks for it again trusts a renewed file.
+    """
+    system = ssl.get_default_verify_paths()
+    return _with_authorities_of(system, _version_of(system.cafile), _version_of(system.capath))
+
+
+def _version_of(path: str | None) -> tuple[int, int, int] | None:
+    """Returns what changes when a file is replaced or written, or when a folder gets or loses a file."""
+    try:
+        found = os.stat(path or "")
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=4)
-def _with_authorities_of(_system: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
-    """Made once per process: reading all certificates takes 40 ms of CPU."""
+def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) -> ssl.SSLContext:
+    """Made once per process and version of the files: reading all certificates takes 40 ms of CPU."""
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()

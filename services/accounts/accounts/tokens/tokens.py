@@ -13,6 +13,7 @@ from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import OwnedToken, TokenStore
 from accounts.tokens.scopes import check_scopes
 from chassis.db import clock
+from chassis.db.operations import Operations
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
 from contracts import accounts as api
@@ -144,13 +145,21 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets the request count in the token's metadata. The limits themselves are in the quota service."""
+    """Sets the request count in the token's metadata. The limits themselves are in the quota service.
+
+    Repeating the operation changes nothing, also after later uses.
+    """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
     owned = _find(connection, request.token_id)
+    operations = Operations(connection)
+    if operations.lock(caller).result is not None:
+        return owned.token
     access.announce_caller_changed(connection, owned.account_id, token_ids=(owned.token.id,))
-    return TokenStore(connection).set_request_count(owned.token.id, request.count) or owned.token
+    token = TokenStore(connection).set_request_count(owned.token.id, request.count) or owned.token
+    operations.end(caller, token.id)
+    return token
 
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:

@@ -13,6 +13,7 @@ from accounts.store.users import UserStore
 from accounts.tokens.scopes import SANDBOX_SCOPES
 from accounts.users import passwords, verification
 from chassis.db.database import Database
+from chassis.db.operations import Operations
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
 from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, SignUp, User
@@ -145,13 +146,17 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
     """Changes the tier from the next request on. Active keys above a lower limit stay; no new one can be created.
 
-    Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    Repeating the operation changes nothing, also after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
     """
     caller.check_operator()
     tier = fields.tier(request.tier)
-    access.check_verified(access.lock_account(connection, request.user_id))
+    before = access.check_verified(access.lock_account(connection, request.user_id))
+    operations = Operations(connection)
+    if operations.lock(caller).result is not None:
+        return before
     user = UserStore(connection).set_tier(request.user_id, tier)
     assert user is not None, "locked above"
     access.announce_caller_changed(connection, user.id)
     access.announce_account_changed(connection, user)
+    operations.end(caller, user.id)
     return user

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from accounts.tokens import authentication, tokens
 from chassis.db import clock
@@ -172,3 +173,12 @@ def test_the_operator_sets_the_request_count(accounts: Any) -> None:
     assert accounts.call(tokens.set_token_use, operator(), request).request_count == 99
     too_many = SetTokenUse(token_id=token.id, count=2**63)
     assert refusal(accounts.call, tokens.set_token_use, operator(), too_many).code == "VALIDATION_ERROR"
+
+
+def test_a_repeated_count_does_not_undo_later_uses(accounts: Any) -> None:
+    token = accounts.token(accounts.user()).token
+    request, caller = SetTokenUse(token_id=token.id, count=99), replace(operator(), operation_id="op_1")
+    accounts.call(tokens.set_token_use, caller, request)
+    use = TokenUse(token_id=token.id, count=1, last_used_at=datetime(2027, 1, 1, 12, tzinfo=UTC))
+    accounts.call(authentication.record_use, RecordUse(uses=(use,)))
+    assert accounts.call(tokens.set_token_use, caller, request).request_count == 100

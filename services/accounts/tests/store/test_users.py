@@ -102,6 +102,19 @@ def test_a_changed_tier_holds_at_the_next_request_and_is_told_to_those_who_keep_
     assert accounts.staged("account.changed") == [{"account_id": ann.id, "tier": "pro"}]
 
 
+def test_a_repeated_change_of_tier_does_not_undo_a_later_one(accounts: Any) -> None:
+    ann = accounts.user()
+    first, second = (replace(operator(), operation_id=f"op_{number}") for number in range(2))
+    upgrade, downgrade = (ChangeTier(user_id=ann.id, tier=tier) for tier in ("elite", "free"))
+    for caller, change, tier in (
+        (first, upgrade, "elite"),
+        (second, downgrade, "free"),
+        (first, upgrade, "free"),
+    ):
+        assert accounts.call(users.change_tier, caller, change).tier == tier
+    assert [told["tier"] for told in accounts.staged("account.changed")] == ["elite", "free"]
+
+
 def test_the_sandbox_token_is_listed_with_the_others(accounts: Any) -> None:
     ann = accounts.user()
     made = accounts.token(ann).token

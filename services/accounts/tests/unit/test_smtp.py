@@ -53,6 +53,26 @@ def test_over_tls_it_logs_in(
     assert server.mails.get(timeout=30)[1] == ["ann@example.com"]
 
 
+def test_a_renewed_authority_is_trusted_without_a_restart(
+    mail_server: Callable[..., Any],
+    certificate_for: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    trusted = tmp_path / "authority.pem"
+    trusted.write_bytes(certificate_for("localhost").read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    renewed = certificate_for("localhost")
+    server = mail_server("take", renewed)
+    with pytest.raises(smtp.MailDelayed):
+        smtp.send(config(server, security="starttls"), mail())
+    fresh = tmp_path / "renewed.pem"
+    fresh.write_bytes(renewed.read_bytes())
+    fresh.replace(trusted)
+    smtp.send(config(server, security="starttls"), mail())
+    assert server.mails.get(timeout=30)[1] == ["ann@example.com"]
+
+
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_a_server_that_cannot_prove_its_name_gets_neither_password_nor_mail(
     mail_server: Callable[..., Any], certificate_for: Callable[[str], Path], security: str

@@ -31,6 +31,7 @@ from ai.store.ledger import Ledgers
 from ai.store.payments import Payments
 from ai.store.refills import AutoRefills, Refills
 from chassis.db.database import Database
+from chassis.db.operations import Operations
 from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import errors
@@ -65,14 +66,18 @@ _PERMANENT_DECLINES = frozenset(
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
     """Saves the account's settings, for the operator. What the request leaves out stays as it was.
 
-    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Repeating the operation changes nothing, also after a later change. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
     caller.check_operator()
     check_tier(request.tier)
     with database.transaction() as connection:
+        operations = Operations(connection)
+        if operations.lock(caller).result is not None:
+            return
         Ledgers(connection).lock(request.account_id)
         store = AutoRefills(connection)
         store.save(_merged(request, store.find(request.account_id)))
+        operations.end(caller, request.account_id)
 
 
 def _merged(request: SetAutoRefill, before: AutoRefillSettings | None) -> AutoRefillSettings:

@@ -345,6 +345,13 @@ def test_without_auto_refill_or_a_payment_method_no_payment_is_requested(
 
 
 @pytest.mark.usefixtures("wished")
+def test_a_repeated_setting_does_not_undo_a_later_one(database: Database) -> None:
+    on, off = (replace(operator(), operation_id=f"op_{number}") for number in range(2))
+    for caller, request in ((on, WISH), (off, replace(WISH, enabled=False)), (on, WISH)):
+        set_auto_refill(database, caller, request)
+    assert shown(database).enabled is False
+
+
 def test_without_a_provider_no_payment_is_requested_and_no_call_accepted(database: Database) -> None:
     spend(database, 10, "op_1")
     assert run_refills(database, CreditSettings(), Manual()) == 0

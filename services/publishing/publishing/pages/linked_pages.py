@@ -1,7 +1,9 @@
 """Stores linked pages; links and expires pages for the operator."""
 
+from functools import partial
 from typing import Any
 
+from chassis.db.operations import Operations, once
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -22,9 +24,15 @@ from publishing.store.polls import Polls
 def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
     """Links a platform's account to a brand, for the operator.
 
-    Linked again, the same page gets the new token and works again.
+    Linked again, the same page gets the new token and works again; repeating the operation only returns the page.
     """
     caller.check_operator()
+    page = once(app.database, caller, partial(_link, app, caller, request), partial(_page, app))
+    wake_linked()
+    return page
+
+
+def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
     platform = platform_code(request.platform)
     if not request.access_token or not request.remote_account_id:
         raise invalid("access_token", "a page needs its account's id and token")
@@ -46,8 +54,19 @@ def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
         "renew_at": None,
     }
     with app.database.transaction() as connection:
+        operations = Operations(connection)
+        operations.begin(caller)
         page = store_link(connection, values)
-    wake_linked()
+        operations.end(caller, page.id)
+    return page.view()
+
+
+def _page(app: AppContext, page_id: str) -> api.Page:
+    """Answers a repeat of the operation: the page as it is now. Raises NOT_FOUND."""
+    with app.database.reading() as connection:
+        page = Pages(connection).get(page_id)
+    if page is None or page.unlinked_at is not None:
+        raise ApiError(NOT_FOUND)
     return page.view()
 
 
@@ -67,10 +86,16 @@ def wake_linked() -> None:
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     """Marks a page, for the operator, as if the platform had ended the connection.
 
-    Links that its account began before are void.
+    Links that its account began before are void. Repeating the operation only returns the page.
     """
     caller.check_operator()
+    return once(app.database, caller, partial(_expire, app, caller, request), partial(_page, app))
+
+
+def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     with app.database.transaction() as connection:
+        operations = Operations(connection)
+        operations.begin(caller)
         found = Pages(connection).get(request.id)
         if found is not None:  # before the page is locked, as a link does
             Links(connection).end_of_account(found.account_id)
@@ -78,5 +103,8 @@ def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
         if page is None or page.unlinked_at is not None:
             raise ApiError(NOT_FOUND)
         message = "The operator marked the connection as expired."
-        expired = expire_page(connection, Expired(page, "OPERATOR", message, app.reconnect_url(page.id)))
-    return (expired or page).view()
+        expired = (
+            expire_page(connection, Expired(page, "OPERATOR", message, app.reconnect_url(page.id))) or page
+        )
+        operations.end(caller, page.id)
+    return expired.view()

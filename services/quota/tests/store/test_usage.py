@@ -219,6 +219,19 @@ def test_the_operator_sets_how_much_a_sandbox_token_has_used(
     assert codes == [None, "SANDBOX_EXHAUSTED", None]
 
 
+def test_a_repeated_command_does_not_give_a_sandbox_token_its_requests_again(
+    admissions: Admissions, database: Database
+) -> None:
+    sandbox = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", sandbox=True)
+    caller = msgspec.structs.replace(operator(), operation_id="op_1")
+    codes = []
+    for _ in range(2):
+        with database.transaction() as connection:
+            usage.set_sandbox_use(Store(connection), caller, SetSandboxUse(token_id="tok_1", count=99))
+        codes.append(admit(admissions, sandbox, "reads").refused_code)
+    assert codes == [None, "SANDBOX_EXHAUSTED"]
+
+
 @pytest.mark.parametrize(
     ("caller", "count", "error"),
     [

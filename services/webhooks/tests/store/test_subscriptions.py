@@ -203,6 +203,35 @@ def test_the_operator_enables_anybodys_and_sees_nothing_else(desk: Any) -> None:
         subscriptions.show(desk.app, operator(), api.SubscriptionId(id=made.id))
 
 
+def test_a_repeated_edit_does_not_undo_a_later_one(desk: Any) -> None:
+    made, first = desk.subscribe(URL), desk.caller()
+    old = api.EditSubscription(id=made.id, url="https://old.example.com/")
+    subscriptions.edit(desk.app, first, old)
+    later = subscriptions.edit(desk.app, desk.caller(), api.EditSubscription(id=made.id, url=URL))
+    assert subscriptions.edit(desk.app, first, old) == later == desk.show(made.id)
+
+
+@pytest.mark.parametrize("by_operator", [False, True])
+def test_a_repeated_enabling_does_not_undo_a_later_disabling(desk: Any, by_operator: bool) -> None:
+    made, caller = desk.subscribe(URL), desk.caller()
+    if by_operator:
+        caller = replace(operator(), operation_id=caller.operation_id)
+    subscriptions.enable(desk.app, caller, api.SubscriptionId(id=made.id))
+    desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'token_revoked'")
+    assert subscriptions.enable(desk.app, caller, api.SubscriptionId(id=made.id)).status == "disabled"
+    assert desk.show(made.id).disabled_reason == "token_revoked"
+
+
+def test_a_repeated_edit_of_a_deleted_one_is_not_found(desk: Any) -> None:
+    made, caller = desk.subscribe(URL), desk.caller()
+    edit = api.EditSubscription(id=made.id, name="Till")
+    subscriptions.edit(desk.app, caller, edit)
+    subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
+    with pytest.raises(ApiError) as refusal:
+        subscriptions.edit(desk.app, caller, edit)
+    assert code_of(refusal) == "NOT_FOUND"
+
+
 def test_a_repeated_rotation_answers_the_same_and_another_one_does_not(desk: Any) -> None:
     made, caller = desk.subscribe(URL), desk.caller()
     request = api.SubscriptionId(id=made.id)

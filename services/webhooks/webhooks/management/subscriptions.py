@@ -96,10 +96,14 @@ def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Su
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """Changes the subscription; the caller counts as its maker from now on.
+    """Changes the subscription once per operation; the caller counts as its maker from now on.
 
     Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, TOKEN_REVOKED.
     """
+    return once(app.database, caller, partial(_edit, app, caller, request), partial(_changed, app, caller))
+
+
+def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
     changes: dict[str, object] = {}
     if isinstance(request.name, str):
         changes["name"] = _name(request.name)
@@ -110,12 +114,21 @@ def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.
     if isinstance(request.brand_ids, tuple):
         changes["brand_ids"] = _brands(caller, request.brand_ids)
     with app.database.transaction() as connection:
-        store = Subscriptions(connection)
+        store, operations = Subscriptions(connection), Operations(connection)
+        operations.begin(caller)
         _lock_account(store, caller)
         access.lock_subscription(connection, caller, request.id)
         if changes:
             store.change(request.id, **changes, **maker_columns(caller))
-        return _existing(store.get(request.id)).view()
+        changed = _existing(store.get(request.id)).view()
+        operations.end(caller, request.id)
+    return changed
+
+
+def _changed(app: AppContext, caller: Caller, subscription_id: str) -> api.Subscription:
+    """Answers a repeat of the operation: the subscription as it is now. Raises NOT_FOUND."""
+    with app.database.transaction() as connection:
+        return access.lock_subscription(connection, caller, subscription_id, by_operator=True).view()
 
 
 def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
@@ -132,19 +145,24 @@ def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.
 
 
 def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Enables the subscription and resets its failures; the caller counts as its maker from now on.
+    """Enables the subscription and resets its failures, once per operation; the caller counts as its maker from now on.
 
-    The operator may enable any.
-
-    Raises NOT_FOUND, TOKEN_REVOKED.
+    The operator may enable any. Raises NOT_FOUND, TOKEN_REVOKED.
     """
+    return once(app.database, caller, partial(_enable, app, caller, request), partial(_changed, app, caller))
+
+
+def _enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
     with app.database.transaction() as connection:
-        store = Subscriptions(connection)
+        store, operations = Subscriptions(connection), Operations(connection)
+        operations.begin(caller)
         if not caller.is_operator:
             _lock_account(store, caller)
         access.lock_subscription(connection, caller, request.id, by_operator=True)
         store.enable(request.id, **maker_columns(caller))
-        return _existing(store.get(request.id)).view()
+        enabled = _existing(store.get(request.id)).view()
+        operations.end(caller, request.id)
+    return enabled
 
 
 def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:

@@ -76,6 +76,28 @@ def test_each_end_after_a_repair_is_told_of_anew(world: World, platform: FakePla
     assert len(expirations(world)) == 2
 
 
+def test_a_repeated_command_of_the_operator_does_not_undo_a_later_one(world: World) -> None:
+    page = world.page()
+    once = msgspec.structs.replace(operator(), operation_id="op_expire")
+    linked_pages.expire(world.app, once, api.GetPage(id=page.id))
+    relink(world, page)
+    assert linked_pages.expire(world.app, once, api.GetPage(id=page.id)).expired is False
+    assert show(world, page).expired is False
+
+    request = api.LinkPage(
+        owner_account_id="usr_a", brand_id=page.brand_id, brand_name="Brand", platform=page.platform,
+        remote_account_id=page.account_id, access_token="older", name="Page",
+    )  # fmt: skip
+    once = msgspec.structs.replace(operator(), operation_id="op_link")
+    assert linked_pages.link(world.app, once, request).id == page.id
+    relink(world, page)
+    assert linked_pages.link(world.app, once, request).id == page.id
+    with world.database.reading() as connection:
+        row = Pages(connection).get(page.id)
+    assert row is not None
+    assert world.app.vault.decrypt(row.access_token) == "another"
+
+
 def test_a_word_about_earlier_credentials_ends_nothing(world: World) -> None:
     page = world.page()
     with world.database.reading() as connection:
