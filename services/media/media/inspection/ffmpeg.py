@@ -38,6 +38,7 @@ _NO_SPACE = "No space left on device"
 _INCOMPLETE = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
+_UNREADABLE = "The video cannot be opened, or has no picture. Export it as MP4 with H.264, and upload that."
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
 #: The description of a stream with pictures: its line, and the further indented lines below it.
@@ -82,10 +83,10 @@ def copy(
     )
     status, output = _run(context, arguments, (read_back, target), source, limits)
     if _INCOMPLETE.search(output):
-        raise Refused("The video is incomplete.")
+        raise Refused("The video ends too early: a part of it is missing. Upload the original again.")
     if status:
         log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
-        raise Refused("The video cannot be read, or has no pictures.")
+        raise Refused(_UNREADABLE)
 
 
 def read_properties(context: AppContext, mime_type: str, *, source: int) -> VideoProperties:
@@ -103,14 +104,14 @@ def properties_in(output: str) -> VideoProperties:
     """Reads ffmpeg's description of a file. Raises Refused when no track has pictures of a possible size."""
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
     if pictures is None:
-        raise Refused("The video has no pictures.")
+        raise Refused(_UNREADABLE)
     width, height, wide, high = (int(it or 0) for it in pictures.groups())
     if wide and high:
         width = round(width * wide / high)
     if _ON_ITS_SIDE.search(pictures[0]):
         width, height = height, width
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
-        raise Refused("The video's pictures have an impossible size.")
+        raise Refused(_UNREADABLE)
     seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
     return VideoProperties(
         width=width, height=height, duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None
