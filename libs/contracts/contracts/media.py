@@ -15,13 +15,19 @@ from contracts.senders import called_by
 
 #: Spec "Upload rules": the accepted types and their file extensions.
 MIME_TYPES: dict[str, tuple[str, ...]] = {
-    "image/jpeg": (".jpg", ".jpeg"),
-    "image/png": (".png",),
+    "image/jpeg": (".jpg", ".jpeg", ".jfif"),
+    "image/png": (".png", ".apng"),
     "image/gif": (".gif",),
     "image/webp": (".webp",),
     "video/mp4": (".mp4", ".m4v"),
     "video/quicktime": (".mov", ".qt"),
     "video/webm": (".webm",),
+}
+
+#: Further types (an addition to the spec): stored and served as JPEG.
+CONVERTED_TYPES: dict[str, tuple[str, ...]] = {
+    "image/heic": (".heic", ".heif", ".hif"),
+    "image/avif": (".avif",),
 }
 
 MediaIds = tuple[str, ...]

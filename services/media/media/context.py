@@ -18,7 +18,7 @@ from media.store.uploads import Uploads
 
 #: For URLs given to our own services. Our choice.
 URL_VALID_FOR = timedelta(hours=1)
-#: An image of 100 megapixels takes 400 MB decoded, and twice that while it is made smaller. Our choice.
+#: An image of 200 megapixels takes 800 MB decoded. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 #: Files being inspected or waiting for a sandboxed process; well below MAX_WORKERS. Our choice.
 _INSPECTIONS, _INSPECTION_WAIT_SECONDS = 32, 5.0

@@ -1,13 +1,10 @@
-"""File names: as displayed, in addresses, and the extensions of each type. Pure."""
+"""File names: as displayed and in addresses. Pure."""
 
 import re
 import secrets
 import string
 import unicodedata
 from pathlib import PurePosixPath
-
-from contracts.errors import UPLOAD_ERROR, ApiError
-from contracts.media import MIME_TYPES
 
 #: 22 of 62 characters are 131 random bits: nobody can guess an address.
 KEY_LENGTH = 22
@@ -27,23 +24,6 @@ def is_key(value: str) -> bool:
     return _KEY.fullmatch(value) is not None
 
 
-def check_declared(filename: str, mime_type: str) -> str:
-    """Returns the declared MIME type in lower case, without parameters.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, or an extension of another type.
-    """
-    declared = mime_type.partition(";")[0].strip().lower()
-    if declared not in MIME_TYPES:
-        shown = declared[:100] or "(none)"
-        raise ApiError(UPLOAD_ERROR, f"The type {shown} is not accepted.", allowed=sorted(MIME_TYPES))
-    endings = MIME_TYPES[declared]
-    if PurePosixPath(shown_name(filename)).suffix.lower() not in endings:
-        raise ApiError(
-            UPLOAD_ERROR, f"The file name's extension is not one of {declared}.", endings=list(endings)
-        )
-    return declared
-
-
 def shown_name(filename: str) -> str:
     """Returns the displayed name: no folders, no control or direction characters, at most 255 characters."""
     last = re.split(r"[/\\]", filename)[-1]
@@ -54,17 +34,23 @@ def shown_name(filename: str) -> str:
     return kept
 
 
-def slug(filename: str) -> str:
-    """Returns the name in the address: ASCII, readable where the name was Latin."""
+def ending(filename: str) -> str:
+    """Returns the extension in lower case, with its dot; "" without one."""
+    return PurePosixPath(shown_name(filename)).suffix.lower()
+
+
+def slug(filename: str, extension: str) -> str:
+    """Returns the name in the address: ASCII, readable where the name was Latin, with this extension."""
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-")[:_SLUG_STEM_LENGTH].strip("-")
-    return (stem or "file") + shown.suffix.lower()
+    return (stem or "file") + extension
 
 
 def jpeg_slug(of: str) -> str:
-    """Returns the name of an image's JPEG copy."""
-    return PurePosixPath(of).stem + ".jpg"
+    """Returns the name of an image's JPEG copy, which differs from the image's own."""
+    own = PurePosixPath(of)
+    return own.stem + (".jpeg" if own.suffix == ".jpg" else ".jpg")
 
 
 def kind(mime_type: str) -> str:

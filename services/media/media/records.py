@@ -72,15 +72,13 @@ class MediaRow(Stored):
     def jpeg_name(self) -> str:
         return f"{self.key}/{names.jpeg_slug(self.slug)}"
 
-    @property
-    def properties(self) -> "FileProperties":
-        return FileProperties(self.size_bytes, self.width, self.height, self.duration_seconds)
-
 
 @dataclass(frozen=True, slots=True)
 class FileProperties:
     """What an inspection found out."""
 
+    #: Of the stored file.
+    mime_type: str
     size_bytes: int
     width: int | None
     height: int | None

@@ -119,7 +119,7 @@ def test_another_accounts_media_are_not_there(api: Api, accounts: Accounts, jpeg
         (b"%PDF-1.7", "a.pdf", "application/pdf", "UPLOAD_ERROR"),
         (b"PK\x03\x04", "a.zip", "application/zip", "UPLOAD_ERROR"),
         (b"<html>", "a.jpg", "text/html", "UPLOAD_ERROR"),
-        (b"\xff\xd8\xff\xe0", "a.png", "image/jpeg", "UPLOAD_ERROR"),
+        (b"\x89PNG\r\n\x1a\n", "a.svg", "image/png", "UPLOAD_ERROR"),
         (b"<html><script>", "a.jpg", "image/jpeg", "INVALID_FILE_CONTENT"),
         (b"\xff\xd8\xff\xe0 and no more", "a.jpg", "image/jpeg", "INVALID_FILE_CONTENT"),
         (b"", "a.jpg", "image/jpeg", "INVALID_FILE_CONTENT"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from contracts import errors
 from contracts.errors import ERRORS, ErrorRow
-from contracts.media import MIME_TYPES
+from contracts.media import CONVERTED_TYPES, MIME_TYPES
 from gateway import API_VERSION, BASE_PATH
 from gateway.endpoint import Endpoint
 from gateway.http.request_reader import Field, Reader
@@ -72,11 +72,11 @@ _ABOUT = (
 )
 _BINARY = {"type": "string", "format": "binary"}
 _PAGE = {"text/html": {"schema": {"type": "string"}}}
-#: Spec "Upload rules".
+#: Spec "Upload rules", and the types that are stored as JPEG. Without a type the bytes decide.
 _MULTIPART = {
     "multipart/form-data": {
         "schema": {"type": "object", "properties": {"file": _BINARY}, "required": ["file"]},
-        "encoding": {"file": {"contentType": ", ".join(MIME_TYPES)}},
+        "encoding": {"file": {"contentType": ", ".join((*MIME_TYPES, *CONVERTED_TYPES, "application/octet-stream"))}},
     }
 }
 

@@ -7,7 +7,6 @@ the file in the body, and checks that it is not larger than the tier allows.
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import PurePosixPath
 from typing import IO, Any
 
 import structlog
@@ -19,7 +18,7 @@ from contracts.errors import (
     UNSUPPORTED_MEDIA_TYPE,
     ApiError,
 )
-from contracts.media import MIME_TYPES, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
+from contracts.media import BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from gateway.exchange import Exchange
 from gateway.http.json_body import flaw_in
@@ -136,7 +135,7 @@ def _fill(spool: IO[bytes], parts: Multipart, max_bytes: int, grow: Callable[[in
 
 def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any]) -> UploadedMedia:
     media = exchange.services.media
-    begin = BeginUpload(filename=part.filename or "", mime_type=_type_of(part), size_bytes=size_bytes)
+    begin = BeginUpload(filename=part.filename or "", mime_type=part.mime_type, size_bytes=size_bytes)
     exchange.restart_deadline()  # reading the body may have taken long
     ticket = exchange.ask(media.begin_upload, begin)
     try:
@@ -160,11 +159,3 @@ def _abort(exchange: Exchange, ticket: UploadTicket) -> None:
         exchange.ask(exchange.services.media.abort_upload, aborted, timeout_seconds=_ABORT_SECONDS)
     except ApiError as error:
         log.warning("upload_not_aborted", upload_id=ticket.upload_id, code=error.code)
-
-
-def _type_of(part: Part) -> str:
-    """The declared type; without one, the type of the file name's extension. Our choice."""
-    if part.mime_type:
-        return part.mime_type
-    extension = PurePosixPath(part.filename or "").suffix.lower()
-    return next((kind for kind, extensions in MIME_TYPES.items() if extension in extensions), "")

@@ -6,28 +6,48 @@ Files are open descriptors: the uploaded file, and an empty one for its replacem
 import itertools
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from PIL import Image
+import pi_heif
+from PIL import AvifImagePlugin, Image
 
 from media.decoder import embedded_content
-from media.decoder.formats import MAX_PIXELS, ParsedImage, Refused, exif, gif, jpeg, png, webp
+from media.decoder.formats import (
+    MAX_PIXELS,
+    UNREADABLE,
+    ParsedImage,
+    Refused,
+    check_pixels,
+    exif,
+    gif,
+    jpeg,
+    png,
+    webp,
+)
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 Image.init()
+# The sandbox refuses threads.
+AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+pi_heif.options.DECODE_THREADS = 0
+pi_heif.register_heif_opener(thumbnails=False)
 
-_PARSERS: dict[str, tuple[str, Callable[[memoryview], ParsedImage]]] = {
-    "image/jpeg": ("JPEG", jpeg.parse),
-    "image/png": ("PNG", png.parse),
-    "image/gif": ("GIF", gif.parse),
-    "image/webp": ("WEBP", webp.parse),
+#: Pillow's names of the formats.
+_CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
+_NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
+_PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
+    "image/jpeg": jpeg.parse,
+    "image/png": png.parse,
+    "image/gif": gif.parse,
+    "image/webp": webp.parse,
 }
 #: The longest side of a JPEG copy. The smaller ones are for images that are too large at every quality. Instagram shows
 #: 1,440 pixels. Our choice.
 _JPEG_SIDES = (4096, 2048, 1024)
 #: EXIF orientation -> the transposition that turns the image upright.
-_UPRIGHT = dict(
+_TO_UPRIGHT = dict(
     enumerate(
         (
             Image.Transpose.FLIP_LEFT_RIGHT,
@@ -42,35 +62,32 @@ _UPRIGHT = dict(
     )
 )
 _QUALITIES = (92, 85, 75, 60, 40)
+#: Of JPEGs made of HEIC and AVIF: the best of `_QUALITIES`.
+_CONVERTED_QUALITY = _QUALITIES[0]
+_STRIP_ROWS = 256
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Returns the size as displayed, and whether the replacement must be stored; or `refused`."""
+    """Returns the type to store, the size as displayed, and whether the replacement must be stored; or `refused`."""
     uploaded, replacement = files
+    mime_type = argument["mime_type"]
     try:
-        picture = _parse(uploaded, argument["mime_type"])
-        if picture.changed:
-            _write(replacement, picture)
-            embedded_content.check_metadata(_edges_of(replacement))
-        _decode(replacement if picture.changed else uploaded, argument["mime_type"], picture)
+        if mime_type in _CONVERTED:
+            width, height = _convert(uploaded, mime_type, replacement)
+            return {"mime_type": "image/jpeg", "width": width, "height": height, "changed": True}
+        orientation, changed = _strip(uploaded, mime_type, replacement)
+        width, height = _decode(replacement if changed else uploaded, mime_type)
     except Refused as refusal:
         return {"refused": str(refusal)}
-    width, height = picture.shown_size
-    return {"width": width, "height": height, "changed": picture.changed}
+    if orientation >= 5:
+        width, height = height, width
+    return {"mime_type": mime_type, "width": width, "height": height, "changed": changed}
 
 
 def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """Writes the first frame as a JPEG of at most `max_bytes`, upright, on white, into the second file."""
-    name, _ = _PARSERS[argument["mime_type"]]
-    with os.fdopen(os.dup(files[0]), "rb") as original, Image.open(original, formats=[name]) as opened:
-        profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
-        turned = opened.getexif().get(exif.ORIENTATION, 1)
-        flat = _as_rgb(opened)
-        # Shrunk first: three copies of the largest accepted image would not fit the memory.
-        flat.thumbnail((_JPEG_SIDES[0], _JPEG_SIDES[0]))
-        flat = _on_white(flat)
-        if turned in _UPRIGHT:
-            flat = flat.transpose(_UPRIGHT[turned])
+    with _opened(files[0], argument["mime_type"]) as image:
+        flat, profile = _upright(image, _JPEG_SIDES[0]), _profile(image)
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         for side, quality in itertools.product(_JPEG_SIDES, _QUALITIES):
             flat.thumbnail((side, side))
@@ -82,46 +99,79 @@ def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
         return {"size_bytes": to.tell()}
 
 
-def _parse(descriptor: int, mime_type: str) -> ParsedImage:
-    _, parse = _PARSERS[mime_type]
-    # Unmapped when the process ends.
+def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
+    """Writes what is kept of the file into the replacement, unless that is all of it. Raises Refused.
+
+    Returns the orientation, and whether there is a replacement.
+    """
+    # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-    embedded_content.check_type(bytes(data[:16]), mime_type)
-    picture = parse(data)
+    picture = _PARSERS[mime_type](data)
     picture.check_size()
-    edges = data[: embedded_content.EDGE_BYTES], data[-embedded_content.EDGE_BYTES :]
-    embedded_content.check_metadata([*edges, *picture.dropped, *picture.kept_metadata])
-    embedded_content.check_tail(bytes(data[-embedded_content.ZIP_TAIL_BYTES :]))
-    return picture
+    embedded_content.check(picture.kept, picture.kept_metadata)
+    changed = not picture.is_all_of(data)
+    if changed:
+        with os.fdopen(os.dup(replacement), "wb") as to:
+            to.writelines(picture.kept)
+    return picture.orientation, changed
 
 
-def _edges_of(descriptor: int) -> tuple[bytes, bytes]:
-    """Returns the file's first and last bytes."""
-    size, edge = os.fstat(descriptor).st_size, embedded_content.EDGE_BYTES
-    return os.pread(descriptor, edge, 0), os.pread(descriptor, edge, max(size - edge, 0))
-
-
-def _write(descriptor: int, picture: ParsedImage) -> None:
-    with os.fdopen(os.dup(descriptor), "wb") as to:
-        for piece in picture.kept:
-            to.write(piece)
-
-
-def _decode(descriptor: int, mime_type: str, picture: ParsedImage) -> None:
-    """Decodes every pixel of the first frame, as a viewer would. Raises Refused."""
-    name, _ = _PARSERS[mime_type]
+@contextmanager
+def _opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
+    """Opens the image. Errors in the block become Refused, except MemoryError."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
     try:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        with os.fdopen(os.dup(descriptor), "rb") as file, Image.open(file, formats=[name]) as image:
-            size = image.size
-            image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
-            image.load()
-    except MemoryError:
+        with os.fdopen(os.dup(descriptor), "rb") as file, Image.open(file, formats=[_NAMES[mime_type]]) as image:
+            check_pixels(*image.size)
+            yield image
+    except (MemoryError, Refused):
         raise
     except Exception as error:
-        raise Refused("The image cannot be read.") from error
-    if size != (picture.width, picture.height):
-        raise Refused("The image is malformed.")
+        raise Refused(UNREADABLE) from error
+
+
+def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
+    """Decodes every pixel of the first frame, as a viewer would. Returns its size. Raises Refused."""
+    with _opened(descriptor, mime_type) as image:
+        size = image.size
+        image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
+        image.load()
+        return size
+
+
+def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
+    """Writes the image as a JPEG of the same size, upright, with its colour profile. Returns its size. Raises Refused."""
+    with _opened(descriptor, mime_type) as image:
+        if getattr(image, "is_animated", False) and mime_type == "image/avif":
+            raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
+        flat, profile = _upright(image), _profile(image)
+    with os.fdopen(os.dup(replacement), "wb") as to:
+        flat.save(to, "JPEG", quality=_CONVERTED_QUALITY, icc_profile=profile)
+    return flat.size
+
+
+def _profile(image: Image.Image) -> bytes | None:
+    profile: bytes | None = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA") else None
+    return profile
+
+
+def _upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
+    """Returns the first frame as RGB on white, upright, and reduced to about `longest_side`.
+
+    It works in strips, since a second copy of the largest accepted image would not fit the memory.
+    """
+    width, height = image.size
+    factor = max(max(image.size) // longest_side, 1) if longest_side else 1
+    turned = image.getexif().get(exif.ORIENTATION, 1)
+    image.load()
+    if image.mode == "RGB" and factor == 1:
+        flat = image
+    else:
+        flat = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+        for top in range(0, height, _STRIP_ROWS * factor):
+            strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
+            flat.paste(_on_white(_as_rgb(strip)).reduce(factor), (0, top // factor))
+    return flat.transpose(_TO_UPRIGHT[turned]) if turned in _TO_UPRIGHT else flat
 
 
 def _as_rgb(image: Image.Image) -> Image.Image:

@@ -21,7 +21,7 @@ from contracts.errors import (
 from contracts.media import BeginParts, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from contracts.record import Nothing
-from media import names
+from media import file_types, names
 from media.cleanup.removals import remove_now
 from media.context import AppContext, reaches
 from media.inspection.uploaded_files import inspect
@@ -67,7 +67,8 @@ def reserve(
     repeated generation frees the earlier reservation: the worker that made it is dead or has lost its claim.
     """
     plan = PLANS[caller.tier]
-    declared = names.check_declared(request.filename, request.mime_type)
+    ending = names.ending(request.filename)
+    declared = file_types.check_declared(ending, request.mime_type)
     if request.size_bytes < 1:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     if request.size_bytes > plan.max_file_bytes:
@@ -82,7 +83,7 @@ def reserve(
         "generated": generated,
         "key": names.new_key(),
         "filename": names.shown_name(request.filename),
-        "slug": names.slug(request.filename),
+        "slug": names.slug(request.filename, file_types.ending_of(declared, ending)),
         "mime_type": declared,
         "size_bytes": request.size_bytes,
         "part_size_bytes": part_size_bytes,
@@ -104,7 +105,7 @@ def reserve(
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
     """Inspects the bytes, then keeps or removes the file. A repeated call returns the same result.
 
-    Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), NOT_FOUND, SERVICE_UNAVAILABLE.
+    Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), QUOTA_EXCEEDED, NOT_FOUND, SERVICE_UNAVAILABLE.
     """
     upload = claim(context, caller, request.upload_id)
     if isinstance(upload, MediaRow):
@@ -135,11 +136,14 @@ def claim(context: AppContext, caller: Caller, upload_id: str) -> Upload | Media
 
 
 def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
-    """Inspects the file and keeps or removes it. Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, SERVICE_UNAVAILABLE."""
+    """Inspects the file and keeps or removes it.
+
+    Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE.
+    """
     try:
         with context.inspection_slot():
             properties = inspect(context, upload, size_bytes)
-        kept = _keep(context, upload, properties)
+        kept = _keep(context, caller, upload, properties)
     except Exception as error:
         if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
             log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
@@ -150,11 +154,19 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
     return uploaded(context, caller, kept)
 
 
-def _keep(context: AppContext, upload: Upload, properties: FileProperties) -> MediaRow:
-    """Turns the reservation into media in one transaction. Of two files of one generation the first is kept."""
+def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileProperties) -> MediaRow:
+    """Turns the reservation into media in one transaction. Of two files of one generation the first is kept.
+
+    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted.
+    """
     with context.database.transaction() as connection:
-        files = Files(connection)
-        if not Uploads(connection).remove(upload.id):
+        files, uploads = Files(connection), Uploads(connection)
+        if properties.size_bytes > upload.size_bytes:
+            uploads.lock_account(upload.account_id)
+            quota = context.storage(connection, caller)
+            if properties.size_bytes - upload.size_bytes > quota.remaining_bytes:
+                raise ApiError(QUOTA_EXCEEDED, quota=quota)
+        if not uploads.remove(upload.id):
             kept = files.by_upload(upload.id)  # the claim lapsed, and another call kept the file
             if kept is None:
                 raise ApiError(NOT_FOUND, "The upload has expired. Start a new one.")

@@ -12,16 +12,19 @@ from typing import IO, Any
 
 import structlog
 
-from chassis.sandbox.pool import NotStarted, WorkFailed
+from chassis.sandbox.pool import NotStarted, OutOfLimits, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
+from media import file_types, names
 from media.context import AppContext
-from media.decoder.formats import Refused
+from media.decoder.formats import UNREADABLE, Refused
 from media.inspection import ffmpeg
 from media.records import FileProperties, Upload
 from media.storage.bucket import PIECE_BYTES
 from media.store.uploads import Uploads
 
 log = structlog.get_logger()
+
+_TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, or export it as JPEG or MP4."
 
 
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileProperties:
@@ -35,10 +38,12 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
         raise ApiError(UPLOAD_ERROR, f"{announced_bytes} bytes were announced, {arrived} arrived.")
     if size_bytes == 0:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
+    head = context.bucket.read(upload.object_name, 0, file_types.HEAD_BYTES)
+    mime_type = file_types.true_type(upload.mime_type, head)
     try:
-        if upload.kind == "video":
-            return _video(context, upload, upload.mime_type)
-        return _image(context, upload)
+        if names.kind(mime_type) == "video":
+            return _video(context, upload, mime_type)
+        return _image(context, upload, mime_type)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
     except OSError as error:
@@ -46,21 +51,21 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
-def _image(context: AppContext, upload: Upload) -> FileProperties:
+def _image(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
     with tempfile.TemporaryFile() as uploaded, tempfile.TemporaryFile() as replacement:
         context.bucket.download(upload.object_name, uploaded)
-        argument, files = {"mime_type": upload.mime_type}, (uploaded.fileno(), replacement.fileno())
-        found = _inspect(context, "inspect_image", argument, files)
-        size_bytes = uploaded.seek(0, 2)
-        if found["changed"]:
-            size_bytes = _replace(context, upload, replacement)
-    return FileProperties(size_bytes, found["width"], found["height"])
+        files = (uploaded.fileno(), replacement.fileno())
+        found = _inspect(context, "inspect_image", {"mime_type": mime_type}, files)
+        kept, stored_type = replacement if found["changed"] else uploaded, found["mime_type"]
+        size_bytes = kept.seek(0, 2)
+        if found["changed"] or stored_type != upload.mime_type:
+            _replace(context, upload, kept, stored_type)
+    return FileProperties(stored_type, size_bytes, found["width"], found["height"])
 
 
 def _video(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
     with context.video_slot(), tempfile.TemporaryFile() as uploaded, _opened_twice() as (made, read_back):
         context.bucket.download(upload.object_name, uploaded)
-        _inspect(context, "check_video", {"mime_type": mime_type}, (uploaded.fileno(),))
         source_bytes = uploaded.tell()
         uploaded.seek(0)
         ffmpeg.copy(
@@ -73,8 +78,8 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         )
         os.lseek(read_back.fileno(), 0, os.SEEK_SET)
         found = ffmpeg.read_properties(context, mime_type, source=read_back.fileno())
-        size_bytes = _replace(context, upload, made)
-    return FileProperties(size_bytes, found.width, found.height, found.duration_seconds)
+        size_bytes = _replace(context, upload, made, mime_type)
+    return FileProperties(mime_type, size_bytes, found.width, found.height, found.duration_seconds)
 
 
 @contextmanager
@@ -96,18 +101,18 @@ def _inspect(
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     except WorkFailed as failure:
         log.warning("inspection_failed", function=function, problem=str(failure), **argument)
-        raise Refused("The file cannot be read.") from failure
+        raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
     if "refused" in found:
         raise Refused(found["refused"])
     return found
 
 
-def _replace(context: AppContext, upload: Upload, file: IO[bytes]) -> int:
+def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
     """Stores the file in place of the uploaded one, and returns its size in bytes. The size is noted before."""
     size_bytes = file.seek(0, 2)
     with context.database.transaction() as connection:
         Uploads(connection).note_replaced(upload.id, size_bytes)
-    return put_file(context, upload.object_name, file, upload.mime_type)
+    return put_file(context, upload.object_name, file, mime_type)
 
 
 def put_file(context: AppContext, name: str, file: IO[bytes], mime_type: str) -> int:

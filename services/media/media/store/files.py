@@ -51,20 +51,12 @@ class Files:
         """Turns the upload into media. Returns False if the upload, or its generation's operation, has media
         already.
         """
-        copied = (
-            "account_id",
-            "brand_ids",
-            "operation_id",
-            "generated",
-            "key",
-            "filename",
-            "slug",
-            "mime_type",
-        )
+        copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         statement = insert(media).values(
             id=media_id,
             upload_id=upload.id,
             created_at=clock_now(),
+            mime_type=properties.mime_type,
             size_bytes=properties.size_bytes,
             width=properties.width,
             height=properties.height,

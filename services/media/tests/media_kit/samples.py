@@ -2,6 +2,7 @@
 
 import io
 import struct
+from pathlib import Path
 from typing import Any
 
 from PIL import Image, PngImagePlugin
@@ -22,6 +23,10 @@ ENDINGS = {
     "video/quicktime": "mov",
     "video/webm": "webm",
 }
+#: Made with pillow-heif, which encodes.
+_HEIC = Path(__file__).parent / "turned.heic"
+#: Stands for a colour profile, which nothing here reads.
+PROFILE = bytes(range(256)) * 2
 _PILLOW = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
@@ -38,6 +43,21 @@ def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **o
     image = Image.linear_gradient("L").resize(size).convert("RGB")
     file = io.BytesIO()
     image.save(file, _PILLOW[mime_type], **options)
+    return file.getvalue()
+
+
+def converted(mime_type: str) -> bytes:
+    """Returns what `picture` shows as HEIC or AVIF, with PROFILE, a location, and (HEIC) turned by its orientation."""
+    return avif() if mime_type == "image/avif" else _HEIC.read_bytes()
+
+
+def avif(frames: int = 1, orientation: int = 1) -> bytes:
+    """`orientation` is that of EXIF."""
+    exif = Image.Exif()
+    exif[0x0112], exif[0x8825] = orientation, GPS
+    image, file = Image.open(io.BytesIO(picture("image/png"))), io.BytesIO()
+    more = {"save_all": True, "append_images": [image.rotate(180)] * (frames - 1)} if frames > 1 else {}
+    image.save(file, "AVIF", quality=95, exif=exif, icc_profile=PROFILE, **more)
     return file.getvalue()
 
 

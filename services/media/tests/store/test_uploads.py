@@ -8,7 +8,8 @@ from sqlalchemy.exc import IntegrityError
 
 from contracts import media as api
 from contracts.errors import ApiError
-from media.files import library, uploads
+from contracts.plans import PLANS
+from media.files import downloads, library, uploads
 from media.storage.bucket import Bucket
 
 
@@ -164,6 +165,64 @@ def test_a_commit_continues_after_an_unanswered_replacement_of_the_image(
     stored = b"".join(world.context.bucket.pieces(name))
     assert len(stored) == media.size_bytes
     assert not samples.tells_place(stored)
+
+
+@pytest.mark.parametrize("mime_type", ["image/heic", "image/avif"])
+def test_a_commit_continues_after_an_unanswered_replacement_by_a_jpeg(world: World, mime_type: str) -> None:
+    data = samples.converted(mime_type)
+    ticket = world.put(data, filename="IMG_1.HEIC", mime_type=mime_type)
+    with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        world.commit(ticket, len(data))
+    media = world.commit(ticket, len(data))
+    assert (media.mime_type, media.filename, media.url[-10:]) == ("image/jpeg", "IMG_1.HEIC", "/IMG_1.jpg")
+    assert world.used() == media.size_bytes
+    (name,) = world.object_names()
+    stored = b"".join(world.context.bucket.pieces(name))
+    assert stored.startswith(b"\xff\xd8\xff")
+    assert not samples.tells_place(stored)
+
+
+def test_an_image_that_grows_beyond_the_quota_is_refused_and_leaves_nothing(world: World) -> None:
+    free = world.caller(tier="free")
+    data = samples.avif()
+    ticket = world.put(data, free, filename="a.avif", mime_type="image/avif")
+    with world.database.reading() as connection:
+        left = world.context.storage(connection, free).remaining_bytes
+    for size_bytes in [PLANS["free"].max_file_bytes] * 3 + [left - 3 * PLANS["free"].max_file_bytes]:
+        world.begin(size_bytes, free)
+    with pytest.raises(ApiError, match="QUOTA_EXCEEDED"):
+        world.commit(ticket, len(data), free)
+    assert world.object_names() == set()
+    assert world.used() == left
+
+
+@pytest.mark.parametrize("mime_type", samples.ENDINGS)
+def test_a_file_without_a_declared_type_is_stored_under_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch, mime_type: str
+) -> None:
+    data, put, types = samples.good(mime_type), world.context.bucket.put, []
+
+    def noted(name, pieces, size_bytes, stored_type):
+        types.append(stored_type)
+        put(name, pieces, size_bytes, stored_type)
+
+    monkeypatch.setattr(world.context.bucket, "put", noted)
+    ticket = world.put(data, filename="IMG_0001", mime_type="application/octet-stream")
+    media = world.commit(ticket, len(data))
+    assert (media.mime_type, types) == (mime_type, [mime_type])
+    assert media.type == ("video" if mime_type.startswith("video/") else "photo")
+
+
+def test_the_jpeg_copy_of_an_image_that_is_named_jpg_is_not_the_image(world: World) -> None:
+    data = samples.picture("image/png")
+    ticket = world.put(data, filename="a.jpg", mime_type="application/octet-stream")
+    media, caller = world.commit(ticket, len(data)), world.caller()
+    request = api.GetFiles(media_ids=(media.media_id,), jpeg=True)
+    (copy,) = downloads.get_files(world.context, caller, request).files
+    assert copy.mime_type == "image/jpeg"
+    names = {name.partition("/")[2]: name for name in world.object_names()}
+    assert b"".join(world.context.bucket.pieces(names["a.jpg"])) == data
+    assert copy.public_url.endswith("/a.jpeg")
 
 
 def test_a_shorter_file_of_unknown_origin_is_refused_as_before(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from media_kit import samples
-from PIL import Image
+from PIL import Image, ImageChops, PngImagePlugin
 
 from contracts.platforms import PLATFORMS
 from media.decoder import images
@@ -17,6 +17,8 @@ from media.decoder.formats import Refused
 from media.files.downloads import MAX_JPEG_BYTES
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+#: The end that no decoder needs: end markers, checksums, and bits that fill the last byte.
+UNNEEDED_BYTES = {"image/jpeg": 4, "image/png": 24, "image/gif": 4, "image/webp": 0}
 PAYLOADS = {
     "page": b"<html><body onload=alert(1)></body></html>",
     "script": b"<script>alert(1)</script>",
@@ -117,22 +119,21 @@ def test_the_colour_profile_stays(inspect_image: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
 @pytest.mark.parametrize("mime_type", PICTURES)
-def test_data_before_or_after_an_image_is_refused(
+def test_what_follows_an_image_is_cut_off(
     inspect_image: Callable[..., Any], mime_type: str, payload: bytes
 ) -> None:
     data = samples.picture(mime_type)
-    for hostile in (payload + data, data + payload):
-        with pytest.raises(Refused):
-            inspect_image(hostile, mime_type)
+    for tail in (payload, bytes(3), bytes(9) + data, samples.film()):
+        assert inspect_image(data + tail, mime_type)[1] == data
 
 
-@pytest.mark.parametrize("payload", [it for name, it in PAYLOADS.items() if name != "javascript"])
-def test_a_comment_that_is_a_page_a_program_or_an_archive_is_refused(
-    inspect_image: Callable[..., Any], payload: bytes
-) -> None:
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
+def test_a_comment_is_removed_whatever_is_in_it(inspect_image: Callable[..., Any], payload: bytes) -> None:
     for mime_type in ("image/jpeg", "image/gif"):
-        with pytest.raises(Refused):
-            inspect_image(samples.picture(mime_type, comment=payload), mime_type)
+        data = samples.picture(mime_type, comment=payload)
+        _, stored = inspect_image(data, mime_type)
+        assert payload not in stored
+        assert pixels(stored) == pixels(data)
 
 
 @pytest.mark.parametrize("mime_type", PICTURES)
@@ -140,24 +141,134 @@ def test_an_incomplete_image_is_refused_wherever_it_ends(
     inspect_image: Callable[..., Any], mime_type: str
 ) -> None:
     data = samples.picture(mime_type, (64, 64))
-    for length in range(1, len(data), max(len(data) // 50, 1)):
+    for length in range(16, len(data) - UNNEEDED_BYTES[mime_type], max(len(data) // 50, 1)):
         with pytest.raises(Refused):
             inspect_image(data[:length], mime_type)
-    with pytest.raises(Refused):
-        inspect_image(data[:-1], mime_type)
 
 
-def test_a_phones_second_image_is_cut_off_not_refused(inspect_image: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("mime_type", "missing"), [("image/png", 12), ("image/gif", 1)])
+def test_an_image_that_lacks_only_its_end_gets_one(
+    inspect_image: Callable[..., Any], mime_type: str, missing: int
+) -> None:
+    data = samples.picture(mime_type)
+    assert inspect_image(data[:-missing], mime_type)[1] == data
+
+
+@pytest.mark.parametrize("stray", [b"\0", b"stray \xff\0 bytes", b"\xff\xff\xff", b"\xff\xd0\xff\x01"])
+def test_stray_bytes_between_the_parts_of_an_image_are_skipped(
+    inspect_image: Callable[..., Any], stray: bytes
+) -> None:
     data = samples.picture()
-    announced = data[:2] + b"\xff\xe2\x00\x08MPF\0XX"[:10] + data[2:]
-    _, stored = inspect_image(announced + samples.picture(size=(8, 8)))
+    for marker in (b"\xff\xdb", b"\xff\xc0", b"\xff\xda"):
+        at = data.index(marker)
+        assert inspect_image(data[:at] + stray + data[at:])[1] == data
+    data = samples.picture("image/gif")
+    at = data.index(b"\x2c\0\0\0\0")
+    assert inspect_image(data[:at] + b"\0\1" + data[at:], "image/gif")[1] == data
+
+
+def test_adobes_transform_stays_however_long_its_segment_is(inspect_image: Callable[..., Any]) -> None:
+    file = io.BytesIO()
+    Image.linear_gradient("L").convert("CMYK").save(file, "JPEG")
+    data = file.getvalue()
+    at = data.index(b"\xff\xee\x00\x0eAdobe")
+    longer = data[:at] + b"\xff\xee\x00\x14" + data[at + 4 : at + 16] + b"camera" + data[at + 16 :]
+    _, stored = inspect_image(longer)
     assert stored == data
+    assert pixels(stored) == pixels(longer)
+
+
+@pytest.mark.parametrize("kind", [b"IDAT", b"tEXt"])
+def test_a_wrong_checksum_of_pixels_or_of_what_is_cut_off_is_mended(
+    inspect_image: Callable[..., Any], kind: bytes
+) -> None:
+    data = samples.picture("image/png")
+    text = _chunk(b"tEXt", b"Comment\0home")
+    with_text = data[:-12] + text + data[-12:]
+    at = with_text.index(kind) - 4
+    at += 8 + int.from_bytes(with_text[at : at + 4], "big")
+    wrong = with_text[:at] + bytes([with_text[at] ^ 1]) + with_text[at + 1 :]
+    assert inspect_image(wrong, "image/png")[1] == data
+
+
+@pytest.mark.filterwarnings("ignore:Invalid APNG")
+def test_an_animation_that_announces_no_sensible_number_of_frames_is_taken(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.picture("image/png")
+    announced = data[:33] + _chunk(b"acTL", b"\xff" * 4 + bytes(4)) + data[33:]
+    assert inspect_image(announced, "image/png")[1] == announced
+
+
+@pytest.mark.parametrize("form", ['tiff:Orientation="6"', "<tiff:Orientation>6</tiff:Orientation>"])
+@pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
+def test_a_rotation_told_only_in_xmp_is_kept(
+    inspect_image: Callable[..., Any], mime_type: str, form: str
+) -> None:
+    packet = f"<rdf:Description {form}/>"
+    if mime_type == "image/png":
+        texts = PngImagePlugin.PngInfo()
+        texts.add_itxt("XML:com.adobe.xmp", packet)
+        data = samples.picture(mime_type, pnginfo=texts)
+    else:
+        data = samples.picture(mime_type, xmp=packet.encode())
+    found, stored = inspect_image(data, mime_type)
+    assert (found["width"], found["height"]) == (30, 40)
+    with Image.open(io.BytesIO(stored)) as image:
+        assert dict(image.getexif()) == {0x0112: 6}
+        assert "xmp" not in image.info
+    assert inspect_image(stored, mime_type)[1] == stored
+
+
+def test_exif_counts_more_than_xmp(inspect_image: Callable[..., Any]) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 1
+    _, stored = inspect_image(samples.picture(exif=exif, xmp=b'tiff:Orientation="6"'))
+    with Image.open(io.BytesIO(stored)) as image:
+        assert not image.getexif()
+
+
+def test_random_bytes_refuse_no_image(inspect_image: Callable[..., Any]) -> None:
+    """The beginning of a Flash file has three fixed bytes: pixels contain it by chance."""
+    flash = b"CWS\x0a\x10\x01\0\0x\x9c"
+    rows = b"".join(b"\0" + (flash * 12)[:120] for _ in range(30))
+    data = samples.picture("image/png")[:33] + _chunk(b"IDAT", zlib.compress(rows, 0)) + _chunk(b"IEND", b"")
+    assert flash in data
+    assert inspect_image(data, "image/png")[1] == data
+
+
+@pytest.mark.parametrize("mime_type", ["image/heic", "image/avif"])
+def test_heic_and_avif_become_jpegs_that_look_the_same(
+    inspect_image: Callable[..., Any], mime_type: str
+) -> None:
+    found, stored = inspect_image(samples.converted(mime_type), mime_type)
+    assert found == {"mime_type": "image/jpeg", "width": 40, "height": 30, "changed": True}
+    with Image.open(io.BytesIO(stored)) as image:
+        assert (image.format, image.size) == ("JPEG", (40, 30))
+        assert not image.getexif()
+        assert image.info["icc_profile"] == samples.PROFILE
+        expected = Image.open(io.BytesIO(samples.picture("image/png"))).convert("RGB")
+        furthest = max(high for _, high in ImageChops.difference(image.convert("RGB"), expected).getextrema())
+        assert furthest <= 24
+
+
+def test_a_converted_image_is_upright(inspect_image: Callable[..., Any]) -> None:
+    found, stored = inspect_image(samples.avif(orientation=6), "image/avif")
+    assert (found["width"], found["height"]) == (30, 40)
+    with Image.open(io.BytesIO(stored)) as image:
+        assert image.size == (30, 40)
+        assert image.getpixel((29, 20))[0] < 40 < 200 < image.getpixel((0, 20))[0]
+
+
+def test_an_animated_avif_is_refused_with_advice(inspect_image: Callable[..., Any]) -> None:
+    with pytest.raises(Refused, match="GIF, WebP or MP4"):
+        inspect_image(samples.avif(frames=2), "image/avif")
 
 
 def test_an_image_too_large_to_decode_is_refused_before_decoding(inspect_image: Callable[..., Any]) -> None:
     for image_format, mime_type in (("PNG", "image/png"), ("GIF", "image/gif")):
         file = io.BytesIO()
-        Image.new("1", (20_000, 5_001)).save(file, image_format)
+        Image.new("1", (20_000, 10_001)).save(file, image_format)
         with pytest.raises(Refused, match="megapixels"):
             inspect_image(file.getvalue(), mime_type)
 
@@ -169,12 +280,12 @@ def test_an_animation_of_too_many_frames_is_refused(inspect_image: Callable[...,
         inspect_image(data[:-1] + frames * 2001 + b"\x3b", "image/gif")
 
 
-def test_another_type_than_declared_is_refused(inspect_image: Callable[..., Any]) -> None:
-    for declared in PICTURES:
-        for actual in PICTURES:
-            if actual != declared:
-                with pytest.raises(Refused, match="not image/"):
-                    inspect_image(samples.picture(actual), declared)
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_bytes_of_another_type_are_refused(inspect_image: Callable[..., Any], mime_type: str) -> None:
+    for actual in PICTURES:
+        if actual != mime_type:
+            with pytest.raises(Refused):
+                inspect_image(samples.picture(actual), mime_type)
 
 
 @pytest.mark.parametrize("side", [3000, 4500])

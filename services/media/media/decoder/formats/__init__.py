@@ -1,60 +1,66 @@
-"""Parsers of the four image formats, by structure alone: the type, the metadata, and what is hidden. Pure.
+"""Parsers of the four image formats, by structure alone: the type, and what is kept of the file. Pure.
 
-`decoder/images.py` decodes pixels.
+`decoder/images.py` decodes pixels. A parser of images is as lenient as Pillow and browsers: what they skip, it drops.
 """
 
 from dataclasses import dataclass, field
 
-#: For the canvas and each frame of any format: 100 megapixels fit the sandbox's memory. Our choice.
-MAX_PIXELS = 100_000_000
+#: For the canvas and each frame of any format. Phones have sensors of 200 megapixels; 800 MB decoded, these fit the
+#: sandbox's memory.
+MAX_PIXELS = 200_000_000
 #: Frames of an animation, and their pixels together. Our choice.
 MAX_FRAMES, MAX_ANIMATION_PIXELS = 2_000, 2_000_000_000
+#: Refusals that several formats share.
+INCOMPLETE = "The file ends too early: a part of it is missing. Upload the original again."
+UNREADABLE = "The file is damaged and cannot be opened. Export it as JPEG or MP4, or upload the original."
 
 Bytes = bytes | memoryview
 
 
 class Refused(Exception):
-    """The file is not what it is declared to be. The text tells the client why."""
+    """The file is not accepted. The text tells a person why, and what to do."""
 
 
 def check_pixels(width: int, height: int) -> None:
     """Raises Refused for an empty image or one with too many pixels."""
     if not width * height:
-        raise Refused("The image has no width or height.")
+        raise Refused(UNREADABLE)
     if width * height > MAX_PIXELS:
-        raise Refused(f"The image has more than {MAX_PIXELS // 1_000_000} megapixels.")
+        raise Refused(f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels. Make it smaller, and upload that.")
 
 
 @dataclass
 class ParsedImage:
     """The parts of an image file."""
 
-    #: As stored, before the rotation that EXIF asks for.
+    #: As stored, before rotation.
     width: int = 0
     height: int = 0
-    #: EXIF: 1 upright, 5 to 8 rotated by 90 degrees.
-    orientation: int = 1
+    #: 1 upright, 5 to 8 rotated by 90 degrees; 0: EXIF or XMP do not say.
+    exif_orientation: int = 0
+    xmp_orientation: int = 0
     frames: int = 1
     #: The parts of the stored file: without locations, comments, thumbnails and anything that is not image data.
     kept: list[Bytes] = field(default_factory=list)
     #: The part of `kept` that is not pixels (colour profiles, palettes); searched for embedded content.
     kept_metadata: list[Bytes] = field(default_factory=list)
-    #: The parts that are left out; searched for embedded content as well.
-    dropped: list[Bytes] = field(default_factory=list)
-    #: Something was replaced by a shorter form.
-    replaced: bool = False
 
     @property
-    def changed(self) -> bool:
-        return self.replaced or bool(self.dropped)
+    def orientation(self) -> int:
+        return self.exif_orientation or self.xmp_orientation or 1
 
-    @property
-    def shown_size(self) -> tuple[int, int]:
-        return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+    def is_all_of(self, data: memoryview) -> bool:
+        """Whether the kept parts are the whole file, unchanged."""
+        at = 0
+        for part in self.kept:
+            if data[at : at + len(part)] != part:
+                return False
+            at += len(part)
+        return at == len(data)
 
     def check_size(self) -> None:
         """Raises Refused for a decompression bomb."""
         check_pixels(self.width, self.height)
         pixels = self.width * self.height
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
-            raise Refused("The animation has too many frames.")
+            raise Refused("The animation has too many frames. Make it shorter or smaller, or upload it as MP4.")

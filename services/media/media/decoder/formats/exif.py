@@ -1,25 +1,35 @@
-"""EXIF: reads an image's orientation, and writes a block with the orientation alone."""
+"""An image's orientation: reads it in EXIF and XMP, and writes an EXIF block with the orientation alone."""
 
+import re
 import struct
+
+from media.decoder.formats import Bytes
 
 ORIENTATION = 0x0112
 _SHORT = 3
+_XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 
 def orientation(tiff: bytes) -> int:
-    """Returns 1 to 8; 1 for a malformed block or one without orientation. `tiff` begins with its byte order."""
+    """Returns 1 to 8; 0 for a damaged block or one without orientation. `tiff` begins with its byte order."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None or len(tiff) < 8:
-        return 1
+        return 0
     (at,) = struct.unpack_from(f"{order}I", tiff, 4)
     if at + 2 > len(tiff):
-        return 1
+        return 0
     (count,) = struct.unpack_from(f"{order}H", tiff, at)
     for entry in range(at + 2, min(at + 2 + 12 * count, len(tiff) - 11), 12):
         tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
         if tag == ORIENTATION and kind == _SHORT:
-            return value if 1 <= value <= 8 else 1
-    return 1
+            return value if 1 <= value <= 8 else 0
+    return 0
+
+
+def xmp_orientation(packet: Bytes) -> int:
+    """Returns 1 to 8; 0 for a packet without orientation."""
+    found = _XMP.search(packet)
+    return int(found[1]) if found else 0
 
 
 def orientation_block(value: int) -> bytes:

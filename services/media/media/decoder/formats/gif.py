@@ -1,60 +1,55 @@
 """GIF: blocks. Kept: frames, their timing, repetitions, the colour profile."""
 
+import re
 import struct
 
-from media.decoder.formats import ParsedImage, Refused, check_pixels
+from media.decoder.formats import INCOMPLETE, UNREADABLE, ParsedImage, Refused, check_pixels
 
-_EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
+#: The first byte of an extension, of a frame, and of the file's end. Decoders skip all others between blocks.
+_BLOCK = re.compile(rb"[\x21\x2c\x3b]")
+_EXTENSION, _TRAILER = 0x21, b"\x3b"
 _CONTROL, _APPLICATION = 0xF9, 0xFF
 _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Raises Refused."""
-    if len(data) < 14:
-        raise Refused("The image is incomplete.")
+    """A missing end is added, since decoders need none. Raises Refused."""
+    if len(data) < 13:
+        raise Refused(INCOMPLETE)
     picture = ParsedImage(frames=0)
     picture.width, picture.height = struct.unpack_from("<HH", data, 6)
-    at = 13 + _table_bytes(data[10])
-    picture.kept.append(data[:at])
-    while (kind := _byte(data, at)) != _TRAILER:
-        start = at
-        if kind == _IMAGE:
+    end = 13 + _table_bytes(data[10])
+    picture.kept.append(data[:end])
+    while (found := _BLOCK.search(data, end)) is not None and found[0] != _TRAILER:
+        at = found.start()
+        if data[at] == _EXTENSION:
+            label, end = _byte(data, at + 1), _sub_blocks_end(data, at + 2)
+            if label == _CONTROL or (
+                label == _APPLICATION and bytes(data[at + 3 : at + 14]) in _KEPT_APPLICATIONS
+            ):
+                picture.kept.append(data[at:end])
+                picture.kept_metadata.append(data[at:end])
+        else:
             picture.frames += 1
             _check_frame(data[at : at + 10])
-            at = _sub_blocks_end(data, at + 10 + _table_bytes(_byte(data, at + 9)) + 1)
-            picture.kept.append(data[start:at])
-        elif kind == _EXTENSION:
-            label, at = _byte(data, at + 1), _sub_blocks_end(data, at + 2)
-            known = label == _CONTROL or (
-                label == _APPLICATION and bytes(data[start + 3 : start + 14]) in _KEPT_APPLICATIONS
-            )
-            (picture.kept if known else picture.dropped).append(data[start:at])
-            if known:
-                picture.kept_metadata.append(data[start:at])
-        else:
-            raise Refused("The image is malformed.")
+            end = _sub_blocks_end(data, at + 10 + _table_bytes(_byte(data, at + 9)) + 1)
+            picture.kept.append(data[at:end])
     if not picture.frames:
-        raise Refused("The image is empty.")
-    picture.kept.append(data[at : at + 1])
-    tail = data[at + 1 :]
-    if any(tail):
-        raise Refused("The file has other data after the image.")
-    if tail:
-        picture.dropped.append(tail)
+        raise Refused(UNREADABLE)
+    picture.kept.append(_TRAILER)
     return picture
 
 
 def _check_frame(head: memoryview) -> None:
     """A frame may be larger than the canvas, but not a decompression bomb."""
     if len(head) < 10:
-        raise Refused("The image is incomplete.")
+        raise Refused(INCOMPLETE)
     check_pixels(*struct.unpack_from("<HH", head, 5))
 
 
 def _byte(data: memoryview, at: int) -> int:
     if at >= len(data):
-        raise Refused("The image is incomplete.")
+        raise Refused(INCOMPLETE)
     return data[at]
 
 

@@ -1,10 +1,15 @@
-"""JPEG: segments and scans. Kept: image data, the colour profile, the orientation. Pixels are not touched."""
+"""JPEG: segments and scans. Kept: image data, the colour profile, the orientation. Pixels are not touched.
+
+What follows the end of the image is cut off: a phone's video of the moment, further images, padding, a camera's notes.
+"""
 
 import re
 import struct
 
-from media.decoder.formats import ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
 
+#: The next marker with a meaning between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
 #: In scan data 0xFF is followed by 0 or a restart marker; anything else ends the scan.
 _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]", re.DOTALL)
 #: Decoders need a full pass for each scan; real progressive files have about ten. Our choice.
@@ -12,119 +17,81 @@ _MAX_SCANS = 100
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 #: Huffman and arithmetic tables, quantisation, restart interval.
 _TABLES = frozenset({0xC4, 0xCC, 0xDB, 0xDD})
-_SOI, _EOI, _SOS, _COMMENT = 0xD8, 0xD9, 0xDA, 0xFE
+_EOI, _SOS, _LINES, _COMMENT = 0xD9, 0xDA, 0xDC, 0xFE
 _APPLICATION = range(0xE0, 0xF0)
-_EXIF = b"Exif\0\0"
-#: How phones announce further images and short videos in the same file.
-_MPF, _MOTION = b"MPF\0", re.compile(rb"MotionPhoto|MicroVideo")
+_EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
+_JFIF, _ADOBE, _PROFILE = b"JFIF\0", b"Adobe", b"ICC_PROFILE\0"
 
 
 def parse(data: memoryview) -> ParsedImage:
     """Raises Refused."""
     picture, at, scans = ParsedImage(), 2, 0
-    picture.kept.append(data[:2])
-    while True:
-        marker, at = _marker(data, at, picture)
-        if marker == _EOI:
-            break
-        end = at + 2 + _u16(data, at + 2)
-        if end < at + 4 or end > len(data):
-            raise Refused("The image is incomplete.")
+    head: list[Bytes] = [data[:2]]
+    while (marker := _marker(data, at))[1] != _EOI:
+        at, kind = marker
+        end = at + 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
+        if end > len(data):
+            raise Refused(INCOMPLETE)
         segment = data[at:end]
-        if marker == _SOS:
+        if kind == _SOS:
             scans += 1
             end = _scan_end(data, end)
             picture.kept.append(data[at:end])
-        elif marker in _FRAMES:
-            _frame(segment, picture)
-        elif marker in _TABLES:
+        elif kind in _FRAMES:
+            picture.height, picture.width = _size(segment)
             picture.kept.append(segment)
-        elif marker in _APPLICATION or marker == _COMMENT:
-            _application(marker, segment, picture)
-        else:
-            raise Refused("The image is malformed.")
+        elif kind in _TABLES:
+            picture.kept.append(segment)
+        elif kind in _APPLICATION:
+            _application(kind, segment, picture, head)
+        elif kind not in (_COMMENT, _LINES):
+            raise Refused(UNREADABLE)
         at = end
         if scans > _MAX_SCANS:
-            raise Refused("The image has too many scans.")
+            raise Refused("The picture has too many scans. Export it as JPEG again, and upload that.")
     if not scans or not picture.width:
-        raise Refused("The image is incomplete.")
-    picture.kept.append(data[at : at + 2])
-    _trailer(data[at + 2 :], picture)
+        raise Refused(INCOMPLETE)
+    if picture.orientation != 1:
+        block = _EXIF + exif.orientation_block(picture.orientation)
+        head.append(b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block)
+    picture.kept = [*head, *picture.kept, b"\xff\xd9"]
     return picture
 
 
-def _marker(data: memoryview, at: int, picture: ParsedImage) -> tuple[int, int]:
-    """Returns the next marker and its offset, skipping fill bytes."""
-    start = at
-    while at + 1 < len(data) and data[at] == 0xFF and data[at + 1] == 0xFF:
-        at += 1
-    if at + 1 >= len(data):
-        raise Refused("The image is incomplete.")
-    if data[at] != 0xFF:
-        raise Refused("The image is malformed.")
-    if at > start:
-        picture.dropped.append(data[start:at])
-    return data[at + 1], at
-
-
-def _u16(data: memoryview, at: int) -> int:
-    return int.from_bytes(data[at : at + 2], "big") if at + 2 <= len(data) else 0
+def _marker(data: memoryview, at: int) -> tuple[int, int]:
+    """Returns where the next marker is, and its second byte."""
+    found = _MARKER.search(data, at)
+    if found is None:
+        raise Refused(INCOMPLETE)
+    return found.start(), found[0][1]
 
 
 def _scan_end(data: memoryview, at: int) -> int:
     found = _SCAN_END.search(data, at)
     if found is None:
-        raise Refused("The image is incomplete.")
+        raise Refused(INCOMPLETE)
     return found.start()
 
 
-def _frame(segment: memoryview, picture: ParsedImage) -> None:
-    if picture.width or len(segment) < 10:
-        raise Refused("The image is malformed.")
-    picture.height, picture.width = struct.unpack_from(">HH", segment, 5)
-    if not picture.width or not picture.height:
-        raise Refused("The image has no width or height.")
-    picture.kept.append(segment)
+def _size(segment: memoryview) -> tuple[int, int]:
+    """Returns height and width."""
+    if len(segment) < 10:
+        raise Refused(UNREADABLE)
+    height, width = struct.unpack_from(">HH", segment, 5)
+    return height, width
 
 
-def _application(marker: int, segment: memoryview, picture: ParsedImage) -> None:
-    """Keeps JFIF without its thumbnail, the colour profile and Adobe's transform; of EXIF the orientation."""
-    body = bytes(segment[4:18])
-    if marker == 0xE0 and body.startswith(b"JFIF\0") and len(segment) >= 18:
-        _keep(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0", segment, picture)
-    elif (marker == 0xE2 and body.startswith(b"ICC_PROFILE\0")) or (
-        marker == 0xEE and body.startswith(b"Adobe") and len(segment) == 16
-    ):
+def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
+    """Keeps JFIF without its thumbnail, the colour profile and Adobe's transform; of EXIF and XMP the orientation."""
+    body = bytes(segment[4:40])
+    if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
+        head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")
+    elif marker == 0xEE and body.startswith(_ADOBE) and len(body) >= 12:
+        picture.kept.append(b"\xff\xee\x00\x0e" + body[:12])
+    elif marker == 0xE2 and body.startswith(_PROFILE):
         picture.kept.append(segment)
         picture.kept_metadata.append(segment)
-    elif marker == 0xE1 and body.startswith(_EXIF) and picture.orientation == 1:
-        picture.orientation = exif.orientation(bytes(segment[10:]))
-        if picture.orientation == 1:
-            picture.dropped.append(segment)
-        else:
-            block = _EXIF + exif.orientation_block(picture.orientation)
-            _keep(b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block, segment, picture)
-    else:
-        picture.dropped.append(segment)
-
-
-def _keep(wanted: bytes, segment: memoryview, picture: ParsedImage) -> None:
-    picture.kept.append(wanted)
-    if wanted != segment:
-        picture.dropped.append(segment)
-
-
-def _trailer(tail: memoryview, picture: ParsedImage) -> None:
-    """Drops what phones append to an image. Anything else after its end is refused."""
-    if not tail:
-        return
-    said = b"".join(bytes(it) for it in picture.dropped)
-    phone = (
-        not any(tail)
-        or (_MPF in said and bytes(tail[:3]) == b"\xff\xd8\xff")  # further images: depth, gain map, preview
-        or (bytes(tail[4:8]) == b"ftyp" and _MOTION.search(said) is not None)  # a video of the moment
-        or bytes(tail[-4:]) == b"SEFT"  # Samsung's own list of extras
-    )
-    if not phone:
-        raise Refused("The file has other data after the image.")
-    picture.dropped.append(tail)
+    elif marker == 0xE1 and body.startswith(_EXIF):
+        picture.exif_orientation = picture.exif_orientation or exif.orientation(bytes(segment[10:]))
+    elif marker == 0xE1 and body.startswith(_XMP):
+        picture.xmp_orientation = picture.xmp_orientation or exif.xmp_orientation(segment)

@@ -1,69 +1,68 @@
-"""PNG and APNG: chunks. Kept: image data and the meaning of colours; of EXIF the orientation."""
+"""PNG and APNG: chunks. Kept: image data and the meaning of colours; of EXIF and XMP the orientation."""
 
 import struct
 import zlib
 
-from media.decoder.formats import ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEPT = frozenset(
-    b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs acTL fcTL fdAT".split()
+    b"IHDR PLTE IDAT tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs acTL fcTL fdAT".split()
 )
-#: The chunks with pixels.
-_PIXELS = frozenset((b"IHDR", b"IDAT", b"fdAT"))
+#: The chunks with pixels. Decoders do not look at their checksums.
+_PIXELS = frozenset((b"IDAT", b"fdAT"))
+_XMP = b"XML:com.adobe.xmp\0"
 #: The head of a chunk; the length of head and checksum.
 _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Raises Refused."""
-    picture, at, kind = ParsedImage(), len(SIGNATURE), b""
+    """Like decoders, this accepts a file without its end, and cuts off what follows. Raises Refused."""
+    picture, at, kind, seen = ParsedImage(frames=0), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
-    seen: set[bytes] = set()
-    while kind != b"IEND":
-        if at + _AROUND > len(data):
-            raise Refused("The image is incomplete.")
+    while kind != b"IEND" and at + _HEAD.size <= len(data):
         length, kind = _HEAD.unpack_from(data, at)
+        if (kind == b"IHDR") != (at == len(SIGNATURE)):
+            raise Refused(UNREADABLE)
         chunk = data[at : at + _AROUND + length]
-        if len(chunk) != _AROUND + length:
-            raise Refused("The image is incomplete.")
-        if zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
-            raise Refused("The image is damaged.")
-        if (kind == b"IHDR") != (not seen) or (kind == b"IEND" and length):
-            raise Refused("The image is malformed.")
-        _chunk(kind, chunk, picture)
-        seen.add(kind)
-        at += len(chunk)
-    if b"IDAT" not in seen:
-        raise Refused("The image is empty.")
-    if any(data[at:]):
-        raise Refused("The file has other data after the image.")
-    if data[at:]:
-        picture.dropped.append(data[at:])
+        at += _AROUND + length
+        if kind in _PIXELS:
+            seen = True
+            picture.kept.append(chunk if _is_intact(chunk, length) else _chunk(kind, chunk[8 : 8 + length]))
+        elif _is_intact(chunk, length):
+            _other(kind, chunk, picture)
+        elif not seen:
+            raise Refused(UNREADABLE if at <= len(data) else INCOMPLETE)
+    if not seen:
+        raise Refused(INCOMPLETE)
+    if picture.orientation != 1:
+        picture.kept.insert(2, _chunk(b"eXIf", exif.orientation_block(picture.orientation)))
+    picture.kept.append(_chunk(b"IEND", b""))
+    picture.frames = max(picture.frames, 1)
     return picture
 
 
-def _chunk(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
+def _is_intact(chunk: memoryview, length: int) -> bool:
+    return len(chunk) == _AROUND + length and zlib.crc32(chunk[4:-4]) == int.from_bytes(chunk[-4:], "big")
+
+
+def _chunk(kind: bytes, body: Bytes) -> bytes:
+    named = kind + body
+    return struct.pack(">I", len(body)) + named + struct.pack(">I", zlib.crc32(named))
+
+
+def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
     body = chunk[8:-4]
     if kind == b"IHDR":
         if len(body) != 13:
-            raise Refused("The image is malformed.")
+            raise Refused(UNREADABLE)
         picture.width, picture.height = struct.unpack_from(">II", body)
-    elif kind == b"acTL" and len(body) == 8:
-        picture.frames = max(int.from_bytes(body[:4], "big"), 1)
+    elif kind == b"fcTL":
+        picture.frames += 1
     elif kind == b"eXIf":
-        picture.orientation = exif.orientation(bytes(body))
-        if picture.orientation != 1:
-            wanted = kind + exif.orientation_block(picture.orientation)
-            wanted = struct.pack(">I", len(wanted) - 4) + wanted + struct.pack(">I", zlib.crc32(wanted))
-            picture.kept.append(wanted)
-            if wanted == chunk:
-                return
+        picture.exif_orientation = exif.orientation(bytes(body))
+    elif kind == b"iTXt" and bytes(body[: len(_XMP)]) == _XMP:
+        picture.xmp_orientation = exif.xmp_orientation(body)
     if kind in _KEPT:
         picture.kept.append(chunk)
-        if kind not in _PIXELS:
-            picture.kept_metadata.append(chunk)
-    elif chr(kind[0]).isupper():
-        raise Refused("The image is malformed.")  # an unknown critical chunk
-    else:
-        picture.dropped.append(chunk)
+        picture.kept_metadata.append(chunk)

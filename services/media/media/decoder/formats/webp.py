@@ -1,26 +1,24 @@
-"""WebP: RIFF chunks. Kept: frames, transparency, the colour profile; of EXIF the orientation."""
+"""WebP: RIFF chunks. Kept: frames, transparency, the colour profile; of EXIF and XMP the orientation."""
 
 import struct
 
-from media.decoder.formats import Bytes, ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
 
 _KEPT = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"))
 _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Raises Refused."""
+    """What follows the image is cut off. Raises Refused."""
     picture, at = ParsedImage(frames=0), 12
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
-        raise Refused("The image is incomplete.")
-    if any(data[end:]):
-        raise Refused("The file has other data after the image.")
+        raise Refused(INCOMPLETE)
     chunks: list[Bytes] = []
-    while at < end:
+    while at + 8 <= end:
         kind, length = bytes(data[at : at + 4]), int.from_bytes(data[at + 4 : at + 8], "little")
         if at + 8 + length > end:
-            raise Refused("The image is incomplete.")
+            raise Refused(INCOMPLETE)
         chunk = data[at : at + 8 + length + (length & 1)]
         at += len(chunk)
         if not chunks:
@@ -30,27 +28,16 @@ def parse(data: memoryview) -> ParsedImage:
             picture.frames += kind == b"ANMF"
             if kind == b"ICCP":
                 picture.kept_metadata.append(chunk)
-        elif kind == b"EXIF" and picture.orientation == 1 and bytes(chunks[0][:4]) == b"VP8X":
-            picture.orientation = exif.orientation(bytes(chunk[8:]).removeprefix(b"Exif\0\0"))
-            _keep_orientation(chunk, chunks, picture)
-        else:
-            picture.dropped.append(chunk)
+        elif kind == b"EXIF":
+            tiff = bytes(chunk[8:]).removeprefix(b"Exif\0\0")
+            picture.exif_orientation = picture.exif_orientation or exif.orientation(tiff)
+        elif kind == b"XMP ":
+            picture.xmp_orientation = exif.xmp_orientation(chunk)
     if not chunks:
-        raise Refused("The image is empty.")
+        raise Refused(UNREADABLE)
     picture.frames = max(picture.frames, 1)
-    if data[end:]:
-        picture.dropped.append(data[end:])
-    _assemble(data, chunks, picture)
+    picture.kept = _assembled(chunks, picture.orientation)
     return picture
-
-
-def _keep_orientation(chunk: memoryview, chunks: list[Bytes], picture: ParsedImage) -> None:
-    block = exif.orientation_block(picture.orientation)
-    wanted = b"EXIF" + struct.pack("<I", len(block)) + block
-    if picture.orientation != 1:
-        chunks.append(wanted)
-    if picture.orientation == 1 or wanted != chunk:
-        picture.dropped.append(chunk)
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
@@ -63,16 +50,17 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
     if kind == b"VP8L" and len(body) >= 5 and body[0] == 0x2F:
         bits = int.from_bytes(body[1:5], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    raise Refused("The image is malformed.")
+    raise Refused(UNREADABLE)
 
 
-def _assemble(data: memoryview, chunks: list[Bytes], picture: ParsedImage) -> None:
-    """Assembles the file with new flags and length."""
+def _assembled(chunks: list[Bytes], orientation: int) -> list[Bytes]:
+    """Returns the parts of the file, with new flags and length. Only the extended format has room for an orientation."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
-        flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG) | (_EXIF_FLAG if picture.orientation != 1 else 0)
+        flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG)
+        if orientation != 1:
+            block = exif.orientation_block(orientation)
+            chunks.append(b"EXIF" + struct.pack("<I", len(block)) + block)
+            flags |= _EXIF_FLAG
         chunks[0] = first[:8] + bytes([flags]) + bytes(chunks[0][9:])
-        picture.replaced = flags != first[8]
-    head = b"RIFF" + struct.pack("<I", 4 + sum(len(chunk) for chunk in chunks)) + b"WEBP"
-    picture.replaced = picture.replaced or head != data[:12]
-    picture.kept = [head, *chunks]
+    return [b"RIFF" + struct.pack("<I", 4 + sum(len(chunk) for chunk in chunks)) + b"WEBP", *chunks]

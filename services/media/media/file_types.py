@@ -1,0 +1,97 @@
+"""File types: what a client declares, what the first bytes say, and which type the file has. Pure."""
+
+import re
+
+from contracts.errors import INVALID_FILE_CONTENT, UPLOAD_ERROR, ApiError
+from contracts.media import CONVERTED_TYPES, MIME_TYPES
+
+#: How many bytes `true_type` looks at: `ftyp` with its first dozen brands.
+HEAD_BYTES = 64
+#: Stands for "not declared" in the database.
+UNDECLARED = "application/octet-stream"
+#: What clients send that do not know the type.
+_VAGUE = ("", UNDECLARED, "binary/octet-stream", "image/*", "video/*", "*/*")
+#: Other names of accepted types: those of browsers, phones and older programs.
+_ALIASES = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "image/apng": "image/png",
+    "image/heif": "image/heic",
+    "video/x-m4v": "video/mp4",
+}
+#: Extensions of the types that the spec refuses by name.
+_REFUSED_ENDINGS = (".svg", ".svgz", ".html", ".htm", ".xhtml", ".pdf", ".zip", ".swf")
+_SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
+    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
+    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    ("image/gif", re.compile(rb"GIF8[79]a")),
+    ("image/webp", re.compile(rb"RIFF....WEBP", re.DOTALL)),
+    ("video/webm", re.compile(rb"\x1a\x45\xdf\xa3")),
+    # Files from before 2001 begin without `ftyp`.
+    ("video/quicktime", re.compile(rb"....(ftypqt  |moov|mdat|wide|free|skip|pnot)", re.DOTALL)),
+)
+_HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
+_AVIF_BRANDS = frozenset((b"avif", b"avis"))
+_MP4_OR_MOV = {"video/mp4", "video/quicktime"}
+_TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
+
+
+def check_declared(ending: str, mime_type: str) -> str:
+    """Returns the declared type under its registered name, or UNDECLARED. `ending`: the file name's, in lower case.
+
+    Raises UPLOAD_ERROR for types and extensions that are not accepted. An extension of another accepted type, or an
+    unknown one, says nothing.
+    """
+    declared = mime_type.partition(";")[0].strip().lower()
+    declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
+    accepted = {**MIME_TYPES, **CONVERTED_TYPES}
+    if declared != UNDECLARED and declared not in accepted:
+        raise ApiError(
+            UPLOAD_ERROR, f"Files of the type {declared[:100]} are not accepted. {_TAKEN}", allowed=sorted(accepted)
+        )
+    if ending in _REFUSED_ENDINGS:
+        raise ApiError(UPLOAD_ERROR, f"Files named {ending} are not accepted. {_TAKEN}")
+    return declared
+
+
+def ending_of(declared: str, ending: str) -> str:
+    """Returns the extension in the file's address: the file name's own if it fits the declared type."""
+    if declared == UNDECLARED:
+        kept = [it for endings in MIME_TYPES.values() for it in endings]
+        other = ".jpg" if any(ending in endings for endings in CONVERTED_TYPES.values()) else ""
+    else:
+        kept = list(MIME_TYPES.get(declared, ()))
+        other = kept[0] if kept else ".jpg"
+    return ending if ending in kept else other
+
+
+def true_type(declared: str, head: bytes) -> str:
+    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when it is not accepted, or not
+    the declared one (spec "Upload rules").
+    """
+    found = _detect(head)
+    if found is None:
+        raise ApiError(INVALID_FILE_CONTENT, f"The file is not a picture or video that can be posted. {_TAKEN}")
+    if declared in (UNDECLARED, found):
+        return found
+    if {declared, found} == _MP4_OR_MOV:  # cameras and programs mix them up; only the brand of QuickTime is certain
+        return found if head[4:12] == b"ftypqt  " else declared
+    # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
+    if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):
+        return found
+    raise ApiError(
+        INVALID_FILE_CONTENT,
+        f"The file was sent as {declared}, but it is not: it is {found}. Rename it, or send it as {found}.",
+    )
+
+
+def _detect(head: bytes) -> str | None:
+    found = next((mime_type for mime_type, signature in _SIGNATURES if signature.match(head)), None)
+    if found is not None or head[4:8] != b"ftyp":
+        return found
+    end = min(int.from_bytes(head[:4], "big"), len(head))
+    main, brands = head[8:12], {head[at : at + 4] for at in (8, *range(16, end, 4))}
+    if main in _AVIF_BRANDS or (main in _HEIF_BRANDS and brands & _AVIF_BRANDS):
+        return "image/avif"
+    return "image/heic" if main in _HEIF_BRANDS else "video/mp4"
