@@ -3,7 +3,7 @@
 - **Landlock** refuses all files but Python's and the system's libraries; from ABI 4 on also TCP, from ABI 6 on also
   signals and abstract unix sockets. Without it the process can read the files that the service's user can read.
 - **seccomp** refuses sockets, opening files for writing, starting processes, signals, ptrace, io_uring and every other
-  call that a decoder does not need. Threads are for programs alone. Without it UDP and unix sockets can be opened and
+  call that a decoder does not need. Threads are for programs and the functions that ask for them. Without it UDP and unix sockets can be opened and
   processes started.
 - **A network namespace** hides all addresses of the host. It needs root or user namespaces, and most containers give
   neither.
@@ -59,21 +59,23 @@ class Sandbox:
         modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)
         self._readable = [*_LIBRARIES, *_DEVICES, *(path for path in modules if os.path.isabs(path))]
         self._ruleset = landlock.make_ruleset(self._readable) if landlock_abi else None
-        #: The filter for functions, then the one for programs.
-        self._filters = [
-            seccomp.decoder_filter(platform.machine(), may_execute=it) for it in (False, True) if has_seccomp
-        ]
+        #: By whether threads may be started, and whether a program: one with threads.
+        self._filters = {
+            it: seccomp.decoder_filter(platform.machine(), has_threads=it[0], may_execute=it[1])
+            for it in ((False, False), (True, False), (True, True))
+            if has_seccomp
+        }
         self.confinement = Confinement(
             landlock_abi=landlock_abi,
             seccomp=has_seccomp,
             network_namespace=on_linux and _leave_network(),
         )
 
-    def enter(self, keep: Sequence[int], program: str | None = None) -> None:
+    def enter(self, keep: Sequence[int], program: str | None = None, *, has_threads: bool = False) -> None:
         """Confines this process permanently. Raises OSError when any part of the confinement fails.
 
         `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: the path of the program, if execve
-        follows.
+        follows. `has_threads`: threads may be started, as in every program.
         """
         if sys.platform == "linux":
             _give_up_privileges()
@@ -81,7 +83,7 @@ class Sandbox:
             landlock.enter(self._ruleset if program is None else self._ruleset_for(program))
         _close_all_but(keep)
         if self._filters:
-            seccomp.enter(self._filters[program is not None])
+            seccomp.enter(self._filters[has_threads or program is not None, program is not None])
 
     def _ruleset_for(self, program: str) -> int:
         linkers = [path for pattern in _LINKERS for path in glob.glob(pattern)]

@@ -78,6 +78,7 @@ class _Order(Record):
     limits: Limits
     function: str = ""
     argument: Any = None
+    has_threads: bool = False
     #: Path and arguments of a program, instead of a function.
     program: tuple[str, ...] = ()
 
@@ -102,12 +103,16 @@ class SandboxPool:
         self._fork_server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
-    def run(self, function: str, argument: Any = None, files: Sequence[int] = ()) -> Any:
+    def run(
+        self, function: str, argument: Any = None, files: Sequence[int] = (), *, has_threads: bool = False
+    ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files`: open descriptors to pass. Raises WorkFailed, OutOfLimits, NotStarted.
+        `files`: open descriptors to pass. `has_threads`: the function may start threads. Raises WorkFailed, OutOfLimits,
+        NotStarted.
         """
-        return self._answer(_Order(function=function, argument=argument, limits=self._limits), files)
+        order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
+        return self._answer(order, files)
 
     def confinement(self) -> Confinement:
         """Returns what the kernel enforces, reported by a process in the sandbox. Raises NotStarted."""
@@ -311,8 +316,8 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CORE, 0),
-        # It counts threads too, which a program may have; seccomp refuses it processes.
-        *(() if order.program else ((resource.RLIMIT_NPROC, 0),)),
+        # It counts threads too; where they are allowed, seccomp alone refuses processes.
+        *(() if order.program or order.has_threads else ((resource.RLIMIT_NPROC, 0),)),
     ):
         resource.setrlimit(kind, (value, value))
     # SIGXCPU first: with SIGKILL alone a program that used too much would look like one that was ended from outside.
@@ -322,7 +327,7 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
     if order.program:
         sandbox.enter([*range(3, len(places)), channel], order.program[0])
     else:
-        sandbox.enter(descriptors)
+        sandbox.enter(descriptors, has_threads=order.has_threads)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 permanently.
 
 The list has what a decoder needs: memory, files already open, reading files (Landlock restricts which), time. It
-permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. A program
-may also start threads: ffmpeg does not run without.
+permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. Threads
+are for programs and functions that ask for them: neither ffmpeg nor libde265 runs without.
 
 A refused call fails with ENOSYS, as on a kernel without it, so libc falls back to an older call. A call of another
 architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.
@@ -75,9 +75,9 @@ def is_available() -> bool:
     return _system.prctl(_SET_SECCOMP, _FILTER, None, 0, 0) < 0 and ctypes.get_errno() == errno.EFAULT
 
 
-def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
-    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve and threads are
-    allowed.
+def decoder_filter(machine: str, *, may_execute: bool = False, has_threads: bool = False) -> bytes:
+    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve is allowed, and
+    threads as with `has_threads`.
     """
     architecture, column = _MACHINES[machine]
     program = [
@@ -98,6 +98,7 @@ def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
     program += _when(_PRLIMIT[column], _null(0) + _null(2))  # only reading, and only its own limits
     if may_execute:
         program += _when(_EXECVE[column], [])
+    if may_execute or has_threads:
         program += _when(_CLONE[column], _no_bits(0, _NEW_NAMESPACES) + _has_bit(0, _THREAD))
     return b"".join(struct.pack("=HBBI", *it) for it in [*program, _answer(_REFUSE)])
 

@@ -29,7 +29,7 @@ from media.decoder.formats import (
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 Image.init()
-# The sandbox refuses threads.
+# No threads, which the sandbox refuses for AVIF and permits for HEIC, since libde265 does not run without one.
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 pi_heif.options.DECODE_THREADS = 0
 pi_heif.register_heif_opener(thumbnails=False)

@@ -96,7 +96,9 @@ def _inspect(
 ) -> dict[str, Any]:
     """Raises Refused; SERVICE_UNAVAILABLE when no process could be started."""
     try:
-        found: dict[str, Any] = context.sandbox_pool.run(function, argument, files)
+        # libde265, which decodes HEIC, does not run without a thread.
+        has_threads = argument["mime_type"] == "image/heic"
+        found: dict[str, Any] = context.sandbox_pool.run(function, argument, files, has_threads=has_threads)
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     except WorkFailed as failure:

@@ -280,6 +280,15 @@ def test_an_animation_of_too_many_frames_is_refused(inspect_image: Callable[...,
         inspect_image(data[:-1] + frames * 2001 + b"\x3b", "image/gif")
 
 
+def test_a_frame_that_would_enlarge_an_animation_beyond_the_limit_is_refused(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.animation("image/gif")
+    at = data.rindex(b"\x2c\0\0\0\0")
+    with pytest.raises(Refused, match="megapixels"):
+        inspect_image(data[: at + 1] + b"\xff\xff\xff\xff" + data[at + 5 :], "image/gif")
+
+
 @pytest.mark.parametrize("mime_type", PICTURES)
 def test_bytes_of_another_type_are_refused(inspect_image: Callable[..., Any], mime_type: str) -> None:
     for actual in PICTURES:

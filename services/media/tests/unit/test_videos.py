@@ -6,7 +6,6 @@ import pytest
 from media_kit import samples
 
 from media.decoder.formats import Refused
-from media.decoder.videos import check_video
 from media.inspection.ffmpeg import VideoProperties, properties_in
 
 MP4 = """Input #0, mov,mp4,m4a,3gp,3g2,mj2, from 'fd:':
@@ -64,22 +63,3 @@ def test_the_description_of_a_copy_tells_its_displayed_size_and_its_duration(
 def test_a_copy_without_pictures_of_a_possible_size_is_refused(output: str) -> None:
     with pytest.raises(Refused):
         properties_in(output)
-
-
-@pytest.mark.parametrize("mime_type", ["video/mp4", "video/quicktime", "video/webm"])
-def test_a_video_that_begins_or_ends_as_a_page_program_or_archive_is_refused(
-    tmp_path: Path, mime_type: str
-) -> None:
-    def check(data: bytes) -> dict:
-        (tmp_path / "video").write_bytes(data)
-        with (tmp_path / "video").open("rb") as file:
-            return check_video({"mime_type": mime_type}, (file.fileno(),))
-
-    video, page, archive = (
-        samples.good(mime_type),
-        b"<html><script>alert(1)</script></html>",
-        b"PK\x05\x06" + bytes(18),
-    )
-    assert check(video) == {}
-    for hostile in (page + video, video + page, video + archive, archive + video, b"", b"\0"):
-        assert "refused" in check(hostile)

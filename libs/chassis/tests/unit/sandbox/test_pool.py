@@ -39,6 +39,14 @@ WORK = textwrap.dedent(
     def fail(argument, files):
         raise ValueError("no such thing")
 
+    def start_thread(argument, files):
+        import threading
+        threading.Thread(target=bool).start()
+        return "started"
+
+    def start_process(argument, files):
+        return os.fork() or os._exit(0)
+
     def copy(argument, files):
         return os.write(files[1], os.pread(files[0], 1000, 0))
 
@@ -222,6 +230,14 @@ def test_a_program_ends_with_its_service(path):
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60).stdout
     wait_for_the_end_of(int(said))
+
+
+def test_a_function_may_start_threads_where_it_is_told_so_and_never_a_process(workshop):
+    assert workshop.run("start_thread", has_threads=True) == "started"
+    with pytest.raises(WorkFailed):
+        workshop.run("start_thread")
+    with pytest.raises(WorkFailed):
+        workshop.run("start_process", has_threads=True)
 
 
 def test_a_program_that_is_not_there_is_told(workshop):

@@ -50,9 +50,9 @@ def run(program: bytes, architecture: int, number: int, arguments: Sequence[int]
             pytest.fail(f"unknown instruction {code:#x}")
 
 
-def answer(machine: str, call: str, *arguments: int, may_execute: bool = False) -> int:
+def answer(machine: str, call: str, *arguments: int, **allowed: bool) -> int:
     number = NUMBERS[call][machine == "aarch64"]
-    program = seccomp.decoder_filter(machine, may_execute=may_execute)
+    program = seccomp.decoder_filter(machine, **allowed)
     return run(program, ARCHITECTURE[machine], number, arguments)
 
 
@@ -65,14 +65,16 @@ def test_a_decoder_may_make_the_calls_it_needs_and_no_other(machine, may_execute
 
 
 @each_machine
-def test_a_program_may_start_threads_and_neither_processes_nor_namespaces(machine):
+@pytest.mark.parametrize("allowed", ["may_execute", "has_threads"])
+def test_where_threads_are_allowed_processes_and_namespaces_are_not(machine, allowed):
     """The flags of glibc's pthread_create and fork, and of a thread in a namespace of its own."""
     thread, fork = 0x3D0F00, 0x01200011
-    assert answer(machine, "clone", thread, may_execute=True) == ALLOW
+    assert answer(machine, "clone", thread, **{allowed: True}) == ALLOW
     assert answer(machine, "clone", thread) == REFUSE
-    assert answer(machine, "clone", fork, may_execute=True) == REFUSE
+    assert answer(machine, "clone", fork, **{allowed: True}) == REFUSE
+    assert answer(machine, "execve", has_threads=True) == REFUSE
     for namespace in (0x00020000, *(1 << bit for bit in range(25, 31))):
-        assert answer(machine, "clone", thread | namespace, may_execute=True) == REFUSE
+        assert answer(machine, "clone", thread | namespace, **{allowed: True}) == REFUSE
 
 
 @each_machine

@@ -41,10 +41,12 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """A frame may be larger than the canvas, but not a decompression bomb."""
+    """A frame may lie outside of the canvas, which decoders then enlarge, but must not be a decompression bomb."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
-    check_pixels(*struct.unpack_from("<HH", head, 5))
+    left, top, width, height = struct.unpack_from("<4H", head, 1)
+    check_pixels(width, height)
+    check_pixels(left + width, top + height)
 
 
 def _byte(data: memoryview, at: int) -> int:
