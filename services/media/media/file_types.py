@@ -48,7 +48,9 @@ def check_declared(ending: str, mime_type: str) -> str:
     accepted = {**MIME_TYPES, **CONVERTED_TYPES}
     if declared != UNDECLARED and declared not in accepted:
         raise ApiError(
-            UPLOAD_ERROR, f"Files of the type {declared[:100]} are not accepted. {_TAKEN}", allowed=sorted(accepted)
+            UPLOAD_ERROR,
+            f"Files of the type {declared[:100]} are not accepted. {_TAKEN}",
+            allowed=sorted(accepted),
         )
     if ending in _REFUSED_ENDINGS:
         raise ApiError(UPLOAD_ERROR, f"Files named {ending} are not accepted. {_TAKEN}")
@@ -72,10 +74,15 @@ def true_type(declared: str, head: bytes) -> str:
     """
     found = _detect(head)
     if found is None:
-        raise ApiError(INVALID_FILE_CONTENT, f"The file is not a picture or video that can be posted. {_TAKEN}")
+        raise ApiError(
+            INVALID_FILE_CONTENT, f"The file is not a picture or video that can be posted. {_TAKEN}"
+        )
     if declared in (UNDECLARED, found):
         return found
-    if {declared, found} == _MP4_OR_MOV:  # cameras and programs mix them up; only the brand of QuickTime is certain
+    if {
+        declared,
+        found,
+    } == _MP4_OR_MOV:  # cameras and programs mix them up; only the brand of QuickTime is certain
         return found if head[4:12] == b"ftypqt  " else declared
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
     if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):

@@ -108,8 +108,8 @@ class SandboxPool:
     ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files`: open descriptors to pass. `has_threads`: the function may start threads. Raises WorkFailed, OutOfLimits,
-        NotStarted.
+        `files`: open descriptors to pass. `has_threads`: the function may start threads. Raises WorkFailed,
+        OutOfLimits, NotStarted.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
         return self._answer(order, files)

@@ -76,7 +76,9 @@ _PAGE = {"text/html": {"schema": {"type": "string"}}}
 _MULTIPART = {
     "multipart/form-data": {
         "schema": {"type": "object", "properties": {"file": _BINARY}, "required": ["file"]},
-        "encoding": {"file": {"contentType": ", ".join((*MIME_TYPES, *CONVERTED_TYPES, "application/octet-stream"))}},
+        "encoding": {
+            "file": {"contentType": ", ".join((*MIME_TYPES, *CONVERTED_TYPES, "application/octet-stream"))}
+        },
     }
 }
 

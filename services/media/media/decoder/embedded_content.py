@@ -35,7 +35,11 @@ def _joined(parts: Sequence[Bytes], length: int) -> bytes:
     """Returns the first bytes of the parts, or the last ones if `length` is negative."""
     joined = b""
     for part in parts if length > 0 else reversed(parts):
-        joined = (joined + bytes(part[:length]))[:length] if length > 0 else (bytes(part[length:]) + joined)[length:]
+        joined = (
+            (joined + bytes(part[:length]))[:length]
+            if length > 0
+            else (bytes(part[length:]) + joined)[length:]
+        )
         if len(joined) == abs(length):
             break
     return joined

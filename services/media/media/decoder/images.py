@@ -121,7 +121,10 @@ def _opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
     """Opens the image. Errors in the block become Refused, except MemoryError."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
-        with os.fdopen(os.dup(descriptor), "rb") as file, Image.open(file, formats=[_NAMES[mime_type]]) as image:
+        with (
+            os.fdopen(os.dup(descriptor), "rb") as file,
+            Image.open(file, formats=[_NAMES[mime_type]]) as image,
+        ):
             check_pixels(*image.size)
             yield image
     except (MemoryError, Refused):
@@ -140,7 +143,7 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
-    """Writes the image as a JPEG of the same size, upright, with its colour profile. Returns its size. Raises Refused."""
+    """Writes the image as a JPEG of its size, upright, with its colour profile. Returns that size. Raises Refused."""
     with _opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")

@@ -89,7 +89,7 @@ def polyglots():
             f"{name} in a box", "video/mp4", samples.film(on_top=samples.box(b"evil", payload)), False
         )
         attached = samples.element(0x1941A469, payload)
-        yield Hostile(f"{name} attached", "video/webm", samples.recording(extra=attached), refused)
+        yield Hostile(f"{name} attached", "video/webm", samples.recording(extra=attached), False)
 
 
 def wrong_types():

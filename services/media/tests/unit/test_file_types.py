@@ -84,7 +84,9 @@ def test_types_have_one_name(declared: str, mime_type: str) -> None:
     assert file_types.check_declared("", declared) == mime_type
 
 
-@pytest.mark.parametrize("declared", ["image/svg+xml", "text/html", "application/pdf", "application/zip", "a" * 5000])
+@pytest.mark.parametrize(
+    "declared", ["image/svg+xml", "text/html", "application/pdf", "application/zip", "a" * 5000]
+)
 def test_other_types_are_refused(declared: str) -> None:
     assert len(refused("UPLOAD_ERROR", file_types.check_declared, ".jpg", declared)) < 300
 
@@ -111,7 +113,9 @@ def test_extensions_that_the_spec_refuses_are_refused(name: str) -> None:
         (UNDECLARED, "x", ""),
     ],
 )
-def test_an_address_never_ends_with_another_extension_than_ours(declared: str, name: str, ending: str) -> None:
+def test_an_address_never_ends_with_another_extension_than_ours(
+    declared: str, name: str, ending: str
+) -> None:
     assert file_types.ending_of(declared, names.ending(name)) == ending
 
 

@@ -1,9 +1,6 @@
 """What ffmpeg's description of a copy tells, and which files are refused before ffmpeg reads them."""
 
-from pathlib import Path
-
 import pytest
-from media_kit import samples
 
 from media.decoder.formats import Refused
 from media.inspection.ffmpeg import VideoProperties, properties_in

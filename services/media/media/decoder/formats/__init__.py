@@ -26,7 +26,9 @@ def check_pixels(width: int, height: int) -> None:
     if not width * height:
         raise Refused(UNREADABLE)
     if width * height > MAX_PIXELS:
-        raise Refused(f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels. Make it smaller, and upload that.")
+        raise Refused(
+            f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels. Make it smaller, and upload that."
+        )
 
 
 @dataclass
@@ -63,4 +65,6 @@ class ParsedImage:
         check_pixels(self.width, self.height)
         pixels = self.width * self.height
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
-            raise Refused("The animation has too many frames. Make it shorter or smaller, or upload it as MP4.")
+            raise Refused(
+                "The animation has too many frames. Make it shorter or smaller, or upload it as MP4."
+            )

@@ -8,7 +8,7 @@ import struct
 
 from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
 
-#: The next marker with a meaning between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
+#: The next marker between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
 #: In scan data 0xFF is followed by 0 or a restart marker; anything else ends the scan.
 _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]", re.DOTALL)

@@ -54,7 +54,7 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
 
 
 def _assembled(chunks: list[Bytes], orientation: int) -> list[Bytes]:
-    """Returns the parts of the file, with new flags and length. Only the extended format has room for an orientation."""
+    """Returns the file with new flags and length. Only the extended format has room for an orientation."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
         flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG)
