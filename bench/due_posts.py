@@ -52,7 +52,7 @@ def _simulator_rate(stack: Stack) -> float:
     ).json()
     form = urlencode({"message": "raw {n}", "access_token": account["access_token"]}, safe="{} ")
     load = Load(
-        url=f"{stack.simulator_url}/v26.0/{account['account_id']}/feed",
+        url=f"{stack.simulator_url}/graph.facebook.com/v26.0/{account['account_id']}/feed",
         method="POST",
         connections=32,
         seconds=5.0,

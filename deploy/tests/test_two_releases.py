@@ -146,7 +146,7 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
             "accounts": {"TOKEN_SECRET": key},
             "publishing": {
                 "CREDENTIAL_KEYS": key,
-                "FACEBOOK_API_URL": simulator_url,
+                "FACEBOOK_API_URL": f"{simulator_url}/graph.facebook.com",
                 "OUTBOUND_HOST_MAP": f"127.0.0.1=127.0.0.1:{gateway_port}",
                 "PUBLIC_BASE_URL": f"http://127.0.0.1:{gateway_port}",
             },

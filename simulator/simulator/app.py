@@ -1,11 +1,13 @@
-"""The web application: control routes, sample media and the blueprints of the platforms' modules."""
+"""The web applications: one for the control routes and sample media, and one for each group of a platform's hosts."""
 
 from importlib import import_module
+from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, jsonify, request
 
 from simulator import control, trickle
 from simulator.connection import ConnectionDropped
+from simulator.hosts import HERE, HostDispatcher
 from simulator.oauth import control as oauth_control
 from simulator.platforms import PLATFORMS
 from simulator.samples.routes import media
@@ -13,32 +15,47 @@ from simulator.simulation import Simulation
 
 #: Longest text field of a form in bytes: a Facebook message has up to 63,206 characters.
 _FORM_TEXT_BYTES = 8 << 20
-#: Beginnings of the paths that take uploads without a token.
-_UPLOAD_HOSTS = {"video": "TT", "dms-uploads": "LN"}
 
 
 def create_app(sim: Simulation) -> Flask:
-    """An application around one simulation."""
-    app = Flask("simulator", static_folder=None)
-    app.config["MAX_FORM_MEMORY_SIZE"] = _FORM_TEXT_BYTES
+    """An application around one simulation, which hands the calls to platforms' hosts to others."""
+    app = _application(sim)
     app.extensions["simulation"] = sim
     app.register_blueprint(control.blueprint(sim))
     app.register_blueprint(media)
     app.register_blueprint(oauth_control.blueprint(sim))
-    for module in dict.fromkeys(name for row in PLATFORMS.values() for name in row.modules):
-        app.register_blueprint(import_module(module).blueprint(sim))
-    app.before_request(lambda: _read_slowly(sim))
+    app.register_error_handler(404, _not_here)
+    parts: dict[str, Any] = {}
+    for module, code in {row.module: row.code for row in reversed(PLATFORMS.values())}.items():
+        for hosts, blueprints in import_module(module).hosts(sim).items():
+            part = app if hosts == HERE else _application(sim, code)
+            for blueprint in blueprints:
+                part.register_blueprint(blueprint)
+            parts |= dict.fromkeys(hosts, part.wsgi_app)
+    app.wsgi_app = HostDispatcher(app.wsgi_app, parts)  # type: ignore[method-assign]
+    return app
+
+
+def _application(sim: Simulation, platform: str | None = None) -> Flask:
+    app = Flask("simulator", static_folder=None)
+    app.config["MAX_FORM_MEMORY_SIZE"] = _FORM_TEXT_BYTES
+    app.before_request(lambda: _read_slowly(sim, platform))
     app.after_request(trickle.after_request)
     app.register_error_handler(ConnectionDropped, _say_nothing)
     return app
 
 
-def _read_slowly(sim: Simulation) -> None:
-    """Finds the account by the token, or by the address of an upload that needs no token."""
+def _read_slowly(sim: Simulation, platform: str | None) -> None:
+    """Finds the account by the token. An upload without one counts for the platform of its host."""
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
-    platform = holder.platform if holder else _UPLOAD_HOSTS.get(request.path.split("/")[1])
-    if platform is not None:
-        sim.faults.read_slowly(platform, holder.account_id if holder else None)
+    if holder is not None or platform is not None:
+        code = holder.platform if holder else str(platform)
+        sim.faults.read_slowly(code, holder.account_id if holder else None)
+
+
+def _not_here(problem: Exception) -> tuple[Response, int]:
+    """A call that names no platform's host."""
+    return jsonify(error="Put the platform's host before the path, as in /graph.facebook.com/v26.0/me"), 404
 
 
 def _say_nothing(problem: Exception) -> Response:

@@ -34,12 +34,12 @@ class Platform:
     new_account_id: Callable[[], str] | None
     #: How the id of a comment on a post begins.
     comment_prefix: Callable[[str], str] = lambda post_id: ""
-    #: Modules with a `blueprint(sim)`; rows may share them; none: accounts only.
-    modules: tuple[str, ...] = ()
+    #: Module with `hosts(sim)`; rows may share one.
+    module: str = ""
     #: None if another row has the app, or there is no app.
     app: App | None = None
-    #: Publishing's variables for the platform's address: in the local stack, the simulator's.
-    addresses: tuple[str, ...] = ()
+    #: Publishing's variables for the platform's addresses, with the host of each.
+    addresses: Mapping[str, str] = field(default_factory=dict)
     #: Further settings of publishing in the local stack, and of the simulator.
     told: Mapping[str, str] = field(default_factory=dict)
     tells: Mapping[str, str] = field(default_factory=dict)
@@ -51,43 +51,50 @@ PLATFORMS = {
         # A page and its Instagram account share their last 11 digits, as linked accounts (meta/callers.py).
         Platform(
             "FB", "Facebook", "EAA", lambda: "1000" + _digits(11),
-            comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", modules=("simulator.meta",),
+            comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", module="simulator.meta",
             # Without a secret no call's signature is checked.
             app=App("META_APP", "100200300400500", ""),
-            addresses=("FACEBOOK_API_URL", "FACEBOOK_AUTHORIZE_URL"),
+            addresses={
+                "FACEBOOK_API_URL": "graph.facebook.com", "FACEBOOK_UPLOAD_URL": "graph-video.facebook.com",
+                "FACEBOOK_AUTHORIZE_URL": "www.facebook.com",
+            },
         ),
         Platform(
             "IG", "Instagram", "EAA", lambda: "178414" + _digits(11),
-            comment_prefix=lambda post_id: "178", modules=("simulator.meta",), addresses=("INSTAGRAM_API_URL",),
+            comment_prefix=lambda post_id: "178", module="simulator.meta",
+            addresses={"INSTAGRAM_API_URL": "graph.facebook.com"},
         ),
         Platform(
             "LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8), lambda post_id: "7",
-            modules=("simulator.linkedin", "simulator.linkedin.login"),
+            module="simulator.linkedin",
             app=App("LINKEDIN_CLIENT", "local-linkedin", "local-linkedin-secret"),
-            addresses=("LINKEDIN_API_URL", "LINKEDIN_OAUTH_URL"),
+            addresses={"LINKEDIN_API_URL": "api.linkedin.com", "LINKEDIN_OAUTH_URL": "www.linkedin.com"},
             # LinkedIn has approved our app for both.
             told={"LINKEDIN_COMPANY_PAGES": "true"}, tells={"SIMULATOR_LINKEDIN_REFRESH": "true"},
         ),
         Platform(
             "TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24),
-            modules=("simulator.tiktok", "simulator.tiktok.login"),
+            module="simulator.tiktok",
             app=App("TIKTOK_CLIENT", "local-tiktok", "local-tiktok-secret"),
-            addresses=("TIKTOK_API_URL", "TIKTOK_AUTHORIZE_URL"),
+            addresses={"TIKTOK_API_URL": "open.tiktokapis.com", "TIKTOK_AUTHORIZE_URL": "www.tiktok.com"},
             told={"TIKTOK_AUDITED": "true"}, tells={"SIMULATOR_TIKTOK_AUDITED": "true"},
         ),
         Platform(
             "TW", "X", "XAT", lambda: "1" + _digits(18), lambda post_id: "19",
-            modules=("simulator.x", "simulator.x.login"), app=App("X_CLIENT", "local-x", "local-x-secret"),
-            addresses=("X_API_URL", "X_AUTHORIZE_URL"),
+            module="simulator.x", app=App("X_CLIENT", "local-x", "local-x-secret"),
+            addresses={"X_API_URL": "api.x.com", "X_AUTHORIZE_URL": "x.com"},
         ),
         Platform(
             "YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16), lambda post_id: "Ugx",
-            modules=("simulator.youtube", "simulator.youtube.login"),
+            module="simulator.youtube",
             app=App("YOUTUBE_CLIENT", "local-youtube", "local-youtube-secret"),
-            addresses=("YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL", "YOUTUBE_AUTHORIZE_URL", "YOUTUBE_TOKEN_URL"),
+            addresses={
+                "YOUTUBE_API_URL": "www.googleapis.com", "YOUTUBE_UPLOAD_URL": "www.googleapis.com",
+                "YOUTUBE_AUTHORIZE_URL": "accounts.google.com", "YOUTUBE_TOKEN_URL": "oauth2.googleapis.com",
+            },
         ),
-        Platform("gemini", "Gemini", "", None, modules=("simulator.gemini",)),
-        Platform("openai", "OpenAI", "", None, modules=("simulator.openai",)),
-        Platform("stripe", "Stripe", "", None, modules=("simulator.stripe",)),
+        Platform("gemini", "Gemini", "", None, module="simulator.gemini"),
+        Platform("openai", "OpenAI", "", None, module="simulator.openai"),
+        Platform("stripe", "Stripe", "", None, module="simulator.stripe"),
     )
 }  # fmt: skip

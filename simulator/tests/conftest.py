@@ -77,14 +77,14 @@ class Graph:
 
     def post(self, path: str, query: dict[str, Any] | None = None, **form: Any) -> TestResponse:
         return self.client.post(
-            f"/v26.0/{path}", query_string=query, data={"access_token": self.token, **form}
+            f"/graph.facebook.com/v26.0/{path}", query_string=query, data={"access_token": self.token, **form}
         )
 
     def get(self, path: str, **query: Any) -> TestResponse:
-        return self.client.get(f"/v26.0/{path}", query_string={"access_token": self.token, **query})
+        return self.client.get(f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token, **query})
 
     def delete(self, path: str) -> TestResponse:
-        return self.client.delete(f"/v26.0/{path}", query_string={"access_token": self.token})
+        return self.client.delete(f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token})
 
     def publish(self, message: str = "hello", **form: Any) -> str:
         """A Facebook post; its id."""

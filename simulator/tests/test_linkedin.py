@@ -21,10 +21,10 @@ class Caller:
         self.headers = HEADERS | {"Authorization": f"Bearer {token}"}
 
     def get(self, path, **query):
-        return self.client.get(f"/rest/{path}", query_string=query, headers=self.headers)
+        return self.client.get(f"/api.linkedin.com/rest/{path}", query_string=query, headers=self.headers)
 
     def post(self, path, json, **query):
-        return self.client.post(f"/rest/{path}", json=json, query_string=query, headers=self.headers)
+        return self.client.post(f"/api.linkedin.com/rest/{path}", json=json, query_string=query, headers=self.headers)
 
     def put(self, url, data):
         return self.client.put(url, data=data, headers=self.headers)
@@ -260,7 +260,7 @@ def test_a_member_posts_and_reads_nothing_back(member, page, clock):
                         ("posts", {"q": "author", "author": member.account_id})):  # fmt: skip
         assert error_of(member.get(path, **query)) == (403, "ACCESS_DENIED")
     assert page.get("posts", q="author", author=member.account_id).status_code == 403
-    me = member.client.get("/v2/userinfo", headers=member.headers).json
+    me = member.client.get("/api.linkedin.com/v2/userinfo", headers=member.headers).json
     assert (me["sub"], me["name"]) == (member.account_id.rpartition(":")[2], "Mel")
 
 

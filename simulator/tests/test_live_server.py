@@ -63,7 +63,7 @@ def page(server: str) -> dict[str, Any]:
 def publish(connection, page, message="hello"):
     body = urlencode({"message": message, "access_token": page["access_token"]})
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    connection.request("POST", f"/v26.0/{page['account_id']}/feed", body, headers)
+    connection.request("POST", f"/graph.facebook.com/v26.0/{page['account_id']}/feed", body, headers)
     with connection.getresponse() as answer:
         return answer.status, answer.read()
 
@@ -140,7 +140,7 @@ def test_a_body_is_read_at_the_rate_that_was_asked_for(server, page, connection)
     }
     began = time.monotonic()
     connection.request(
-        "POST", f"/v26.0/{page['account_id']}/feed", urlencode({"message": "x" * 1000}), headers
+        "POST", f"/graph.facebook.com/v26.0/{page['account_id']}/feed", urlencode({"message": "x" * 1000}), headers
     )
     with connection.getresponse() as answer:
         assert answer.status == 200
@@ -181,7 +181,7 @@ def test_clearing_the_faults_lets_go_of_a_hanging_call(server, page):
 
 
 def test_media_are_fetched_over_the_wire_by_the_host_map(server, page):
-    url = f"http://{server}/v26.0/{page['account_id']}/photos"
+    url = f"http://{server}/graph.facebook.com/v26.0/{page['account_id']}/photos"
     form = {
         "access_token": page["access_token"],
         "url": "http://media.posthaste.test/media/photo-640x480.jpg",

@@ -19,18 +19,20 @@ GOOGLE = "https://www.googleapis.com/auth/youtube.upload"
 #: platform: name, dialog, token address, scope, challenge, field of the client's id
 LOGINS = {
     "LN": (
-        "linkedin", "/oauth/v2/authorization", "/oauth/v2/accessToken",
+        "linkedin", "/www.linkedin.com/oauth/v2/authorization", "/www.linkedin.com/oauth/v2/accessToken",
         "r_basicprofile w_member_social rw_organization_admin w_organization_social", None, "client_id",
     ),
     "TT": (
-        "tiktok", "/v2/auth/authorize/", "/v2/oauth/token/", "user.info.basic,video.publish", DIGEST.hexdigest(),
-        "client_key",
+        "tiktok", "/www.tiktok.com/v2/auth/authorize/", "/open.tiktokapis.com/v2/oauth/token/",
+        "user.info.basic,video.publish", DIGEST.hexdigest(), "client_key",
     ),
     "TW": (
-        "twitter", "/i/oauth2/authorize", "/2/oauth2/token", "tweet.read tweet.write users.read offline.access", S256,
-        "client_id",
+        "twitter", "/x.com/i/oauth2/authorize", "/api.x.com/2/oauth2/token",
+        "tweet.read tweet.write users.read offline.access", S256, "client_id",
     ),
-    "YT": ("youtube", "/o/oauth2/v2/auth", "/token", GOOGLE, S256, "client_id"),
+    "YT": (
+        "youtube", "/accounts.google.com/o/oauth2/v2/auth", "/oauth2.googleapis.com/token", GOOGLE, S256, "client_id",
+    ),
 }  # fmt: skip
 REFRESHED = ["TT", "TW", "YT"]
 
@@ -79,8 +81,8 @@ class Browser:
     def me(self, token):
         """A read with the token: its status."""
         path = {
-            "LN": "/v2/me", "TT": "/v2/user/info/?fields=open_id", "TW": "/2/users/me",
-            "YT": "/youtube/v3/channels?part=id&mine=true",
+            "LN": "/api.linkedin.com/v2/me", "TT": "/open.tiktokapis.com/v2/user/info/?fields=open_id",
+            "TW": "/api.x.com/2/users/me", "YT": "/www.googleapis.com/youtube/v3/channels?part=id&mine=true",
         }[self.platform]  # fmt: skip
         return self.client.get(path, headers={"Authorization": f"Bearer {token}"}).status_code
 
@@ -164,12 +166,12 @@ def test_linkedin_refuses_a_whole_login_for_a_scope_of_a_product_beside_communit
 @pytest.mark.parametrize(
     ("scopes", "path", "status"),
     [
-        (["openid"], "/v2/userinfo", 200),
-        (["openid"], "/v2/me", 403),
-        (["r_basicprofile"], "/v2/me", 200),
-        (["r_basicprofile"], "/v2/userinfo", 403),
-        (["r_basicprofile"], "/rest/organizationAcls?q=roleAssignee", 403),
-        (["rw_organization_admin"], "/rest/organizationAcls?q=roleAssignee", 200),
+        (["openid"], "/api.linkedin.com/v2/userinfo", 200),
+        (["openid"], "/api.linkedin.com/v2/me", 403),
+        (["r_basicprofile"], "/api.linkedin.com/v2/me", 200),
+        (["r_basicprofile"], "/api.linkedin.com/v2/userinfo", 403),
+        (["r_basicprofile"], "/api.linkedin.com/rest/organizationAcls?q=roleAssignee", 403),
+        (["rw_organization_admin"], "/api.linkedin.com/rest/organizationAcls?q=roleAssignee", 200),
     ],
 )
 def test_linkedin_checks_the_scope_of_each_call(client, scopes, path, status):
@@ -179,7 +181,7 @@ def test_linkedin_checks_the_scope_of_each_call(client, scopes, path, status):
         "X-Restli-Protocol-Version": "2.0.0",
     }  # fmt: skip
     assert client.get(path, headers=headers).status_code == status
-    assert client.get("/rest/posts", headers=headers | {"LinkedIn-Version": "202612"}).status_code == 426
+    assert client.get("/api.linkedin.com/rest/posts", headers=headers | {"LinkedIn-Version": "202612"}).status_code == 426
 
 
 def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):
@@ -250,7 +252,7 @@ def test_linkedin_gives_no_refresh_token_and_its_token_reaches_company_pages(at,
         "X-Restli-Protocol-Version": "2.0.0",
     }  # fmt: skip
     query = {"q": "roleAssignee", "state": "APPROVED"}
-    rows = client.get("/rest/organizationAcls", query_string=query, headers=headers).get_json()["elements"]
+    rows = client.get("/api.linkedin.com/rest/organizationAcls", query_string=query, headers=headers).get_json()["elements"]
     pages = [account["account_id"] for account in person["accounts"][1:]]
     assert [row["organization"] for row in rows] == pages
     for author in (pages[1], person["accounts"][0]["account_id"]):
@@ -261,9 +263,9 @@ def test_linkedin_gives_no_refresh_token_and_its_token_reaches_company_pages(at,
             },
             "isReshareDisabledByAuthor": False,
         }  # fmt: skip
-        assert client.post("/rest/posts", json=body, headers=headers).status_code == 201
+        assert client.post("/api.linkedin.com/rest/posts", json=body, headers=headers).status_code == 201
     body["author"] = "urn:li:organization:1"
-    assert client.post("/rest/posts", json=body, headers=headers).status_code == 403
+    assert client.post("/api.linkedin.com/rest/posts", json=body, headers=headers).status_code == 403
 
 
 def test_tiktok_tells_errors_with_http_200(at):
@@ -289,7 +291,12 @@ def test_a_wrong_secret_opens_nothing(browser):
 
 @pytest.mark.parametrize(
     ("platform", "path"),
-    [("TT", "/v2/oauth/revoke/"), ("TW", "/2/oauth2/revoke"), ("YT", "/revoke"), ("LN", "/oauth/v2/revoke")],
+    [
+        ("TT", "/open.tiktokapis.com/v2/oauth/revoke/"),
+        ("TW", "/api.x.com/2/oauth2/revoke"),
+        ("YT", "/oauth2.googleapis.com/revoke"),
+        ("LN", "/www.linkedin.com/oauth/v2/revoke"),
+    ],
 )
 def test_what_is_given_back_is_over(at, client, platform, path):
     browser = at(platform)
@@ -339,7 +346,7 @@ def test_x_checks_the_scopes_of_each_call(at, client, scope, reads, posts, uploa
     browser.scope = scope
     headers = {"Authorization": f"Bearer {browser.log_in()['access_token']}"}
     begun = {"media_type": "video/mp4", "total_bytes": 5, "media_category": "tweet_video"}
-    assert client.get("/2/users/me", headers=headers).status_code == reads
-    assert client.post("/2/tweets", json={"text": f"allowed {scope}"}, headers=headers).status_code == posts
-    answer = client.post("/2/media/upload/initialize", json=begun, headers=headers)
+    assert client.get("/api.x.com/2/users/me", headers=headers).status_code == reads
+    assert client.post("/api.x.com/2/tweets", json={"text": f"allowed {scope}"}, headers=headers).status_code == posts
+    answer = client.post("/api.x.com/2/media/upload/initialize", json=begun, headers=headers)
     assert answer.status_code == uploads

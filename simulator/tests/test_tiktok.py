@@ -25,7 +25,7 @@ class Creator:
     def post(self, path: str, body: Any = None, **query: str) -> Any:
         headers = {"Authorization": f"Bearer {self.token}"}
         return self.client.post(
-            f"/v2/{path}", json={} if body is None else body, headers=headers, query_string=query
+            f"/open.tiktokapis.com/v2/{path}", json={} if body is None else body, headers=headers, query_string=query
         )
 
     def begin(self, size: int = len(CLIP), chunk: int | None = None, count: int = 1, **info: Any) -> Any:
@@ -103,7 +103,7 @@ def test_chunks_that_break_the_rules_are_refused(creator, size, chunk, count):
 def test_chunks_come_in_order_to_an_absolute_address_and_the_last_takes_the_rest(creator, client):
     size = 12 * MIB
     begun = creator.begin(size, 5 * MIB, 2).get_json()["data"]
-    assert begun["upload_url"].startswith("http://localhost/")
+    assert begun["upload_url"].startswith("http://localhost/open-upload.tiktokapis.com/video/?")
     spans = [f"0-{5 * MIB - 1}/{size}", f"{5 * MIB}-{size - 1}/{size}"]
     data = [CLIP + bytes(5 * MIB - len(CLIP)), bytes(7 * MIB)]
     assert creator.put(begun["upload_url"], spans[1], data[1]).status_code == 416

@@ -26,11 +26,11 @@ class Caller:
         self.headers = {"Authorization": f"Bearer {graph.token}"}
 
     def get(self, path, **query):
-        return self.client.get(f"/2/{path}", query_string=query, headers=self.headers)
+        return self.client.get(f"/api.x.com/2/{path}", query_string=query, headers=self.headers)
 
     def post(self, path, json=None, **form):
         data = {name: (BytesIO(v), "f") if isinstance(v, bytes) else v for name, v in form.items()}
-        return self.client.post(f"/2/{path}", json=json, data=data or None, headers=self.headers)
+        return self.client.post(f"/api.x.com/2/{path}", json=json, data=data or None, headers=self.headers)
 
     def say(self, text, **more):
         answer = self.post("tweets", {"text": text, **more})

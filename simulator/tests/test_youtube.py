@@ -29,7 +29,7 @@ class Channel:
 
     def begin(self, size: int = len(CLIP), snippet: Any = SNIPPET, status: Any = None, **query: str) -> Any:
         return self.call(
-            "POST", "/upload/youtube/v3/videos",
+            "POST", "/www.googleapis.com/upload/youtube/v3/videos",
             query_string={"uploadType": "resumable", "part": "snippet,status", **query},
             json={"snippet": snippet, "status": status or {}},
             headers={"X-Upload-Content-Type": "video/mp4", "X-Upload-Content-Length": str(size)},
@@ -45,7 +45,7 @@ class Channel:
         return str(made.get_json()["id"])
 
     def get(self, resource: str, **query: Any) -> Any:
-        return self.call("GET", f"/youtube/v3/{resource}", query_string=query)
+        return self.call("GET", f"/www.googleapis.com/youtube/v3/{resource}", query_string=query)
 
     def video(self, video_id: str, part: str = "status,snippet") -> Any:
         return self.get("videos", part=part, id=video_id).get_json()["items"][0]
@@ -75,7 +75,7 @@ def test_a_session_has_an_absolute_address_on_the_simulators_own_host(channel):
     answer = channel.begin()
     assert (answer.status_code, answer.data) == (200, b"")
     assert answer.headers["Location"].startswith(
-        "http://localhost/upload/youtube/v3/videos?uploadType=resumable"
+        "http://localhost/www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable"
     )
 
 
@@ -200,7 +200,7 @@ def test_texts_are_html_unless_plain_text_is_asked_for_and_replies_are_partial(c
     assert plain["snippet"]["topLevelComment"]["snippet"]["textDisplay"] == "a & b\nc"
     assert len(channel.get("comments", part="snippet", parentId=first).get_json()["items"]) == 3
     answer = {"snippet": {"parentId": reply, "textOriginal": "no"}}
-    assert channel.call("POST", "/youtube/v3/comments?part=snippet", json=answer).status_code == 400
+    assert channel.call("POST", "/www.googleapis.com/youtube/v3/comments?part=snippet", json=answer).status_code == 400
 
 
 def test_of_comments_of_one_moment_the_last_comes_first(channel, client):
@@ -227,7 +227,7 @@ def test_a_comment_costs_fifty_units_and_a_list_one(channel):
     comment = {"snippet": {"videoId": video_id, "topLevelComment": {"snippet": {"textOriginal": "hi"}}}}
     for _ in range(3):
         assert (
-            channel.call("POST", "/youtube/v3/commentThreads?part=snippet", json=comment).status_code == 200
+            channel.call("POST", "/www.googleapis.com/youtube/v3/commentThreads?part=snippet", json=comment).status_code == 200
         )
     for _ in range(50):
         assert channel.get("videos", part="status", id=video_id).status_code == 200

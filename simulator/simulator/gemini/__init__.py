@@ -11,6 +11,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from simulator.gemini import asked as reading
 from simulator.gemini import content, errors, videos
 from simulator.gemini.errors import GeminiError
+from simulator.hosts import HERE, Hosts
 from simulator.simulation import Simulation
 from simulator.studio.works import Work
 
@@ -20,6 +21,11 @@ _TEXT_MODEL = re.compile(r"gemini-([\d.]+-)?(flash|flash-lite|pro)(-preview)?(-l
 _VIDEO_MODEL = re.compile(r"veo-[\d.]+(-fast|-lite)?-generate-(preview|\d{3})")
 
 Answer = dict[str, Any]
+
+
+def hosts(sim: Simulation) -> Hosts:
+    """The provider's routes, under any name of the simulator."""
+    return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:

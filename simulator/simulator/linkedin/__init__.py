@@ -1,5 +1,5 @@
 """LinkedIn's versioned REST API: posts, files, comments, pages (platforms.md 4)."""
 
-from simulator.linkedin.routes import blueprint
+from simulator.linkedin.routes import hosts
 
-__all__ = ["blueprint"]
+__all__ = ["hosts"]

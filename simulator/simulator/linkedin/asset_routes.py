@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from simulator.accounts import Account
+from simulator.hosts import url_of
 from simulator.linkedin import errors
 from simulator.linkedin.assets import Asset, Assets
 from simulator.linkedin.errors import denied, invalid
@@ -12,11 +13,15 @@ from simulator.linkedin.gate import Answer, Gate
 from simulator.simulation import Simulation
 
 
-def blueprint(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
-    """Routes of one simulator."""
-    files = Blueprint("linkedin_assets", __name__)
-    _add_kind(files, "image", assets, gate)
-    _add_kind(files, "video", assets, gate)
+def add(linkedin: Blueprint, assets: Assets, gate: Gate) -> None:
+    """Adds the API's routes for photos and films."""
+    _add_kind(linkedin, "image", assets, gate)
+    _add_kind(linkedin, "video", assets, gate)
+
+
+def uploads(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
+    """Returns the addresses that files are sent to."""
+    files = Blueprint("linkedin-uploads", __name__)
 
     @files.put("/dms-uploads/<urn>/<int:number>")
     def put(urn: str, number: int) -> Response:
@@ -33,8 +38,8 @@ def blueprint(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
     return files
 
 
-def _add_kind(files: Blueprint, kind: str, assets: Assets, gate: Gate) -> None:
-    @files.post(f"/rest/{kind}s", endpoint=f"act_on_{kind}")
+def _add_kind(linkedin: Blueprint, kind: str, assets: Assets, gate: Gate) -> None:
+    @linkedin.post(f"/rest/{kind}s", endpoint=f"act_on_{kind}")
     def act_on() -> Response:
         body = request.get_json(silent=True) or {}
         action = request.args.get("action", "")
@@ -57,7 +62,7 @@ def _add_kind(files: Blueprint, kind: str, assets: Assets, gate: Gate) -> None:
 
         return gate.run("upload", act, member="w_member_social", page="w_organization_social")
 
-    @files.get(f"/rest/{kind}s/<urn>", endpoint=f"show_{kind}")
+    @linkedin.get(f"/rest/{kind}s/<urn>", endpoint=f"show_{kind}")
     def show(urn: str) -> Response:
         def look(account: Account) -> Asset:
             if not account.account_id.startswith("urn:li:organization:"):
@@ -80,7 +85,8 @@ def _owned(assets: Assets, account: Account, urn: str) -> Asset:
 
 
 def _begun(asset: Asset) -> dict[str, Any]:
-    addresses = [f"{request.host_url}dms-uploads/{asset.urn}/{number}" for number in range(len(asset.parts))]
+    paths = (f"/dms-uploads/{asset.urn}/{number}" for number in range(len(asset.parts)))
+    addresses = [url_of("www.linkedin.com", path) for path in paths]
     expires_at = int(asset.expires_at * 1000)
     if asset.kind == "image":
         return {"image": asset.urn, "uploadUrl": addresses[0], "uploadUrlExpiresAt": expires_at}

@@ -41,6 +41,11 @@ def not_found(what: str) -> LinkedInError:
     return LinkedInError(404, "NOT_FOUND", f"Could not find entity {what}")
 
 
+def no_resource() -> LinkedInError:
+    """A path that LinkedIn does not have."""
+    return LinkedInError(404, "RESOURCE_NOT_FOUND", "No virtual resource found", 0)
+
+
 def waiting() -> LinkedInError:
     """A file that is not uploaded or not processed yet."""
     return LinkedInError(400, "MEDIA_ASSET_WAITING_UPLOAD", "Media asset is waiting upload")

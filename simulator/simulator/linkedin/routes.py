@@ -7,9 +7,10 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, request
 
 from simulator.accounts import Account
-from simulator.linkedin import asset_routes
+from simulator.hosts import HERE, Hosts
+from simulator.linkedin import asset_routes, login
 from simulator.linkedin.assets import Assets
-from simulator.linkedin.errors import LinkedInError, denied, invalid, not_found
+from simulator.linkedin.errors import LinkedInError, denied, invalid, no_resource, not_found
 from simulator.linkedin.gate import OLDEST_VERSION, Gate
 from simulator.linkedin.social import Social
 from simulator.linkedin.views import comment_view, page_view, post_view
@@ -20,27 +21,35 @@ _ORGANIZATION = "urn:li:organization:"
 _THINGS = re.compile(r"urn:li:(?:share|activity|ugcPost|image|video):[\w-]+")
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    linkedin = Blueprint("linkedin", __name__)
+def hosts(sim: Simulation) -> Hosts:
+    """Returns the routes of one simulator. Files go to the host of the login, as LinkedIn's own examples show."""
+    linkedin, control = Blueprint("linkedin", __name__), Blueprint("linkedin-control", __name__)
     assets = Assets(sim)
     social = Social(sim, assets)
     gate = Gate(sim, lambda asked: _owner_in(social, assets, asked))
     sim.on_reset += [assets.clear, social.clear, gate.reset]
 
-    @linkedin.errorhandler(LinkedInError)
-    def refused(problem: LinkedInError) -> Response:
-        response = jsonify(problem.body)
-        response.status_code = problem.status
-        return response
-
     _add_posts(linkedin, social, gate)
     _add_comments(linkedin, social, gate)
     _add_pages(linkedin, sim, gate)
     _add_roles(linkedin, sim, gate)
-    _add_control(linkedin, sim, gate)
-    linkedin.register_blueprint(asset_routes.blueprint(sim, assets, gate))
-    return linkedin
+    _add_control(control, sim, gate)
+    asset_routes.add(linkedin, assets, gate)
+    linkedin.register_error_handler(LinkedInError, _refused)
+    linkedin.app_errorhandler(404)(lambda problem: _refused(no_resource()))
+    uploads = asset_routes.uploads(sim, assets, gate)
+    uploads.register_error_handler(LinkedInError, _refused)
+    return {
+        ("api.linkedin.com",): (linkedin,),
+        ("www.linkedin.com",): (login.blueprint(sim), uploads),
+        HERE: (control,),
+    }
+
+
+def _refused(problem: LinkedInError) -> Response:
+    response = jsonify(problem.body)
+    response.status_code = problem.status
+    return response
 
 
 def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
@@ -212,8 +221,8 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
         return gate.run("profile", act, member="rw_organization_admin", page="rw_organization_admin")
 
 
-def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
-    @linkedin.post("/_sim/linkedin/members")
+def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
+    @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
         """{name, scopes?}: adds a person with w_member_social only, who may post but hardly read."""
         body = request.get_json(force=True, silent=True) or {}
@@ -225,21 +234,21 @@ def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
             platform="LN", account_id=account.account_id, access_token=token, username="melmember"
         ), 201
 
-    @linkedin.post("/_sim/linkedin/roles")
+    @control.post("/_sim/linkedin/roles")
     def set_role() -> Response:
         """{account_id, role}: the role that the members of a company page have there."""
         body = request.get_json(force=True)
         gate.roles[str(body["account_id"])] = str(body["role"])
         return jsonify(body)
 
-    @linkedin.post("/_sim/linkedin/young")
+    @control.post("/_sim/linkedin/young")
     def make_young() -> Response:
         """{account_id, seconds}: reports its token as revoked for so long, as happens to new tokens."""
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
         return jsonify(body)
 
-    @linkedin.post("/_sim/linkedin/version")
+    @control.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
         """{oldest}: sets the oldest supported version; null: the one of November 2026."""
         body = request.get_json(force=True, silent=True) or {}

@@ -27,7 +27,7 @@ class Call:
     files: Mapping[str, FileStorage]
     #: Address of this call without its query.
     url: str
-    #: The simulator's own base URL, without a trailing slash.
+    #: The base URL of the simulator's own files.
     base_url: str
 
     def allows(self, scope: str) -> bool:

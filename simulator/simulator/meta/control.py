@@ -6,10 +6,11 @@ from simulator.meta.hooks import Hooks
 from simulator.simulation import Simulation
 
 
-def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
+def blueprint(hooks: Hooks, sim: Simulation) -> Blueprint:
     """The control API's routes for Meta."""
+    control = Blueprint("meta-control", __name__)
 
-    @graph.get("/_sim/meta/webhooks")
+    @control.get("/_sim/meta/webhooks")
     def show_webhooks() -> Response:
         """Lists subscribed accounts and the batches about their comments."""
         return jsonify(
@@ -21,7 +22,7 @@ def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
             ],
         )  # fmt: skip
 
-    @graph.post("/_sim/meta/webhook")
+    @control.post("/_sim/meta/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
         """Sets where batches go (`/facebook` and `/instagram` are added) and the secret; an empty URL sends none."""
         body = request.get_json(force=True, silent=True)
@@ -33,3 +34,5 @@ def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
             return jsonify(error="url (secret and verify_token) have to be text"), 400
         hooks.aim(given["url"], given.get("secret"), given.get("verify_token"))
         return jsonify(url=hooks.url, secret=hooks.secret, verify_token=hooks.verify_token)
+
+    return control

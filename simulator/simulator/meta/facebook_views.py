@@ -100,7 +100,7 @@ def page_token(call: Call, page: Account) -> str:
 
 def picture_url(call: Call) -> str:
     """The picture of an account, which is the same for all."""
-    return f"{call.base_url}/media/photo-200x200.jpg"
+    return f"{call.base_url}media/photo-200x200.jpg"
 
 
 def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
+from simulator.hosts import HERE, Hosts
 from simulator.meta import callers, control, errors, facebook, hooks, instagram, permissions, tokens
 from simulator.meta.call import Call, Edges, Node
 from simulator.meta.errors import GraphError
@@ -26,14 +27,31 @@ _ACCOUNT_USAGE = (
 )
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    graph = Blueprint("graph", __name__)
-    made: Counter[str] = Counter()
+def hosts(sim: Simulation) -> Hosts:
+    """Returns the routes of one simulator. The host for videos serves the same API (docs/platforms/facebook.md)."""
     webhooks = hooks.Hooks(sim)
     sim.on_reset.append(webhooks.clear)
     sim.on_comment.append(webhooks.on_comment)
-    control.add_control(graph, sim, webhooks)
+    return {
+        ("graph.facebook.com", "graph-video.facebook.com"): (_graph(sim),),
+        ("www.facebook.com",): (_login(sim),),
+        HERE: (control.blueprint(webhooks, sim),),
+    }
+
+
+def _login(sim: Simulation) -> Blueprint:
+    login = Blueprint("login-FB", __name__)
+
+    @login.get(f"/{VERSION}/dialog/oauth")
+    def log_in() -> Response:
+        return tokens.log_in(sim)
+
+    return login
+
+
+def _graph(sim: Simulation) -> Blueprint:
+    graph = Blueprint("graph", __name__)
+    made: Counter[str] = Counter()
 
     @graph.errorhandler(GraphError)
     def refused(problem: GraphError) -> Response:
@@ -66,10 +84,6 @@ def blueprint(sim: Simulation) -> Blueprint:
     def on_node(node_id: str, edge: str = "") -> Response:
         return _answer(_run(sim, node_id, edge))
 
-    @graph.get(f"/{VERSION}/dialog/oauth")
-    def log_in() -> Response:
-        return tokens.log_in(sim)
-
     @graph.get("/oauth/access_token")
     @graph.get(f"/{VERSION}/oauth/access_token")
     def access_token() -> Response:
@@ -85,9 +99,10 @@ def blueprint(sim: Simulation) -> Blueprint:
         account_id = holder.account_id if holder else None
         return _answer(_faulted(sim, platform, "token", account_id, lambda: tokens.debug(sim, query)))
 
-    @graph.route(f"/{VERSION}/<path:rest>", methods=["GET", "POST", "DELETE"])
-    def unknown(rest: str) -> Response:
-        raise GraphError(2500, f"Unknown path components: /{rest.partition('/')[2]}")
+    @graph.app_errorhandler(404)
+    def unknown(problem: Exception) -> Response:
+        rest = request.path.removeprefix(f"/{VERSION}/").partition("/")[2]
+        return refused(GraphError(2500, f"Unknown path components: /{rest}"))
 
     return graph
 
@@ -103,11 +118,10 @@ def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
     if caller.platform == callers.USER.platform and request.method != "GET":
         raise GraphError(200, "(#200) This endpoint requires a page access token")
     g.node = node
-    base_url = request.host_url.rstrip("/")
     scopes = sim.accounts.facts(token).get("scopes")
-    url = base_url + request.path
     allowed = None if scopes is None else frozenset(scopes)
-    call = Call(sim, caller, allowed, params, request.args.to_dict(), request.files, url, base_url)
+    urls = request.base_url, request.host_url
+    call = Call(sim, caller, allowed, params, request.args.to_dict(), request.files, *urls)
     permissions.check(call, request.method, node.kind, edge)
     operation = row.operation(call) if callable(row.operation) else row.operation
     handler, on_reject = row.handler, row.on_reject

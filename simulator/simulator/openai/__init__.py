@@ -6,12 +6,18 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from simulator.hosts import HERE, Hosts
 from simulator.openai import chat, errors, images
 from simulator.openai.errors import OpenAIError
 from simulator.simulation import Simulation
 from simulator.studio.works import Work
 
 Answer = dict[str, Any]
+
+
+def hosts(sim: Simulation) -> Hosts:
+    """The provider's routes, under any name of the simulator."""
+    return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:

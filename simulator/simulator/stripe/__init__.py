@@ -2,11 +2,17 @@
 
 from flask import Blueprint
 
+from simulator.hosts import HERE, Hosts
 from simulator.simulation import Simulation
 from simulator.stripe import routes
 from simulator.stripe.control import add_control
 from simulator.stripe.ledger import Ledger
 from simulator.stripe.webhooks import Webhooks
+
+
+def hosts(sim: Simulation) -> Hosts:
+    """The provider's routes, under any name of the simulator."""
+    return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:

@@ -10,13 +10,17 @@ from flask import Blueprint, Response, g, request
 
 from simulator.accounts import Account
 from simulator.faults import REFUSALS
+from simulator.hosts import Hosts, url_of
 from simulator.simulation import Simulation
-from simulator.tiktok import errors, posts
+from simulator.tiktok import errors, login, posts
 from simulator.tiktok.errors import TikTokError, UploadRefused, good, invalid
 from simulator.tiktok.posts import Publication
 
 T = TypeVar("T")
 Answer = dict[str, Any]
+
+#: Of the addresses in TikTok's description of an upload (docs/platforms/tiktok.md).
+UPLOAD_HOST = "open-upload.tiktokapis.com"
 
 _REST_BYTES = 1 << 18
 _VIDEO_FIELDS = ("id", "share_url", "create_time", "title", "like_count", "comment_count", "share_count")
@@ -53,28 +57,37 @@ class Gate:
             self._calls[key] += 1
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    tiktok = Blueprint("tiktok", __name__)
+def hosts(sim: Simulation) -> Hosts:
+    """Returns the routes of one simulator."""
+    tiktok, files = Blueprint("tiktok", __name__), Blueprint("tiktok-upload", __name__)
     gate = Gate(sim)
     #: Videos on their way, for their files.
     uploads: list[Publication] = []
     sim.on_reset += [gate.clear, lambda: posts.close(uploads)]
     _add_publishing(tiktok, sim, gate, uploads)
-    _add_upload(tiktok, sim)
+    _add_upload(files, sim)
     _add_reading(tiktok, sim)
+    dialog, token = login.blueprints(sim)
 
     @tiktok.errorhandler(TikTokError)
     def refused(problem: TikTokError) -> Response:
         return _json(problem.body(), problem.status)
 
-    @tiktok.errorhandler(UploadRefused)
+    @tiktok.app_errorhandler(404)
+    def unknown(problem: Exception) -> Response:
+        return _json(errors.unknown_path().body(), 404)
+
+    @files.errorhandler(UploadRefused)
     def not_taken(problem: UploadRefused) -> Response:
         while request.stream.read(_REST_BYTES):
             pass  # reads an unwanted chunk, because the next call follows it on the connection
         return Response(status=problem.status)
 
-    return tiktok
+    return {
+        ("open.tiktokapis.com",): (tiktok, token),
+        (UPLOAD_HOST,): (files,),
+        ("www.tiktok.com",): (dialog,),
+    }
 
 
 def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: list[Publication]) -> None:
@@ -100,8 +113,8 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
             made = posts.begin_video(sim, account, info, body.get("source_info"))
             made.pending_fault = pending
             uploads.append(made)
-            query = f"upload_id={made.publish_id}&upload_token={made.upload_token}"
-            return good({"publish_id": made.publish_id, "upload_url": f"{request.host_url}video/?{query}"})
+            path = f"/video/?upload_id={made.publish_id}&upload_token={made.upload_token}"
+            return good({"publish_id": made.publish_id, "upload_url": url_of(UPLOAD_HOST, path)})
 
         return _json(_faulted(sim, "upload", act))
 
@@ -134,8 +147,8 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
         return _json(_faulted(sim, "status", lambda: good(posts.status_of(sim, made)), reject))
 
 
-def _add_upload(tiktok: Blueprint, sim: Simulation) -> None:
-    @tiktok.put("/video/")
+def _add_upload(files: Blueprint, sim: Simulation) -> None:
+    @files.put("/video/")
     def put() -> Response:
         """The upload host, whose only credential is in the URL."""
         made = sim.world.staged.get(request.args.get("upload_id", ""))

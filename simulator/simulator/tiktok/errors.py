@@ -53,6 +53,11 @@ def invalid(message: str) -> TikTokError:
     return TikTokError("invalid_params", message)
 
 
+def unknown_path() -> TikTokError:
+    """A path that TikTok does not have."""
+    return TikTokError("invalid_params", "Unsupported path")
+
+
 def expired() -> TikTokError:
     """An invalid or expired token."""
     return TikTokError("access_token_invalid", "The access token is invalid or not found in the request.")

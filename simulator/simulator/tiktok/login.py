@@ -16,9 +16,9 @@ _SCOPES = (
 _HEX_CHALLENGE = re.compile(r"[0-9a-f]{64}")
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    logins = routes.blueprint("TT", _refused)
+def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
+    """Returns the login page and the addresses of tokens."""
+    pages, logins = Blueprint("login-TT-page", __name__), routes.blueprint("TT", _refused)
     app = sim.settings.apps["TT"]
 
     def shape(account: Account, given: Answer) -> Answer:
@@ -30,7 +30,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     rules = Rules("TT", 7_200, 180 * routes.DAY, True, s256_hex, shape, separator=",")
 
-    @logins.get("/v2/auth/authorize/")
+    @pages.get("/v2/auth/authorize/")
     def tiktok_dialog() -> Response:
         return dialog.answer(
             sim,
@@ -53,7 +53,7 @@ def blueprint(sim: Simulation) -> Blueprint:
         routes.check_form(app, "client_key")
         return tokens.revoke(sim)
 
-    return logins
+    return pages, logins
 
 
 def _refused(problem: OAuthError) -> Response:

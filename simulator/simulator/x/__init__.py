@@ -1,5 +1,5 @@
 """The X API v2: posts, replies, media, search and the account itself (platforms.md 6)."""
 
-from simulator.x.routes import blueprint
+from simulator.x.routes import hosts
 
-__all__ = ["blueprint"]
+__all__ = ["hosts"]

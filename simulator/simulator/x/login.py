@@ -10,16 +10,16 @@ from simulator.simulation import Simulation
 _SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    logins = routes.blueprint("TW")
+def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
+    """Returns the login page and the addresses of tokens."""
+    pages, logins = Blueprint("login-TW-page", __name__), routes.blueprint("TW")
     app = sim.settings.apps["TW"]
     bad = "Value passed for the token was invalid."
     rules = Rules(
         "TW", 7_200, 180 * routes.DAY, True, s256, bad_grant=lambda: OAuthError("invalid_request", bad)
     )
 
-    @logins.get("/i/oauth2/authorize")
+    @pages.get("/i/oauth2/authorize")
     def x_dialog() -> Response:
         return dialog.answer(
             sim,
@@ -44,4 +44,4 @@ def blueprint(sim: Simulation) -> Blueprint:
         tokens.revoke(sim)
         return jsonify(revoked=True)
 
-    return logins
+    return pages, logins

@@ -8,23 +8,24 @@ from flask import Blueprint, Response, g, jsonify, request
 
 from simulator.accounts import Account
 from simulator.clock import rfc3339
+from simulator.hosts import HERE, Hosts
 from simulator.samples import photo
 from simulator.simulation import Simulation
 from simulator.world import Post
-from simulator.x import errors, media_routes
+from simulator.x import errors, login, media_routes
 from simulator.x.errors import XError, invalid, refusal
 from simulator.x.fields import NEW, OLD, asked
 from simulator.x.gate import Gate
 from simulator.x.media import Uploads
 from simulator.x.posts import SEARCH_WINDOW, Posts
-from simulator.x.views import page_view, post_view, user_view
+from simulator.x.views import PICTURE_HOST, page_view, post_view, user_view
 
 Answer = dict[str, Any]
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    x = Blueprint("x", __name__)
+def hosts(sim: Simulation) -> Hosts:
+    """Returns the routes of one simulator."""
+    x, pictures, control = (Blueprint(name, __name__) for name in ("x", "x-pictures", "x-control"))
     uploads = Uploads(sim)
     posts = Posts(sim, uploads)
     gate = Gate(sim, posts)
@@ -53,33 +54,39 @@ def blueprint(sim: Simulation) -> Blueprint:
 
         return gate.run("profile", show)
 
-    @x.get("/x/profile_images/<name>")
+    @pictures.get("/profile_images/<name>")
     def picture(name: str) -> Response:
         side = 400 if name.endswith("_400x400.jpg") else 48
         return Response(photo.draw(side, side, "jpg"), mimetype="image/jpeg")
 
-    @x.post("/_sim/x/fields")
+    @control.post("/_sim/x/fields")
     def set_fields() -> Response:
         """{name}: the one parameter for a post's fields that X takes, tweet.fields or post.fields; null: both."""
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None
         return jsonify(name=gate.fields_name)
 
-    @x.post("/_sim/x/premium")
+    @control.post("/_sim/x/premium")
     def make_premium() -> Response:
         """{account_id}: an account whose posts may have 25,000 characters."""
         account_id = str(request.get_json(force=True)["account_id"])
         posts.premium.add(account_id)
         return jsonify(account_id=account_id)
 
-    @x.post("/_sim/x/credits")
+    @control.post("/_sim/x/credits")
     def set_credits() -> Response:
         """{left}: calls the whole app may make; null: as many as it likes."""
         left = (request.get_json(force=True, silent=True) or {}).get("left")
         gate.left = left if isinstance(left, int) else None
         return jsonify(left=left)
 
-    return x
+    page, token = login.blueprints(sim)
+    return {
+        ("api.x.com", "api.twitter.com"): (x, token),
+        ("x.com", "twitter.com"): (page,),
+        (PICTURE_HOST,): (pictures,),
+        HERE: (control,),
+    }
 
 
 def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:

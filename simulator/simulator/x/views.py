@@ -3,14 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from flask import request
-
 from simulator.clock import rfc3339
+from simulator.hosts import url_of
 from simulator.simulation import Simulation
 from simulator.world import Comment
 from simulator.x import text as texts
 from simulator.x.fields import NEW, asked
 from simulator.x.posts import Posts, Thing, author_id_of, id_of
+
+#: Of the addresses in `profile_image_url`.
+PICTURE_HOST = "pbs.twimg.com"
 
 _NEW_NAMES = {
     "referenced_tweets": "referenced_posts",
@@ -53,7 +55,7 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
 def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: set[str]) -> dict[str, Any]:
     account = sim.accounts.find(user_id)
     whole = {
-        "profile_image_url": f"{request.host_url}x/profile_images/{user_id}_normal.jpg",
+        "profile_image_url": url_of(PICTURE_HOST, f"/profile_images/{user_id}_normal.jpg"),
         "public_metrics": {
             "followers_count": account.followers if account else 7, "following_count": 3, "tweet_count": 1,
             "listed_count": 0, "like_count": 0, "media_count": 0,

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from flask import Blueprint, Response, g, request
 
 from simulator.accounts import Account
+from simulator.hosts import Hosts
 from simulator.simulation import Simulation
-from simulator.youtube import comments, errors, uploads, videos
+from simulator.youtube import comments, errors, login, uploads, videos
 from simulator.youtube.errors import YouTubeError, invalid, missing
 from simulator.youtube.quota import WRITE_UNITS, Quota
 
@@ -20,8 +21,17 @@ _REST_BYTES = 1 << 18
 _ROWS_PER_PAGE = {"commentThreads": 100, "comments": 100, "playlistItems": 50}
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+def hosts(sim: Simulation) -> Hosts:
+    """Returns the routes of one simulator."""
+    page, token = login.blueprints(sim)
+    return {
+        ("www.googleapis.com", "youtube.googleapis.com"): (_api(sim),),
+        ("accounts.google.com",): (page,),
+        ("oauth2.googleapis.com",): (token,),
+    }
+
+
+def _api(sim: Simulation) -> Blueprint:
     youtube = Blueprint("youtube", __name__)
     sessions = uploads.Sessions()
     quota = Quota(sim.clock, sim.settings.youtube_uploads, sim.settings.youtube_units)
@@ -111,7 +121,7 @@ def _begin(sim: Simulation, sessions: uploads.Sessions, quota: Quota) -> Respons
         raise invalid("invalidValue", "A parameter has an invalid value.", "youtube.parameter")
     upload_id = sessions.begin(g.channel.account_id, video, int(size), notifies=notify == "true")
     query = f"uploadType=resumable&part={request.args.get('part', '')}&upload_id={upload_id}"
-    location = f"{request.host_url}upload/youtube/v3/videos?{query}"
+    location = f"{request.base_url}?{query}"
     return Response(status=200, headers={"Location": location, "X-GUploader-UploadID": upload_id})
 
 

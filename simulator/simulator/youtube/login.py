@@ -13,9 +13,9 @@ _SCOPES = tuple(
 )
 
 
-def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
-    logins = routes.blueprint("YT")
+def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
+    """Returns the login page and the addresses of tokens."""
+    pages, logins = Blueprint("login-YT-page", __name__), routes.blueprint("YT")
     app = sim.settings.apps["YT"]
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
@@ -24,7 +24,7 @@ def blueprint(sim: Simulation) -> Blueprint:
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
-    @logins.get("/o/oauth2/v2/auth")
+    @pages.get("/o/oauth2/v2/auth")
     def google_dialog() -> Response:
         return dialog.answer(
             sim,
@@ -47,4 +47,4 @@ def blueprint(sim: Simulation) -> Blueprint:
             raise OAuthError("invalid_token", "Token expired or revoked")
         return tokens.revoke(sim, all_of_person=True)
 
-    return logins
+    return pages, logins

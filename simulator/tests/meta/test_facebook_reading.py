@@ -57,7 +57,7 @@ def test_the_next_page_carries_no_token(page):
     following = page.get(f"{page.account_id}/feed", limit=2, fields="message").get_json()["paging"]["next"]
     query = parse_qs(urlsplit(following).query)
     assert "access_token" not in query
-    address = urlsplit(following).path.removeprefix("/v26.0/")
+    address = urlsplit(following).path.removeprefix("/graph.facebook.com/v26.0/")
     assert messages(page.get(address, **{key: value[0] for key, value in query.items()})) == ["0"]
 
 

@@ -39,7 +39,7 @@ def test_a_missing_or_made_up_token_is_refused(page, token, code):
 @pytest.mark.parametrize("scheme", ["Bearer", "OAuth"])
 def test_a_token_may_come_in_the_header(page, scheme):
     headers = {"Authorization": f"{scheme} {page.token}"}
-    assert page.client.get(f"/v26.0/{page.account_id}", headers=headers).status_code == 200
+    assert page.client.get(f"/graph.facebook.com/v26.0/{page.account_id}", headers=headers).status_code == 200
 
 
 def test_an_expired_connection_answers_190_463_until_it_is_renewed(page, client):
@@ -59,7 +59,7 @@ def test_a_restarted_simulator_knows_its_tokens_but_not_those_of_another_seed(pa
     def ask(seed):
         client = create_app(Simulation(settings=Settings(seed=seed))).test_client()
         query = {"access_token": page.token, "fields": "name,username"}
-        return client.get(f"/v26.0/{page.account_id}", query_string=query)
+        return client.get(f"/graph.facebook.com/v26.0/{page.account_id}", query_string=query)
 
     shown = ask(Settings().seed).get_json()
     assert (shown["name"], shown["username"]) == ("Corner Bakery", "cornerbakery")
@@ -69,11 +69,11 @@ def test_a_restarted_simulator_knows_its_tokens_but_not_those_of_another_seed(pa
 def test_debug_token_tells_what_a_token_is(page, client, settings):
     app_token = f"{settings.meta_app_id}|{settings.meta_app_secret}"
     query = {"input_token": page.token, "access_token": app_token}
-    data = client.get("/v26.0/debug_token", query_string=query).get_json()["data"]
+    data = client.get("/graph.facebook.com/v26.0/debug_token", query_string=query).get_json()["data"]
     assert (data["is_valid"], data["type"], data["expires_at"]) == (True, "PAGE", 0)
     assert "pages_manage_posts" in data["scopes"]
     client.post(f"/_sim/accounts/{page.account_id}/expire", json={})
-    assert client.get("/debug_token", query_string=query).get_json()["data"]["is_valid"] is False
+    assert client.get("/graph.facebook.com/debug_token", query_string=query).get_json()["data"]["is_valid"] is False
 
 
 def log_in(client, settings, **more):
@@ -81,13 +81,13 @@ def log_in(client, settings, **more):
     target = "https://x.test/connect/facebook/callback"
     asked = {"client_id": settings.meta_app_id, "redirect_uri": target, "state": "s", "response_type": "code"}
     scope = "pages_show_list,pages_manage_posts,pages_read_engagement,pages_read_user_content,instagram_basic"
-    went = client.get("/v26.0/dialog/oauth", query_string={**asked, "scope": scope, **more})
+    went = client.get("/www.facebook.com/v26.0/dialog/oauth", query_string={**asked, "scope": scope, **more})
     back = dict(parse_qsl(urlsplit(went.headers["Location"]).query))
     assert back["state"] == "s"
     app = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret}
     query = {**app, "redirect_uri": target, "code": back["code"]}
-    answer = client.get("/v26.0/oauth/access_token", query_string=query).get_json()
-    again = client.get("/v26.0/oauth/access_token", query_string=query)
+    answer = client.get("/graph.facebook.com/v26.0/oauth/access_token", query_string=query).get_json()
+    again = client.get("/graph.facebook.com/v26.0/oauth/access_token", query_string=query)
     assert error_of(again) == (400, 100, 36009)
     return answer
 
@@ -97,11 +97,11 @@ def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(client, settings)
     user = log_in(client, settings)
     assert (user["token_type"], user["expires_in"]) == ("bearer", 3_600)
     query = {**app, "grant_type": "fb_exchange_token", "fb_exchange_token": user["access_token"]}
-    assert client.get("/oauth/access_token", query_string=query).get_json()["expires_in"] == 5_183_944
+    assert client.get("/graph.facebook.com/oauth/access_token", query_string=query).get_json()["expires_in"] == 5_183_944
     query["fb_exchange_token"] = "EAAnonsense"
-    assert error_of(client.get("/oauth/access_token", query_string=query))[:2] == (400, 190)
+    assert error_of(client.get("/graph.facebook.com/oauth/access_token", query_string=query))[:2] == (400, 190)
     query["client_secret"] = "wrong"
-    assert error_of(client.get("/oauth/access_token", query_string=query))[:2] == (400, 1)
+    assert error_of(client.get("/graph.facebook.com/oauth/access_token", query_string=query))[:2] == (400, 1)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def user_token(client: FlaskClient, settings: Settings, person: dict[str, Any]) 
 def test_a_users_token_lists_pages_with_their_tokens(page, client, user_token, person):
     fields = "id,name,username,access_token,picture,followers_count,tasks,instagram_business_account"
     query = {"access_token": user_token, "fields": fields, "limit": 100}
-    rows = client.get("/v26.0/me/accounts", query_string=query).get_json()["data"]
+    rows = client.get("/graph.facebook.com/v26.0/me/accounts", query_string=query).get_json()["data"]
     assert [row["id"] for row in rows] == [account["account_id"] for account in person["accounts"]]
     page.account_id, page.token = rows[0]["id"], rows[0]["access_token"]
     assert page.get("me").get_json()["id"] == page.account_id
@@ -128,7 +128,7 @@ def test_what_a_person_withholds_is_declined(client, settings):
     scope = "pages_manage_posts"
     person = client.post("/_sim/persons", json={"platform": "FB", "withholds": [scope]}).get_json()
     query = {"access_token": log_in(client, settings, sim_person=person["person_id"])["access_token"]}
-    rows = client.get("/v26.0/me/permissions", query_string=query).get_json()["data"]
+    rows = client.get("/graph.facebook.com/v26.0/me/permissions", query_string=query).get_json()["data"]
     assert {row["status"] for row in rows if row["permission"] == scope} == {"declined"}
     assert {row["status"] for row in rows if row["permission"] != scope} == {"granted"}
 
@@ -172,7 +172,7 @@ def test_fields_that_cannot_be_read_are_refused(text):
 
 def test_json_bodies_are_read_like_forms(page):
     answer = page.client.post(
-        f"/v26.0/{page.account_id}/feed", json={"message": "j", "access_token": page.token}
+        f"/graph.facebook.com/v26.0/{page.account_id}/feed", json={"message": "j", "access_token": page.token}
     )
     assert answer.status_code == 200
 

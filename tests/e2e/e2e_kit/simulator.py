@@ -126,7 +126,7 @@ class Simulator:
         )
         accounts = self._get("/_sim/accounts", platform=page["platform"])["accounts"]
         [token] = [row["access_token"] for row in accounts if row["account_id"] == page["account_id"]]
-        url = f"{self._url}/v26.0/{page['account_id']}/subscribed_apps"
+        url = f"{self._url}/graph.facebook.com/v26.0/{page['account_id']}/subscribed_apps"
         answer = self._session.delete(url, params={"access_token": token}, timeout=TIMEOUT_SECONDS)
         assert answer.json() == {"success": True}, answer.text
 

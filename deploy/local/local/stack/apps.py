@@ -11,15 +11,15 @@ CODES = tuple(row.code for row in _ROWS)
 _IDS = {f"{app.variable}_ID": app.id for app in _APPS}
 #: Keys that the runner generates.
 SECRETS = tuple(f"{app.variable}_SECRET" for app in _APPS)
-_ADDRESSES = tuple(name for row in _ROWS for name in row.addresses)
+_ADDRESSES = {name: host for row in _ROWS for name, host in row.addresses.items()}
 _MORE = {name: value for row in _ROWS for name, value in row.told.items()}
 #: The names of publishing's settings, including secrets.
 NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
-    """Returns all settings except the secrets."""
-    return {**_IDS, **dict.fromkeys(_ADDRESSES, simulator), **_MORE}
+    """Returns all settings except the secrets. The first segment of an address's path names the platform's host."""
+    return {**_IDS, **{name: f"{simulator}/{host}" for name, host in _ADDRESSES.items()}, **_MORE}
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:

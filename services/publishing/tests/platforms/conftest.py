@@ -70,19 +70,25 @@ def quick_link(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def settings(simulator: Simulator) -> dict[str, Any]:
     """Each platform's settings, by code."""
-    url, quick = simulator.url, {"poll_seconds": 0.05, "poll_limit_seconds": 10.0}
-    meta = MetaSettings(facebook_url=url, instagram_url=url, read_timeout_seconds=2.0, **quick)
+    at, quick = simulator.at, {"poll_seconds": 0.05, "poll_limit_seconds": 10.0}
+    meta = MetaSettings(
+        facebook_url=at("graph.facebook.com"), facebook_upload_url=at("graph-video.facebook.com"),
+        instagram_url=at("graph.facebook.com"), read_timeout_seconds=2.0, **quick,
+    )
     return {
         "FB": meta,
         "IG": meta,
-        "LN": LinkedInSettings(api_url=url, read_timeout_seconds=2.0, revoked_wait_seconds=0.3, **quick),
-        "TW": XSettings(api_url=url, read_timeout_seconds=2.0, **quick),
+        "LN": LinkedInSettings(
+            api_url=at("api.linkedin.com"), read_timeout_seconds=2.0, revoked_wait_seconds=0.3, **quick,
+        ),
+        "TW": XSettings(api_url=at("api.x.com"), read_timeout_seconds=2.0, **quick),
         "TT": TikTokSettings(
-            api_url=url, is_audited=True, read_timeout_seconds=2.0, chunk_bytes=5 * MIB, resume_seconds=0.01,
-            last_chunk_seconds=0.0, **quick,
+            api_url=at("open.tiktokapis.com"), is_audited=True, read_timeout_seconds=2.0, chunk_bytes=5 * MIB,
+            resume_seconds=0.01, last_chunk_seconds=0.0, **quick,
         ),
         "YT": YouTubeSettings(
-            api_url=url, upload_url=url, read_timeout_seconds=2.0, chunk_bytes=MIB // 4, resume_seconds=0.01, **quick,
+            api_url=at("www.googleapis.com"), upload_url=at("www.googleapis.com"), read_timeout_seconds=2.0,
+            chunk_bytes=MIB // 4, resume_seconds=0.01, **quick,
         ),
     }  # fmt: skip
 

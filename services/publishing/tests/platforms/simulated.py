@@ -34,6 +34,10 @@ class Simulator:
         self.url = url
         self._session = requests.Session()
 
+    def at(self, host: str) -> str:
+        """Returns the base address of one of the platforms' hosts."""
+        return f"{self.url}/{host}"
+
     def call(self, method: str, path: str, **body: Any) -> Any:
         response = self._session.request(method, f"{self.url}/_sim/{path}", json=body or None, timeout=10)
         response.raise_for_status()

@@ -223,7 +223,7 @@ def test_an_upload_that_is_no_good_any_more_is_made_anew(
     with pytest.raises(PlatformRefusal):
         page.publish(contents["photo"])
     if "parts" in change:
-        change["parts"][0][0] = f"{simulator.url}/dms-uploads/urn/0"
+        change["parts"][0][0] = f"{simulator.at('www.linkedin.com')}/dms-uploads/urn/0"
     page.stored["media"][0] |= change
     before = page.stored["media"][0]["urn"]
     page.publish(contents["photo"])

@@ -29,24 +29,43 @@ NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 RENEWED = ["TT", "TW", "YT"]
 
 
+def meta_at(simulator: Simulator, **more: Any) -> MetaSettings:
+    graph = simulator.at("graph.facebook.com")
+    dialog = simulator.at("www.facebook.com")
+    return MetaSettings(
+        facebook_url=graph, instagram_url=graph, authorize_url=dialog, app_id="100200300400500", **more
+    )
+
+
+def linkedin_at(simulator: Simulator, **more: Any) -> LinkedInSettings:
+    api, oauth = simulator.at("api.linkedin.com"), simulator.at("www.linkedin.com")
+    return LinkedInSettings(api_url=api, oauth_url=oauth, **more)
+
+
 @pytest.fixture(scope="module")
 def at(simulator: Simulator) -> dict[str, Login]:
     """The logins, over the simulator's own apps."""
-    url = simulator.url
+    at = simulator.at
 
     def app(name: str) -> App:
         return App(f"local-{name}", f"local-{name}-secret")
 
-    meta = MetaSettings(facebook_url=url, instagram_url=url, authorize_url=url, app_id="100200300400500")
+    meta = meta_at(simulator)
     return logins(
         {
             "FB": meta,
             "IG": meta,
-            "LN": LinkedInSettings(api_url=url, app=app("linkedin"), oauth_url=url, has_pages=True),
-            "TT": TikTokSettings(api_url=url, app=app("tiktok"), authorize_url=url),
-            "TW": XSettings(api_url=url, app=app("x"), authorize_url=url),
+            "LN": linkedin_at(simulator, app=app("linkedin"), has_pages=True),
+            "TT": TikTokSettings(
+                api_url=at("open.tiktokapis.com"), app=app("tiktok"), authorize_url=at("www.tiktok.com")
+            ),
+            "TW": XSettings(api_url=at("api.x.com"), app=app("x"), authorize_url=at("x.com")),
             "YT": YouTubeSettings(
-                api_url=url, upload_url=url, app=app("youtube"), authorize_url=url, token_url=url
+                api_url=at("www.googleapis.com"),
+                upload_url=at("www.googleapis.com"),
+                app=app("youtube"),
+                authorize_url=at("accounts.google.com"),
+                token_url=at("oauth2.googleapis.com"),
             ),
         }
     )
@@ -154,7 +173,7 @@ def test_facebooks_login_asks_for_no_permission_of_instagram_and_for_none_of_its
     tokens = somebody.allow()
     assert not [scope for scope in tokens.scopes or () if scope.startswith("instagram")]
     refused = requests.get(
-        f"{simulator.url}/v26.0/me/accounts",
+        f"{simulator.at('graph.facebook.com')}/v26.0/me/accounts",
         params={"fields": "id,instagram_business_account{id}", "access_token": tokens.access_token},
         timeout=10,
     )
@@ -171,11 +190,7 @@ def test_instagrams_login_asks_to_read_ads_only_where_the_operator_says_so(
     at = MetaSettings.from_env()
     assert "ads_read" in InstagramLogin(at).scopes
     assert "ads_read" not in FacebookLogin(at).scopes
-    url = simulator.url
-    own = MetaSettings(
-        facebook_url=url, instagram_url=url, authorize_url=url, app_id="100200300400500", asks_ads_read=True
-    )
-    somebody.login = InstagramLogin(own)
+    somebody.login = InstagramLogin(meta_at(simulator, asks_ads_read=True))
     assert "ads_read" in (somebody.allow().scopes or ())
 
 
@@ -229,11 +244,7 @@ def test_tokens_are_renewed(person: Callable[..., Person], platform: str) -> Non
 
 def linkedin(simulator: Simulator, **settings: Any) -> Login:
     app = App("local-linkedin", "local-linkedin-secret")
-    return logins(
-        default_settings(
-            LN=LinkedInSettings(api_url=simulator.url, oauth_url=simulator.url, app=app, **settings)
-        )
-    )["LN"]
+    return logins(default_settings(LN=linkedin_at(simulator, app=app, **settings)))["LN"]
 
 
 def test_linkedins_app_for_company_pages_asks_for_no_scope_of_another_product(simulator: Simulator) -> None:
@@ -263,7 +274,7 @@ def test_a_member_is_read_by_the_address_that_the_tokens_product_has(simulator: 
     for scopes in (["openid"], ["r_basicprofile"]):
         made = simulator.call("POST", "linkedin/members", name="Mel Member", scopes=scopes)
         for has_pages in (False, True):
-            settings = LinkedInSettings(api_url=simulator.url, has_pages=has_pages)
+            settings = linkedin_at(simulator, has_pages=has_pages)
             profile = LinkedInConnector(settings).profile(Account(made["account_id"], made["access_token"]))
             assert profile.name == "Mel Member"
             assert str(profile.picture).startswith(simulator.url)
@@ -272,7 +283,7 @@ def test_a_member_is_read_by_the_address_that_the_tokens_product_has(simulator: 
 def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: Simulator) -> None:
     made = simulator.call("POST", "linkedin/members", scopes=["w_member_social"])
     account = Account(made["account_id"], made["access_token"])
-    connector = LinkedInConnector(LinkedInSettings(api_url=simulator.url))
+    connector = LinkedInConnector(linkedin_at(simulator))
     post = connector.publish(account, Content("a post to comment on"), Checkpoint())
     refusal = refusal_of(connector.comment, account, post.remote_id, "first")
     assert refusal.kind is Refusal.PERMISSION

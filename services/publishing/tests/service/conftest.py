@@ -138,8 +138,8 @@ def publishing(
         "publishing",
         env={
             "CREDENTIAL_KEYS": Fernet.generate_key().decode(),
-            "FACEBOOK_API_URL": simulator.url,
-            "INSTAGRAM_API_URL": simulator.url,
+            "FACEBOOK_API_URL": f"{simulator.url}/graph.facebook.com",
+            "INSTAGRAM_API_URL": f"{simulator.url}/graph.facebook.com",
             "OUTBOUND_HOST_MAP": f"media.posthaste.test={host}",
             "RECONCILE_FIRST_SECONDS": "1",
             "RECONCILE_SETTLE_SECONDS": "8",
