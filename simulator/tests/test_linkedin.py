@@ -338,3 +338,53 @@ def test_planned_faults_are_worded_as_linkedin_words_them(page, plan_fault, held
     plan_fault("LN", "publish", mode)
     assert error_of(page.post("posts", page.body())) == expected
     assert held() == []
+
+
+PATCH = {"X-RestLi-Method": "PARTIAL_UPDATE"}
+
+
+def test_posts_are_read_in_one_call_each_with_its_own_result(page, client):
+    first, second = page.publish("one"), page.publish("two")
+    ids = f"List({first},{second},urn:li:share:9)"
+    answer = page.get("posts", ids=ids).json
+    assert answer["results"][first]["commentary"] == "one"
+    assert answer["statuses"] == {first: 200, second: 200, "urn:li:share:9": 404}
+    assert answer["errors"]["urn:li:share:9"]["code"] == "NOT_FOUND"
+    client.post("/_sim/metrics", json={"platform": "LN", "post_id": first, "likes": 5})
+    counts = page.get("socialMetadata", ids=f"List({first})").json["results"][first]
+    assert counts["reactionSummaries"]["LIKE"]["count"] == 5
+
+
+def test_a_post_is_changed_by_a_partial_update_and_deleted_as_often_as_one_likes(page, held):
+    path = f"/api.linkedin.com/rest/posts/{quote(page.publish('frist'), safe='')}"
+    body = {"patch": {"$set": {"commentary": "first"}}}
+    assert page.client.post(path, json=body, headers=page.headers).status_code == 400
+    assert page.client.post(path, json=body, headers=page.headers | PATCH).status_code == 204
+    assert [post["text"] for post in held()] == ["first"]
+    author = {"patch": {"$set": {"author": "urn:li:person:1"}}}
+    assert page.client.post(path, json=author, headers=page.headers | PATCH).status_code == 400
+    for _ in range(2):
+        answer = page.client.delete(path, headers=page.headers)
+        assert (answer.status_code, answer.data) == (204, b"")
+    assert held() == []
+
+
+def test_a_comment_is_edited_and_deleted(page, held):
+    urn = page.publish()
+    made = page.comment(urn, "frist").json
+    path = f"/api.linkedin.com/rest/socialActions/{quote(urn, safe='')}/comments/{made['id']}"
+    body = {"patch": {"message": {"$set": {"text": "first"}}}}
+    assert page.client.post(path, json=body, headers=page.headers | PATCH).status_code == 204
+    assert [one["text"] for one in held()[0]["comments"]] == ["first"]
+    query = {"actor": page.account_id}
+    assert page.client.delete(path, query_string=query, headers=page.headers).status_code == 204
+    assert held()[0]["comments"] == []
+
+
+def test_nobody_elses_post_is_changed_or_deleted(page, client):
+    path = f"/api.linkedin.com/rest/posts/{quote(page.publish('mine'), safe='')}"
+    other = client.post("/_sim/accounts", json={"platform": "LN"}).get_json()
+    headers = page.headers | {"Authorization": f"Bearer {other['access_token']}"}
+    assert client.delete(path, headers=headers).status_code == 403
+    body = {"patch": {"$set": {"commentary": "theirs"}}}
+    assert client.post(path, json=body, headers=headers | PATCH).status_code == 403

@@ -52,6 +52,14 @@ class Creator:
             url, data=data, headers={"Content-Range": f"bytes {span}", "Content-Type": "video/mp4"}
         )
 
+    def user(self, fields: str) -> Any:
+        answer = self.client.get(
+            "/open.tiktokapis.com/v2/user/info/",
+            query_string={"fields": fields},
+            headers={"Authorization": f"Bearer {self.token}"},
+        )
+        return answer.get_json()["data"]["user"]
+
     def upload(self, data: bytes = CLIP, **info: Any) -> str:
         begun = self.begin(len(data), **info).get_json()["data"]
         assert self.put(begun["upload_url"], f"0-{len(data) - 1}/{len(data)}", data).status_code == 201
@@ -229,3 +237,17 @@ def test_a_planned_fault_strikes_the_init_or_the_last_chunk(creator, client, pla
     publish_id = creator.upload()
     assert creator.status(publish_id)["fail_reason"] == "frame_rate_check_failed"
     assert len(held(client)) == 1
+
+
+def test_a_user_has_an_id_across_apps_and_a_video_has_views(creator, client, clock):
+    shown = creator.user("open_id,union_id,avatar_url_100,video_count")
+    assert (shown["open_id"], shown["video_count"]) == (creator.account_id, 0)
+    assert shown["union_id"] not in ("", creator.account_id)
+    creator.upload()
+    clock.pass_time(5)
+    [post] = held(client)
+    client.post("/_sim/metrics", json={"platform": "TT", "post_id": post["id"], "likes": 3})
+    body = {"filters": {"video_ids": [post["id"]]}}
+    [row] = creator.post("video/query/", body, fields="id,view_count,embed_link").get_json()["data"]["videos"]
+    assert row["view_count"] >= 3
+    assert row["embed_link"].startswith("https://www.tiktok.com/")

@@ -1,4 +1,9 @@
-"""Photos and films uploaded to LinkedIn: their upload addresses, parts and state."""
+"""Photos and films uploaded to LinkedIn: their upload addresses, parts and state.
+
+Limits: LinkedIn's Images API ("36,152,320 pixels", JPG, GIF, PNG) and Videos API (MP4, 75 KB to 500 MB, 3 s to
+30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, read in November 2026. The
+bytes of a photo (8 MB) are LinkedIn's help for members, as its API names none.
+"""
 
 import hashlib
 import mmap

@@ -1,6 +1,6 @@
 """LinkedIn's login (platforms.md 4)."""
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 
 from simulator.accounts import Account
 from simulator.oauth import dialog, routes, tokens
@@ -50,6 +50,22 @@ def blueprint(sim: Simulation) -> Blueprint:
     def linkedin_token() -> Response:
         routes.check_form(settings.apps["LN"])
         return jsonify(tokens.answer(sim, rules, client_id))
+
+    @logins.post("/oauth/v2/introspectToken")
+    def linkedin_introspection() -> Response:
+        """What a token is worth (learn.microsoft.com/linkedin/shared/authentication/token-introspection)."""
+        routes.check_form(settings.apps["LN"])
+        token = request.form.get("token", "")
+        facts = sim.accounts.facts(token)
+        if not facts:
+            return jsonify(active=False)
+        scope = ",".join(facts.get("scopes", ()))
+        active = sim.accounts.holder(token) is not None
+        status = "active" if active else "revoked" if sim.accounts.is_revoked(facts.get("grant")) else "expired"
+        return jsonify(
+            active=active, status=status, scope=scope, auth_type="3L", client_id=client_id,
+            expires_at=facts.get("exp"),
+        )  # fmt: skip
 
     @logins.post("/oauth/v2/revoke")
     def linkedin_revoke() -> Response:

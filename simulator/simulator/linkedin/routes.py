@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
@@ -68,6 +69,8 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 
     @linkedin.get("/rest/posts")
     def find() -> Response:
+        if "ids" in request.args:
+            return _batch(gate, "status", "r_organization_social", own_post)
         start, count = _page()
 
         def act(account: Account) -> Answer:
@@ -81,31 +84,55 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 
         return gate.run("status", act, page="r_organization_social")
 
+    def own_post(account: Account, urn: str) -> Answer:
+        post, _ = social.find(urn)
+        if post.account_id != account.account_id or not account.account_id.startswith(_ORGANIZATION):
+            raise denied("posts.GET")
+        return post_view(post)
+
     @linkedin.get("/rest/posts/<urn>")
     def show(urn: str) -> Response:
-        def act(account: Account) -> Answer:
-            post, _ = social.find(urn)
-            if post.account_id != account.account_id or not account.account_id.startswith(_ORGANIZATION):
-                raise denied("posts.GET")
-            return post_view(post)
+        return gate.run("status", lambda account: own_post(account, urn), page="r_organization_social")
 
-        return gate.run("status", act, page="r_organization_social")
+    @linkedin.post("/rest/posts/<urn>")
+    def update(urn: str) -> Response:
+        """PARTIAL_UPDATE: `{patch: {$set: {…}}}`."""
+        changes = _patch(_body())
+
+        def act(account: Account) -> Answer:
+            social.change(account, urn, changes)
+            return {}
+
+        return _empty(gate.run(None, act, member="w_member_social", page="w_organization_social"))
+
+    @linkedin.delete("/rest/posts/<urn>")
+    def remove(urn: str) -> Response:
+        def act(account: Account) -> Answer:
+            social.remove(account, urn)
+            return {}
+
+        return _empty(gate.run(None, act, member="w_member_social", page="w_organization_social"))
+
+    def counts(account: Account, urn: str) -> Answer:
+        post, _ = social.find(urn)
+        likes = {"LIKE": {"reactionType": "LIKE", "count": post.likes}} if post.likes else {}
+        top = sum(1 for comment in list(post.comments) if comment.parent_id is None)
+        return {
+            "entity": urn,
+            "reactionSummaries": likes,
+            "commentSummary": {"count": post.comment_count, "topLevelCount": top},
+            "commentsState": "OPEN",
+        }
+
+    @linkedin.get("/rest/socialMetadata")
+    def batch_metadata() -> Response:
+        return _batch(gate, "engagement", "r_organization_social_feed", counts)
 
     @linkedin.get("/rest/socialMetadata/<urn>")
     def metadata(urn: str) -> Response:
-        def act(account: Account) -> Answer:
-            post, _ = social.find(urn)
-            likes = {"LIKE": {"reactionType": "LIKE", "count": post.likes}} if post.likes else {}
-            top = sum(1 for comment in list(post.comments) if comment.parent_id is None)
-            counts = {"count": post.comment_count, "topLevelCount": top}
-            return {
-                "entity": urn,
-                "reactionSummaries": likes,
-                "commentSummary": counts,
-                "commentsState": "OPEN",
-            }
-
-        return gate.run("engagement", act, page="r_organization_social_feed")
+        return gate.run(
+            "engagement", lambda account: counts(account, urn), page="r_organization_social_feed"
+        )
 
 
 def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
@@ -146,6 +173,25 @@ def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             return comment_view(social, post, found)
 
         return gate.run("comments", act, page="r_organization_social_feed")
+
+    @linkedin.post("/rest/socialActions/<urn>/comments/<number>")
+    def edit(urn: str, number: str) -> Response:
+        """PARTIAL_UPDATE: `{patch: {message: {$set: {text}}}}`."""
+        changes = _patch(_body().get("patch"), "message")
+
+        def act(account: Account) -> Answer:
+            social.rewrite(account, f"urn:li:comment:({urn},{number})", changes)
+            return {}
+
+        return _empty(gate.run(None, act, member="w_member_social_feed", page="w_organization_social_feed"))
+
+    @linkedin.delete("/rest/socialActions/<urn>/comments/<number>")
+    def unsay(urn: str, number: str) -> Response:
+        def act(account: Account) -> Answer:
+            social.unsay(account, f"urn:li:comment:({urn},{number})", request.args.get("actor", ""))
+            return {}
+
+        return _empty(gate.run(None, act, member="w_member_social_feed", page="w_organization_social_feed"))
 
 
 def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
@@ -272,6 +318,44 @@ def _body() -> dict[str, Any]:
     if not isinstance(body, dict):
         raise invalid("", "the body is not a JSON object", "ILLEGAL_ARGUMENT")
     return body
+
+
+def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str], Answer]) -> Response:
+    """BATCH_GET: `ids=List(…)`; each entity has its own result or error."""
+    match = re.fullmatch(r"List\((.*)\)", request.args.get("ids", ""))
+    if match is None:
+        raise invalid("ids", "has to be a list", "PARAM_INVALID")
+
+    def act(account: Account) -> Answer:
+        answer: Answer = {"results": {}, "statuses": {}, "errors": {}}
+        for urn in filter(None, match[1].split(",")):
+            try:
+                answer["results"][urn] = show(account, urn)
+                answer["statuses"][urn] = 200
+            except LinkedInError as problem:
+                answer["errors"][urn] = problem.body
+                answer["statuses"][urn] = problem.status
+        return answer
+
+    return gate.run(operation, act, page=scope)
+
+
+def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
+    """Returns the `$set` of a PARTIAL_UPDATE, which its header names. Raises LinkedInError."""
+    if request.headers.get("X-RestLi-Method", "").upper() != "PARTIAL_UPDATE":
+        raise invalid("", "X-RestLi-Method has to be PARTIAL_UPDATE", "ILLEGAL_ARGUMENT")
+    part = body.get(name) if isinstance(body, dict) else None
+    changes = part.get("$set") if isinstance(part, dict) else None
+    if not isinstance(changes, dict):
+        raise invalid(f"{name}/$set", "field is required but not found", "MISSING_FIELD")
+    return changes
+
+
+def _empty(response: Response) -> Response:
+    """Writes that change or delete something answer 204 without a body."""
+    response.status_code = 204
+    response.data = b""
+    return response
 
 
 def _page() -> tuple[int, int]:

@@ -1,4 +1,9 @@
-"""LinkedIn's state: posts by URN, comments and replies, recent posts and their number."""
+"""LinkedIn's state: posts by URN, comments and replies, recent posts and their number.
+
+Fields, enums and lengths: LinkedIn's Posts API and Comments API at learn.microsoft.com/linkedin/marketing/
+community-management/shares (views li-lms-2025-01 and later, read in November 2026). What LinkedIn does not say, a
+number of posts a day and how long a repeated text is refused, is what other clients saw.
+"""
 
 import json
 import re
@@ -10,7 +15,7 @@ from typing import Any
 from simulator.accounts import Account
 from simulator.linkedin import text as texts
 from simulator.linkedin.assets import Asset, Assets
-from simulator.linkedin.errors import denied, duplicate, invalid, not_found, throttled
+from simulator.linkedin.errors import LinkedInError, denied, duplicate, invalid, not_found, throttled
 from simulator.simulation import Simulation
 from simulator.world import Comment, Post
 
@@ -23,6 +28,16 @@ DUPLICATES = timedelta(hours=48)
 _FIELDS = {
     "author", "commentary", "visibility", "distribution", "content", "lifecycleState", "isReshareDisabledByAuthor",
     "reshareContext", "contentLandingPage", "contentCallToActionLabel", "container",
+}  # fmt: skip
+#: The values that a new post may have; drafts are not simulated.
+_ENUMS = {
+    "lifecycleState": ("PUBLISHED",),
+    "visibility": ("PUBLIC", "CONNECTIONS", "LOGGED_IN"),
+    "distribution/feedDistribution": ("MAIN_FEED", "NONE"),
+}
+#: "Fields that can be updated" of the Posts API.
+_CHANGEABLE = {
+    "commentary", "contentCallToActionLabel", "contentLandingPage", "lifecycleState", "adContext",
 }  # fmt: skip
 _COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
 
@@ -62,14 +77,18 @@ class Social:
         commentary = body.get("commentary")
         if body.get("author") != account.account_id:
             raise denied("posts.CREATE")
-        if not isinstance(commentary, str) or body.get("lifecycleState") != "PUBLISHED":
-            raise invalid(
-                "commentary", "field is required but not found and has no default value", "MISSING_FIELD"
-            )
-        if body.get("visibility") not in ("PUBLIC", "CONNECTIONS", "LOGGED_IN"):
-            raise invalid("visibility", f"{body.get('visibility')} is not an enum symbol")
-        if (body.get("distribution") or {}).get("feedDistribution") not in ("MAIN_FEED", "NONE"):
-            raise invalid("distribution/feedDistribution", "field is required", "MISSING_FIELD")
+        if not isinstance(commentary, str):
+            raise _absent("commentary")
+        distribution = body.get("distribution") or {}
+        for name, value in (
+            ("lifecycleState", body.get("lifecycleState")),
+            ("visibility", body.get("visibility")),
+            ("distribution/feedDistribution", distribution.get("feedDistribution")),
+        ):
+            if value is None:
+                raise _absent(name)
+            if value not in _ENUMS[name]:
+                raise invalid(name, f"{value} is not an enum symbol")
         if len(commentary) > texts.LIMIT:
             raise invalid("commentary", f"exceeds {texts.LIMIT} characters", "FIELD_LENGTH_TOO_LONG")
         media = self._media(account, body.get("content"))
@@ -104,6 +123,56 @@ class Social:
         if post_or_none is None:
             raise not_found(urn)
         return post_or_none, None
+
+    def change(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
+        """PARTIAL_UPDATE of a post. Raises LinkedInError."""
+        for key in changes.keys() - _CHANGEABLE:
+            raise invalid(f"patch/$set/{key}", "cannot be changed", "ILLEGAL_ARGUMENT")
+        post = self._own(account, urn, "posts.PARTIAL_UPDATE")
+        commentary = changes.get("commentary", "")
+        if not isinstance(commentary, str) or len(commentary) > texts.LIMIT:
+            raise invalid("patch/$set/commentary", "is too long", "FIELD_LENGTH_TOO_LONG")
+        post.settings |= changes
+        if "commentary" in changes:
+            post.text = texts.shown(commentary)
+
+    def remove(self, account: Account, urn: str) -> None:
+        """DELETE of a post; one that is gone already is not an error. Raises LinkedInError 403."""
+        try:
+            post = self._own(account, urn, "posts.DELETE")
+        except LinkedInError as problem:
+            if problem.status == 404:
+                return
+            raise
+        self.sim.world.remove_post(post.post_id)
+
+    def rewrite(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
+        """PARTIAL_UPDATE of a comment. Raises LinkedInError."""
+        comment = self._own_comment(account, urn, "socialActions.comments.PARTIAL_UPDATE")
+        text = changes.get("text")
+        if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
+            raise invalid("message/text", f"must have 1 to {COMMENT_LIMIT} characters", "FIELD_LENGTH_TOO_LONG")
+        comment.text = text
+
+    def unsay(self, account: Account, urn: str, actor: str) -> None:
+        """DELETE of a comment, in the name of its actor. Raises LinkedInError."""
+        comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
+        if actor and actor != account.account_id:
+            raise denied("socialActions.comments.DELETE")
+        self.sim.world.remove_comment(comment.comment_id)
+
+    def _own(self, account: Account, urn: str, what: str) -> Post:
+        post, _ = self.find(urn)
+        if post.account_id != account.account_id:
+            raise denied(what)
+        return post
+
+    def _own_comment(self, account: Account, urn: str, what: str) -> Comment:
+        post, comment = self.find(urn)
+        assert comment is not None
+        if account.account_id not in (comment.author_id, post.account_id):
+            raise denied(what)
+        return comment
 
     def say(self, account: Account, urn: str, body: dict[str, Any]) -> tuple[Post, Comment]:
         """POST …/comments. Raises LinkedInError."""
@@ -159,6 +228,10 @@ class Social:
             raise duplicate(said[0])
         if self._posted[account.account_id, now.date()] >= POSTS_PER_DAY:
             raise throttled()
+
+
+def _absent(field: str) -> LinkedInError:
+    return invalid(field, "field is required but not found and has no default value", "MISSING_FIELD")
 
 
 def _mark(account: Account, body: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """One request to the Graph API with its caller, node and parameters; and the table of edges."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,9 +52,21 @@ class Call:
         value = self.text(name).lower()
         return value not in ("false", "0", "no") if value else default
 
+    def names(self, name: str) -> list[str]:
+        """A list as text between commas, as a JSON list or as the text of one, which SDKs send."""
+        value = self.params.get(name) or ""
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                value = json.loads(value)
+            except ValueError as problem:
+                raise invalid(f"Param {name} must be an array") from problem
+        if isinstance(value, list):
+            return [str(one) for one in value]
+        return [one for one in str(value).split(",") if one.strip()]
+
     def fields(self, default: str) -> tuple[Field, ...]:
         """The parsed `fields` parameter."""
-        return parse(self.text("fields") or default)
+        return parse(",".join(self.names("fields")) or default)
 
 
 @dataclass(frozen=True, slots=True)

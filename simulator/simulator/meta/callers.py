@@ -57,6 +57,8 @@ def _account_node(sim: Simulation, caller: Account, node_id: str) -> Node | None
     person = sim.grants.known(caller.account_id)
     if person is not None and node_id == person.business_id:
         return Node("Business", node_id, "FB", node_id, person)
+    if node_id == sim.settings.meta_app_id:
+        return Node("App", node_id, "FB", caller.account_id, None)
     account: Account | None
     if node_id in ("me", caller.account_id):
         account = caller

@@ -153,8 +153,10 @@ def add_reply(call: Call, node: Node) -> dict[str, Any]:
 
 
 def delete(call: Call, node: Node) -> dict[str, Any]:
-    """DELETE /{photo}, /{post} or /{comment}."""
+    """DELETE /{photo}, /{video}, /{post} or /{comment}."""
     world = call.sim.world
+    if node.kind == "Video":
+        world.remove_post(node.thing.post.post_id)
     if node.kind == "Post":
         world.remove_post(node.node_id)
         world.staged.pop(node.node_id, None)
@@ -234,14 +236,18 @@ EDGES: Edges = {
     ("POST", "Video", "comments"): Edge("comment", add_comment),
     ("POST", "Comment", "comments"): Edge("reply", add_reply),
     ("DELETE", "Photo", ""): Edge(None, delete),
+    ("DELETE", "Video", ""): Edge(None, delete),
     ("DELETE", "Post", ""): Edge(None, delete),
     ("DELETE", "Comment", ""): Edge(None, delete),
     ("GET", "Page", ""): Edge("profile", facebook_views.page),
     ("GET", "Page", "feed"): Edge("status", facebook_views.feed),
     ("GET", "Page", "posts"): Edge("status", facebook_views.feed),
     ("GET", "Page", "published_posts"): Edge("status", facebook_views.feed),
+    ("GET", "Page", "videos"): Edge("status", facebook_views.videos),
     ("GET", "Post", ""): Edge(facebook_views.operation_of_read, facebook_views.post),
     ("GET", "Post", "comments"): Edge("comments", facebook_views.comments),
+    ("GET", "Post", "reactions"): Edge("engagement", facebook_views.reactions),
+    ("GET", "Post", "likes"): Edge("engagement", facebook_views.reactions),
     ("GET", "Video", "comments"): Edge("comments", facebook_views.comments),
     ("GET", "Comment", ""): Edge("comments", facebook_views.comment),
     ("GET", "Comment", "comments"): Edge("comments", facebook_views.comments),

@@ -75,6 +75,25 @@ def comments(call: Call, node: Node) -> dict[str, Any]:
     )
 
 
+def videos(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{page}/videos, newest first."""
+    kept = list(call.sim.world.staged.values())
+    mine = [one for one in kept if getattr(one, "kind", "") == "Video" and one.account_id == node.account_id]
+    mine = [one for one in mine[::-1] if not one.is_begun]
+    fields = call.fields("id,description")
+    return paging.page(
+        mine, lambda one: one.video_id, lambda one: project("Video", VIDEO, one, fields, call), call
+    )
+
+
+def reactions(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{post}/reactions and /likes: nobody's name; the number if `summary` is asked for."""
+    answer: dict[str, Any] = {"data": []}
+    if call.flag("summary", False):
+        answer["summary"] = {"total_count": node.thing.likes, "viewer_reaction": "NONE"}
+    return answer
+
+
 def photo(call: Call, node: Node) -> dict[str, Any]:
     """GET /{photo}."""
     return project("Photo", PHOTO, node.thing, call.fields("id,name"), call)

@@ -204,7 +204,7 @@ _CHANGES: dict[str, Callable[[Post, Comment], dict[str, Any]]] = {
 
 def subscribe(call: Call, node: Node) -> dict[str, Any]:
     """POST /{page}/subscribed_apps and /{ig}/subscribed_apps: replaces what was subscribed to."""
-    wanted = tuple(name.strip() for name in call.text("subscribed_fields").split(",") if name.strip())
+    wanted = tuple(name.strip() for name in call.names("subscribed_fields"))
     if not wanted:
         raise invalid("The parameter subscribed_fields is required.")
     for name in wanted:

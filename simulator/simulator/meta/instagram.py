@@ -102,8 +102,7 @@ def delete_comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
-    given = call.params.get("children", "")
-    ids = [str(one).strip() for one in (given if isinstance(given, list) else str(given).split(","))]
+    ids = [one.strip() for one in call.names("children")]
     if not CHILDREN[0] <= len(ids) <= CHILDREN[1]:
         raise GraphError(100, f"A carousel needs {CHILDREN[0]} to {CHILDREN[1]} children.", 2207028)
     children = [find_container(call, user, one) for one in ids]

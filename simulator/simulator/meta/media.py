@@ -2,6 +2,7 @@
 
 from simulator import inspection
 from simulator.fetching import Fetched, FetchFailed, FetchTooBig
+from simulator.meta import resumable
 from simulator.meta.call import Call
 from simulator.meta.errors import GraphError
 from simulator.simulation import Simulation
@@ -58,6 +59,8 @@ def facebook_film(data: bytes, url: str) -> Medium:
 
 
 def _facebook_bytes(call: Call, url_name: str, limit_bytes: int) -> tuple[bytes, str]:
+    if call.text("fbuploader_video_file_chunk"):
+        return resumable.file_of(call, call.text("fbuploader_video_file_chunk")), ""
     if "source" in call.files:
         data = call.files["source"].read(limit_bytes + 1)
         if len(data) > limit_bytes:

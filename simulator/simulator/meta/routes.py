@@ -8,13 +8,23 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 
 from simulator.hosts import HERE, Hosts
-from simulator.meta import callers, control, errors, facebook, hooks, instagram, permissions, tokens
+from simulator.meta import (
+    callers,
+    control,
+    errors,
+    facebook,
+    hooks,
+    instagram,
+    permissions,
+    resumable,
+    tokens,
+    versions,
+)
 from simulator.meta.call import Call, Edges, Node
 from simulator.meta.errors import GraphError
 from simulator.simulation import Simulation
 
-VERSION = "v26.0"
-EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **hooks.EDGES, **tokens.EDGES}
+EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **hooks.EDGES, **tokens.EDGES, **resumable.EDGES}
 
 #: Usage is reported as used up under a fault only, because load tests exceed a page's real limit (our choice).
 _HIGHEST_USAGE_PERCENT = 60
@@ -42,9 +52,10 @@ def hosts(sim: Simulation) -> Hosts:
 def _login(sim: Simulation) -> Blueprint:
     login = Blueprint("login-FB", __name__)
 
-    @login.get(f"/{VERSION}/dialog/oauth")
-    def log_in() -> Response:
-        return tokens.log_in(sim)
+    @login.get("/dialog/oauth")
+    @login.get("/<version>/dialog/oauth")
+    def log_in(version: str = versions.NEWEST) -> Response:
+        return tokens.log_in(sim) if versions.of(version) else Response(status=404)
 
     return login
 
@@ -67,7 +78,7 @@ def _graph(sim: Simulation) -> Blueprint:
         node: Node | None = g.get("node")
         used_up = g.get("used_up", False)
         percent = 100 if used_up else 1
-        response.headers["facebook-api-version"] = sim.told("graph_version", VERSION)
+        response.headers["facebook-api-version"] = sim.told("graph_version", g.get("version", versions.OLDEST))
         response.headers["X-App-Usage"] = _APP_USAGE % (percent, percent, percent)
         if node is not None:
             made[node.account_id] += 1
@@ -79,32 +90,27 @@ def _graph(sim: Simulation) -> Blueprint:
             response.headers["X-Business-Use-Case-Usage"] = usage
         return response
 
-    @graph.route(f"/{VERSION}/<node_id>", methods=["GET", "POST", "DELETE"])
-    @graph.route(f"/{VERSION}/<node_id>/<edge>", methods=["GET", "POST", "DELETE"])
-    def on_node(node_id: str, edge: str = "") -> Response:
-        return _answer(_run(sim, node_id, edge))
-
-    @graph.get("/oauth/access_token")
-    @graph.get(f"/{VERSION}/oauth/access_token")
-    def access_token() -> Response:
-        query = request.args.to_dict()
-        return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, query)))
-
-    @graph.get("/debug_token")
-    @graph.get(f"/{VERSION}/debug_token")
-    def debug_token() -> Response:
-        query = request.args.to_dict()
-        holder = sim.accounts.holder(query.get("input_token", ""))
-        platform = "IG" if holder and holder.platform == "IG" else "FB"
-        account_id = holder.account_id if holder else None
-        return _answer(_faulted(sim, platform, "token", account_id, lambda: tokens.debug(sim, query)))
-
-    @graph.app_errorhandler(404)
-    def unknown(problem: Exception) -> Response:
-        rest = request.path.removeprefix(f"/{VERSION}/").partition("/")[2]
-        return refused(GraphError(2500, f"Unknown path components: /{rest}"))
+    @graph.route("/", methods=["GET", "POST", "DELETE"])
+    @graph.route("/<path:path>", methods=["GET", "POST", "DELETE"])
+    def on_path(path: str = "") -> Response:
+        """A version, which may be missing, a node and perhaps an edge; a slash at the end means nothing."""
+        g.version, parts = versions.split(path)
+        if parts == ["oauth", "access_token"]:
+            return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, _parameters())))
+        if parts == ["debug_token"]:
+            return _answer(_debug(sim, _parameters()))
+        if not 1 <= len(parts) <= 2:
+            raise GraphError(2500, f"Unknown path components: /{'/'.join(parts[1:])}")
+        return _answer(_run(sim, parts[0], "".join(parts[1:])))
 
     return graph
+
+
+def _debug(sim: Simulation, params: dict[str, Any]) -> dict[str, Any]:
+    holder = sim.accounts.holder(params.get("input_token", ""))
+    platform = "IG" if holder and holder.platform == "IG" else "FB"
+    account_id = holder.account_id if holder else None
+    return _faulted(sim, platform, "token", account_id, lambda: tokens.debug(sim, params))
 
 
 def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
@@ -115,13 +121,15 @@ def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
     row = EDGES.get((request.method, node.kind, edge)) if node else None
     if node is None or row is None:
         raise errors.missing(node_id, request.method)
-    if caller.platform == callers.USER.platform and request.method != "GET":
+    is_upload = node.kind in ("App", "Upload")
+    if caller.platform == callers.USER.platform and request.method != "GET" and not is_upload:
         raise GraphError(200, "(#200) This endpoint requires a page access token")
     g.node = node
     scopes = sim.accounts.facts(token).get("scopes")
     allowed = None if scopes is None else frozenset(scopes)
+    files = {} if _is_file() else request.files
     urls = request.base_url, request.host_url
-    call = Call(sim, caller, allowed, params, request.args.to_dict(), request.files, *urls)
+    call = Call(sim, caller, allowed, params, request.args.to_dict(), files, *urls)
     permissions.check(call, request.method, node.kind, edge)
     operation = row.operation(call) if callable(row.operation) else row.operation
     handler, on_reject = row.handler, row.on_reject
@@ -147,7 +155,10 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
+    """Returns the query, form and JSON body together. The body of a file's bytes is none of them."""
     params: dict[str, Any] = request.args.to_dict()
+    if _is_file():
+        return params
     params.update(request.form.to_dict())
     if request.is_json:
         body = request.get_json(silent=True)
@@ -155,6 +166,10 @@ def _parameters() -> dict[str, Any]:
             raise errors.invalid("The body is not a JSON object")
         params.update(body)
     return params
+
+
+def _is_file() -> bool:
+    return "/upload:" in request.path
 
 
 def _answer(body: dict[str, Any], status: int = 200) -> Response:

@@ -12,19 +12,19 @@ from simulator.accounts import Account
 from simulator.faults import REFUSALS
 from simulator.hosts import Hosts, url_of
 from simulator.simulation import Simulation
-from simulator.tiktok import errors, login, posts
+from simulator.tiktok import errors, fields, login, posts
 from simulator.tiktok.errors import TikTokError, UploadRefused, good, invalid
 from simulator.tiktok.posts import Publication
 
 T = TypeVar("T")
 Answer = dict[str, Any]
 
-#: Of the addresses in TikTok's description of an upload (docs/platforms/tiktok.md).
-UPLOAD_HOST = "open-upload.tiktokapis.com"
+#: Of `upload_url`: the first in the reference of a direct post, the second in the media transfer guide. Others may come.
+UPLOAD_HOST, _OTHER_UPLOAD_HOST = "open-upload.tiktokapis.com", "upload.us.tiktokapis.com"
 
 _REST_BYTES = 1 << 18
-_VIDEO_FIELDS = ("id", "share_url", "create_time", "title", "like_count", "comment_count", "share_count")
-_USER_FIELDS = ("open_id", "display_name", "username", "avatar_url", "follower_count")
+#: Of the references of each call, read in November 2026: developers.tiktok.com/doc/content-posting-api-reference-…
+_PUBLISH, _UPLOAD = "video.publish", "video.upload"
 _CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired": 403}
 
 
@@ -85,7 +85,7 @@ def hosts(sim: Simulation) -> Hosts:
 
     return {
         ("open.tiktokapis.com",): (tiktok, token),
-        (UPLOAD_HOST,): (files,),
+        (UPLOAD_HOST, _OTHER_UPLOAD_HOST): (files,),
         ("www.tiktok.com",): (dialog,),
     }
 
@@ -95,13 +95,13 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 
     @tiktok.post("/v2/post/publish/creator_info/query/")
     def creator_info() -> Response:
-        account = _account(sim)
+        account = _account(sim, _PUBLISH)
         gate.call(account, "creator_info", max(20, per_minute))
         return _json(_faulted(sim, "profile", lambda: good(_creator(sim, account))))
 
     @tiktok.post("/v2/post/publish/video/init/")
     def init_video() -> Response:
-        account, body = _account(sim), _body()
+        account, body = _account(sim, _PUBLISH), _body()
         gate.call(account, "init", per_minute)
         info = posts.check_post(sim, body, is_video=True)
         pending = sim.faults.take("TT", "publish", account.account_id)
@@ -120,7 +120,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 
     @tiktok.post("/v2/post/publish/content/init/")
     def init_photos() -> Response:
-        account, body = _account(sim), _body()
+        account, body = _account(sim, _PUBLISH), _body()
         gate.call(account, "init", per_minute)
         if body.get("media_type") != "PHOTO" or body.get("post_mode") != "DIRECT_POST":
             raise invalid("media_type has to be PHOTO, post_mode DIRECT_POST")
@@ -135,7 +135,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 
     @tiktok.post("/v2/post/publish/status/fetch/")
     def status() -> Response:
-        account = _account(sim)
+        account = _account(sim, _PUBLISH, _UPLOAD)
         gate.call(account, "status", max(30, per_minute))
         made = sim.world.staged.get(str(_body().get("publish_id")))
         if not isinstance(made, Publication):
@@ -177,19 +177,14 @@ def _add_reading(tiktok: Blueprint, sim: Simulation) -> None:
     @tiktok.get("/v2/user/info/")
     def user() -> Response:
         account = _account(sim)
-        shown = {
-            "open_id": account.account_id,
-            "display_name": account.name,
-            "username": account.username,
-            "avatar_url": f"https://p16-sign.tiktokcdn.com/{account.account_id}.jpeg",
-            "follower_count": account.followers,
-        }
-        fields = _fields(_USER_FIELDS)
-        return _json(_faulted(sim, "profile", lambda: good({"user": {name: shown[name] for name in fields}})))
+        shown = fields.user(account, len(sim.world.posts_of(account.account_id)))
+        names = fields.asked(fields.USER, g.granted)
+        return _json(_faulted(sim, "profile", lambda: good({"user": {name: shown[name] for name in names}})))
 
     @tiktok.post("/v2/video/query/")
     def videos() -> Response:
-        account, fields = _account(sim), _fields(_VIDEO_FIELDS)
+        account = _account(sim, fields.LIST)
+        names = fields.asked(fields.VIDEO, g.granted)
         filters = _body().get("filters")
         ids = filters.get("video_ids") if isinstance(filters, dict) else None
         if not isinstance(ids, list) or not 1 <= len(ids) <= 20:
@@ -197,7 +192,7 @@ def _add_reading(tiktok: Blueprint, sim: Simulation) -> None:
 
         def act() -> Answer:
             shown = [_video(sim, account, str(post_id)) for post_id in ids]
-            rows = [{name: row[name] for name in fields} for row in shown if row is not None]
+            rows = [{name: row[name] for name in names} for row in shown if row is not None]
             return good({"videos": rows})
 
         return _json(_faulted(sim, "engagement", act))
@@ -224,23 +219,20 @@ def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
     made = sim.world.staged.get(post.settings["publish_id"])
     if not isinstance(made, Publication) or not posts.is_public(sim, made):
         return None
-    return {
-        "id": post_id,
-        "share_url": f"https://www.tiktok.com/@{account.username}/video/{post_id}?utm_campaign=tt4d_open_api",
-        "create_time": int(post.created_at.timestamp()),
-        "title": post.text,
-        "like_count": post.likes,
-        "comment_count": post.comment_count,
-        "share_count": post.shares,
-    }
+    return fields.video(account, post)
 
 
-def _account(sim: Simulation) -> Account:
+def _account(sim: Simulation, *scopes: str) -> Account:
+    """Returns the caller, who needs one of these scopes. Raises TikTokError."""
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
     if account is None or account.platform != "TT" or sim.accounts.is_expired(account.account_id):
         raise errors.expired()
-    g.account = account
+    # A token that the control API made has no list of scopes: it may do everything.
+    granted = sim.accounts.facts(token).get("scopes")
+    g.account, g.granted = account, None if granted is None else frozenset(granted)
+    if granted is not None and scopes and not set(scopes) & set(granted):
+        raise errors.unauthorized()
     return account
 
 
@@ -252,13 +244,6 @@ def _faulted(
         on_reject()
         mode = None
     return sim.faults.play(mode, lambda refused: errors.refusal(refused, operation), act)
-
-
-def _fields(known: tuple[str, ...]) -> list[str]:
-    asked = request.args.get("fields", "").split(",")
-    if not set(asked) <= set(known):
-        raise invalid("The request parameter fields is missing or has unknown names")
-    return asked
 
 
 def _body() -> Answer:

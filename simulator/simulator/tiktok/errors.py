@@ -1,4 +1,8 @@
-"""Errors of TikTok's API in its own envelope, which also says `ok`. Codes: platforms.md section 5."""
+"""Errors of TikTok's API in its own envelope, which also says `ok`.
+
+Codes and statuses: developers.tiktok.com/doc/tiktok-api-v2-error-handling and the reference of each call, read in
+November 2026.
+"""
 
 import secrets
 from typing import Any
@@ -63,6 +67,14 @@ def expired() -> TikTokError:
     return TikTokError("access_token_invalid", "The access token is invalid or not found in the request.")
 
 
+def unauthorized() -> TikTokError:
+    """A call whose scope the token lacks."""
+    return TikTokError(
+        "scope_not_authorized",
+        "The user did not authorize the scope required for completing this request.",
+    )
+
+
 def refusal(mode: str, operation: str) -> TikTokError:
     """How TikTok words a planned fault (faults.REFUSALS)."""
     if mode == "expired":
@@ -73,9 +85,7 @@ def refusal(mode: str, operation: str) -> TikTokError:
         return TikTokError("rate_limit_exceeded", "The API rate limit was exceeded. Please try again later.")
     if operation in ("publish", "upload"):
         return TikTokError("spam_risk", "The post is held to be risky by TikTok.")
-    return TikTokError(
-        "scope_not_authorized", "The user did not authorize the scope required for this request."
-    )
+    return unauthorized()
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

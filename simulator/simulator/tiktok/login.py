@@ -1,4 +1,8 @@
-"""TikTok's login (platforms.md 5)."""
+"""TikTok's login (platforms.md 5).
+
+A web app may leave out PKCE: "code_verifier … Required for mobile and desktop app only"
+(developers.tiktok.com/doc/oauth-user-access-token-management, read in November 2026).
+"""
 
 import re
 
@@ -40,7 +44,6 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
             id_field="client_key",
             known_scopes=_SCOPES,
             challenge=_HEX_CHALLENGE,
-            is_pkce_needed=True,
         )
 
     @logins.post("/v2/oauth/token/")

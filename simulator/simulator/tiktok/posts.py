@@ -1,4 +1,9 @@
-"""Posts in progress: their init, the chunks of a video, photos being fetched, and their state."""
+"""Posts in progress: their init, the chunks of a video, photos being fetched, and their state.
+
+Limits, all read in November 2026 at developers.tiktok.com/doc: chunks, sizes, formats and lengths in
+content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and
+content-posting-api-reference-photo-post.
+"""
 
 import mmap
 import re
@@ -19,7 +24,8 @@ from simulator.simulation import Simulation
 from simulator.tiktok.errors import TikTokError, UploadRefused, invalid
 from simulator.world import Medium, Post
 
-#: A chunk must fit both meanings of MB, 10^6 and 2^20 (platforms.md 5: 5 to 64 MB, the last up to 128).
+#: "At least 5 MB but no greater than 64 MB, except for the final chunk … (up to 128 MB)": MB as 2^20 below and as 10^6
+#: above, so that a chunk passes whichever TikTok means.
 CHUNK_BYTES = (5 * 2**20, 64_000_000)
 LAST_CHUNK_BYTES = 128_000_000
 CHUNKS = 1_000

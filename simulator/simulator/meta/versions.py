@@ -1,0 +1,42 @@
+"""Versions of the Graph API, and the paths that name them.
+
+Meta keeps a version for two years at least and answers calls to an older one, or without one, by the oldest it still
+has (https://developers.facebook.com/docs/graph-api/guides/versioning). It takes any other first segment, a version to
+come or one spelled wrong, for the id of an object: error 2500 (arsduo/koala issue 611, flarum, both with a mistyped
+version). Dates from Meta's changelog, read in November 2026: v21.0 of October 2024 to v26.0.
+"""
+
+import re
+
+from simulator.meta.errors import GraphError
+
+OLDEST, NEWEST = "v21.0", "v26.0"
+_VERSION = re.compile(r"v(\d{1,3})\.(\d{1,2})")
+#: The only versions with more than one minor number: v2.0 to v2.12, v3.0 to v3.3.
+_MINORS = {2: 12, 3: 3}
+
+
+def of(text: str) -> str | None:
+    """Returns the version that answers a call to this one, or None if Meta has none of this name."""
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        return None
+    major, minor = int(match[1]), int(match[2])
+    if not 1 <= major <= _major(NEWEST) or minor > _MINORS.get(major, 0):
+        return None
+    return text if major >= _major(OLDEST) else OLDEST
+
+
+def split(path: str) -> tuple[str, list[str]]:
+    """Returns the version that answers a path, and its other segments. Raises GraphError 2500."""
+    parts = [part for part in path.split("/") if part]
+    version = of(parts[0]) if parts else None
+    if version is not None:
+        return version, parts[1:]
+    if parts and re.match(r"v?\d+\.", parts[0]):
+        raise GraphError(2500, f"Unknown path components: /{'/'.join(parts[1:])}")
+    return OLDEST, parts
+
+
+def _major(version: str) -> int:
+    return int(version[1:].partition(".")[0])
