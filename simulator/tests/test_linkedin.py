@@ -136,6 +136,8 @@ def test_urns_in_addresses_have_to_be_encoded(page):
         ("cut *here*", "cut "),
         ("{hashtag|\\#|bread} and {hashtag|#|rolls}", "#bread and #rolls"),
         ("{hashtag|bread}", ""),
+        ("all #rye now, {hashtag|\uff03|bread}", "all #rye now, \uff03bread"),
+        ("a #_tag", "a "),
         ("by @[Corner Bakery](urn:li:organization:1)!", "by Corner Bakery!"),
         ("me @home", "me "),
         ("end \\", "end "),

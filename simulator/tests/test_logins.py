@@ -201,10 +201,27 @@ def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):
 
 
 @pytest.mark.parametrize(
-    ("platform", "wrong"), [("TT", S256), ("TW", DIGEST.hexdigest()), ("TT", ""), ("TW", "")]
+    ("platform", "wrong"), [("TT", S256), ("TW", DIGEST.hexdigest()), ("TW", "")]
 )
 def test_the_challenge_has_each_platforms_own_spelling(at, platform, wrong):
     assert at(platform).visit(code_challenge=wrong)["error"] == "invalid_request"
+
+
+def test_tiktok_lets_a_web_app_log_in_without_a_challenge(at):
+    browser = at("TT")
+    browser.challenge = None
+    given = browser.exchange(browser.visit()["code"], code_verifier="").get_json()
+    assert browser.me(given["access_token"]) == 200
+
+
+def test_linkedin_takes_commas_between_scopes_as_well_and_answers_with_them(at):
+    browser = at("LN")
+    browser.scope = browser.scope.replace(" ", ",")
+    given = browser.log_in()
+    assert given["scope"] == browser.scope
+    browser.token_url = "/www.linkedin.com/oauth/v2/introspectToken"
+    told = browser.ask(token=given["access_token"]).get_json()
+    assert (told["active"], told["status"], told["scope"]) == (True, "active", browser.scope)
 
 
 @pytest.mark.parametrize("platform", REFRESHED)

@@ -68,7 +68,7 @@ def said(answer):
         ("LN", "POST", "/www.linkedin.com/rest/posts", (404, None)),
         ("LN", "POST", f"{LINKEDIN}/oauth/v2/accessToken", (404, "RESOURCE_NOT_FOUND")),
         ("LN", "PUT", f"{LINKEDIN}/dms-uploads/urn/0", (404, "RESOURCE_NOT_FOUND")),
-        ("LN", "GET", f"{GRAPH}/v2/userinfo", (400, 2500)),
+        ("LN", "GET", f"{GRAPH}/v2/userinfo", (400, 190)),
         ("TT", "POST", "/www.tiktok.com/v2/post/publish/video/init/", (404, None)),
         ("TT", "GET", f"{TIKTOK}/v2/auth/authorize/", (404, "invalid_params")),
         ("TT", "PUT", f"{TIKTOK}/video/", (404, "invalid_params")),

@@ -31,9 +31,11 @@ def blueprint(sim: Simulation) -> Blueprint:
             given["refresh_token_expires_in"] = 365 * routes.DAY
         return given
 
+    # In its answers LinkedIn has commas: "email,openid,profile,w_member_social" (an answer that a program of others stored).
     rules = Rules(
-        "LN", 60 * routes.DAY - 1, 365 * routes.DAY if settings.linkedin_refresh else None, False, shape=shape
-    )
+        "LN", 60 * routes.DAY - 1, 365 * routes.DAY if settings.linkedin_refresh else None, False,
+        shape=shape, separator=",",
+    )  # fmt: skip
 
     @logins.get("/oauth/v2/authorization")
     def linkedin_dialog() -> Response:
@@ -42,9 +44,11 @@ def blueprint(sim: Simulation) -> Blueprint:
             "error": "user_cancelled_authorize",
             "error_description": "The user cancelled LinkedIn authorization",
         }
+        # LinkedIn's guide has blanks between the scopes, LinkedIn's own client (linkedin-api-client 0.3) commas.
         return dialog.answer(
-            sim, "LN", client_id=client_id, known_scopes=known, denial=words, bad_scope=_unauthorized
-        )
+            sim, "LN", client_id=client_id, separator=" ,", known_scopes=known, denial=words,
+            bad_scope=_unauthorized,
+        )  # fmt: skip
 
     @logins.post("/oauth/v2/accessToken")
     def linkedin_token() -> Response:

@@ -6,7 +6,6 @@ number of posts a day and how long a repeated text is refused, is what other cli
 """
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -39,7 +38,7 @@ _ENUMS = {
 _CHANGEABLE = {
     "commentary", "contentCallToActionLabel", "contentLandingPage", "lifecycleState", "adContext",
 }  # fmt: skip
-_COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
+_COMMENT = "urn:li:comment:"
 
 
 def share_urn(number: str) -> str:
@@ -52,7 +51,7 @@ def activity_urn(post: Post) -> str:
 
 
 def comment_urn(post: Post, comment_id: str) -> str:
-    return f"urn:li:comment:({activity_urn(post)},{comment_id})"
+    return f"{_COMMENT}({activity_urn(post)},{comment_id})"
 
 
 @dataclass(slots=True)
@@ -109,10 +108,11 @@ class Social:
 
     def find(self, urn: str) -> tuple[Post, Comment | None]:
         """A post, by any of its names, and the comment if it is one's. Raises LinkedInError 404."""
-        match = _COMMENT.fullmatch(urn)
-        if match:
-            post, _ = self.find(match[1])
-            comment = self.sim.world.comments.get(match[2])
+        if urn.startswith(f"{_COMMENT}(") and urn.endswith(")"):
+            # A key of two parts: what is commented on, and the comment's number.
+            under, _, number = urn[len(_COMMENT) + 1 : -1].rpartition(",")
+            post, _ = self.find(under)
+            comment = self.sim.world.comments.get(number)
             if comment is None or comment.post_id != post.post_id:
                 raise not_found(urn)
             return post, comment

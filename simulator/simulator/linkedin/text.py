@@ -1,7 +1,14 @@
-"""LinkedIn's Little Text Format: an unescaped reserved character silently ends the text."""
+"""LinkedIn's `little` text format: an unescaped reserved character that begins no element silently ends the text.
+
+Grammar and reserved characters: learn.microsoft.com/linkedin/marketing/community-management/shares/little-text-format
+(views up to li-lms-2025-01, read in November 2026). The 3,000 characters of a commentary are of the Posts API; that a
+text ends silently was seen by other clients.
+"""
 
 RESERVED = "\\|{}@[]()<>#*_~"
 LIMIT = 3_000
+#: Of a hashtag: U+0023 or U+FF03.
+_SIGNS = ("#", "\uff03")
 
 
 def shown(commentary: str) -> str:
@@ -16,13 +23,8 @@ def shown(commentary: str) -> str:
             out.append(commentary[at + 1])
             at += 2
         else:
-            element = (
-                _hashtag(commentary, at)
-                if letter == "{"
-                else _mention(commentary, at)
-                if letter == "@"
-                else None
-            )
+            read = _ELEMENTS.get(letter)
+            element = read(commentary, at) if read else None
             if element is None:
                 break
             text, at = element
@@ -30,14 +32,22 @@ def shown(commentary: str) -> str:
     return "".join(out)
 
 
+def _template(commentary: str, at: int) -> tuple[str, int] | None:
+    """`{hashtag|#|tag}`, its sign escaped or not: the text, and where it ends."""
+    end = commentary.find("}", at)
+    name, _, rest = commentary[at + 1 : end].partition("|")
+    sign, _, tag = rest.partition("|")
+    sign = sign.removeprefix("\\").removesuffix("\\")
+    is_one = end > 0 and name == "hashtag" and sign in _SIGNS and tag.isalnum()
+    return (f"{sign}{tag}", end + 1) if is_one else None
+
+
 def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
-    """`{hashtag|\\#|tag}`: its text, and where it ends."""
-    for start in ("{hashtag|\\#|", "{hashtag|#|"):
-        if commentary.startswith(start, at):
-            end = commentary.find("}", at)
-            tag = commentary[at + len(start) : end]
-            return (f"#{tag}", end + 1) if end > 0 and tag.isalnum() else None
-    return None
+    """`#tag`."""
+    end = at + 1
+    while commentary[end : end + 1].isalnum():
+        end += 1
+    return (commentary[at:end], end) if end > at + 1 else None
 
 
 def _mention(commentary: str, at: int) -> tuple[str, int] | None:
@@ -46,3 +56,6 @@ def _mention(commentary: str, at: int) -> tuple[str, int] | None:
     if not commentary.startswith("@[", at) or not 0 < middle < end:
         return None
     return commentary[at + 2 : middle], end + 1
+
+
+_ELEMENTS = {"{": _template, "#": _hashtag, "@": _mention}

@@ -44,7 +44,7 @@ def answer(
     is_offline: Callable[[Person], bool] = lambda person: True,
     bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
-    """Answers one visit. An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1)."""
+    """Answers one visit. `separator`: the signs that may stand between scopes. An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1)."""
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:
         return _told("Unknown app: the client id is not registered.")
@@ -57,7 +57,7 @@ def answer(
 
     if asked.get("response_type") != "code" or not state:
         return back(error="invalid_request", error_description="response_type and state are needed")
-    scopes = tuple(filter(None, asked.get("scope", "").split(separator)))
+    scopes = tuple(filter(None, re.split(f"[{separator}]", asked.get("scope", ""))))
     unknown = [scope for scope in scopes if scope not in known_scopes]
     if not scopes or unknown:
         return back(**bad_scope("".join(unknown[:1])))
