@@ -81,10 +81,14 @@ class Graph:
         )
 
     def get(self, path: str, **query: Any) -> TestResponse:
-        return self.client.get(f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token, **query})
+        return self.client.get(
+            f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token, **query}
+        )
 
     def delete(self, path: str) -> TestResponse:
-        return self.client.delete(f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token})
+        return self.client.delete(
+            f"/graph.facebook.com/v26.0/{path}", query_string={"access_token": self.token}
+        )
 
     def publish(self, message: str = "hello", **form: Any) -> str:
         """A Facebook post; its id."""

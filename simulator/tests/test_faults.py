@@ -84,7 +84,8 @@ def operations(page, insta, media_url):
         ("FB", "engagement"): lambda: page.get(post_id, fields="reactions.summary(true)"),
         ("FB", "profile"): lambda: page.get(page.account_id, fields="name"),
         ("FB", "token"): lambda: page.client.get(
-            "/graph.facebook.com/debug_token", query_string={"access_token": page.token, "input_token": page.token}
+            "/graph.facebook.com/debug_token",
+            query_string={"access_token": page.token, "input_token": page.token},
         ),
         ("IG", "upload"): lambda: insta.post(f"{insta.account_id}/media", image_url=photo),
         ("IG", "publish"): lambda: insta.post(f"{insta.account_id}/media_publish", creation_id=container),

@@ -24,7 +24,9 @@ class Caller:
         return self.client.get(f"/api.linkedin.com/rest/{path}", query_string=query, headers=self.headers)
 
     def post(self, path, json, **query):
-        return self.client.post(f"/api.linkedin.com/rest/{path}", json=json, query_string=query, headers=self.headers)
+        return self.client.post(
+            f"/api.linkedin.com/rest/{path}", json=json, query_string=query, headers=self.headers
+        )
 
     def put(self, url, data):
         return self.client.put(url, data=data, headers=self.headers)

@@ -140,7 +140,10 @@ def test_a_body_is_read_at_the_rate_that_was_asked_for(server, page, connection)
     }
     began = time.monotonic()
     connection.request(
-        "POST", f"/graph.facebook.com/v26.0/{page['account_id']}/feed", urlencode({"message": "x" * 1000}), headers
+        "POST",
+        f"/graph.facebook.com/v26.0/{page['account_id']}/feed",
+        urlencode({"message": "x" * 1000}),
+        headers,
     )
     with connection.getresponse() as answer:
         assert answer.status == 200
@@ -170,11 +173,12 @@ def test_clearing_the_faults_lets_go_of_a_hanging_call(server, page):
     plan(server, "hang")
     with socket.create_connection(server.split(":"), timeout=5) as client:
         body = urlencode({"message": "lost", "access_token": page["access_token"]}).encode()
-        head = f"POST /v26.0/{page['account_id']}/feed HTTP/1.1\r\nHost: {server}\r\n"
+        head = f"POST /v26.0/{page['account_id']}/feed HTTP/1.1\r\nHost: graph.facebook.com\r\n"
         head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
         client.sendall(head.encode() + body)
+        until = time.monotonic() + 30
         while requests.get(f"http://{server}/_sim/faults", timeout=5).json()["faults"]:
-            pass
+            assert time.monotonic() < until, "the call did not use up its fault"
         requests.delete(f"http://{server}/_sim/faults", timeout=5)
         assert client.recv(100) == b""
     assert held(server) == []

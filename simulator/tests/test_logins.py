@@ -181,7 +181,12 @@ def test_linkedin_checks_the_scope_of_each_call(client, scopes, path, status):
         "X-Restli-Protocol-Version": "2.0.0",
     }  # fmt: skip
     assert client.get(path, headers=headers).status_code == status
-    assert client.get("/api.linkedin.com/rest/posts", headers=headers | {"LinkedIn-Version": "202612"}).status_code == 426
+    assert (
+        client.get(
+            "/api.linkedin.com/rest/posts", headers=headers | {"LinkedIn-Version": "202612"}
+        ).status_code
+        == 426
+    )
 
 
 def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):
@@ -200,9 +205,7 @@ def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):
         assert error(browser.visit()["code"], code_verifier="w" * 50) == bad
 
 
-@pytest.mark.parametrize(
-    ("platform", "wrong"), [("TT", S256), ("TW", DIGEST.hexdigest()), ("TW", "")]
-)
+@pytest.mark.parametrize(("platform", "wrong"), [("TT", S256), ("TW", DIGEST.hexdigest()), ("TW", "")])
 def test_the_challenge_has_each_platforms_own_spelling(at, platform, wrong):
     assert at(platform).visit(code_challenge=wrong)["error"] == "invalid_request"
 
@@ -269,7 +272,9 @@ def test_linkedin_gives_no_refresh_token_and_its_token_reaches_company_pages(at,
         "X-Restli-Protocol-Version": "2.0.0",
     }  # fmt: skip
     query = {"q": "roleAssignee", "state": "APPROVED"}
-    rows = client.get("/api.linkedin.com/rest/organizationAcls", query_string=query, headers=headers).get_json()["elements"]
+    rows = client.get(
+        "/api.linkedin.com/rest/organizationAcls", query_string=query, headers=headers
+    ).get_json()["elements"]
     pages = [account["account_id"] for account in person["accounts"][1:]]
     assert [row["organization"] for row in rows] == pages
     for author in (pages[1], person["accounts"][0]["account_id"]):
@@ -364,6 +369,9 @@ def test_x_checks_the_scopes_of_each_call(at, client, scope, reads, posts, uploa
     headers = {"Authorization": f"Bearer {browser.log_in()['access_token']}"}
     begun = {"media_type": "video/mp4", "total_bytes": 5, "media_category": "tweet_video"}
     assert client.get("/api.x.com/2/users/me", headers=headers).status_code == reads
-    assert client.post("/api.x.com/2/tweets", json={"text": f"allowed {scope}"}, headers=headers).status_code == posts
+    assert (
+        client.post("/api.x.com/2/tweets", json={"text": f"allowed {scope}"}, headers=headers).status_code
+        == posts
+    )
     answer = client.post("/api.x.com/2/media/upload/initialize", json=begun, headers=headers)
     assert answer.status_code == uploads

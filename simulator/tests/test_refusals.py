@@ -1,11 +1,12 @@
 """Wrong host, missing scope, wrong value, wrong version: each is refused as the platform refuses it.
 
-Each case names its source; all were read in November 2026. LN: learn.microsoft.com/linkedin (shared/api-guide/concepts/
-error-handling, shared/authentication, marketing/versioning, marketing/community-management/shares). Meta:
-developers.facebook.com/docs (graph-api/guides/error-handling and /versioning, and the reference of each edge). TT:
-developers.tiktok.com/doc (tiktok-api-v2-error-handling, oauth-error-handling, and the reference of each call). What a host answers
-to a path that another host has is written nowhere: these are the platform's answers to a path it does not have, seen
-by other clients (koala issue 611 for Graph).
+Sources, all read in November 2026. LinkedIn: learn.microsoft.com/linkedin, shared/api-guide/concepts/error-handling,
+shared/authentication, marketing/versioning, marketing/community-management/shares. Meta: developers.facebook.com/docs,
+graph-api/guides/error-handling and versioning, and the reference of each edge. TikTok: developers.tiktok.com/doc,
+tiktok-api-v2-error-handling, oauth-error-handling, and the reference of each call.
+
+What a host answers to a path that another host has is written nowhere: these are the platform's answers to a path it
+does not have, for Graph as others saw them (arsduo/koala issue 611).
 """
 
 from urllib.parse import parse_qsl, urlsplit
@@ -16,8 +17,15 @@ from simulator.meta.permissions import NEEDED
 
 GRAPH, LINKEDIN, TIKTOK = "/graph.facebook.com", "/api.linkedin.com", "/open.tiktokapis.com"
 META = sorted({*NEEDED.values()})
-COMMUNITY = ["w_organization_social", "r_organization_social", "rw_organization_admin", "w_organization_social_feed"]
+COMMUNITY = [
+    "w_organization_social",
+    "r_organization_social",
+    "rw_organization_admin",
+    "w_organization_social_feed",
+]
 CREATOR = ["user.info.basic", "user.info.profile", "user.info.stats", "video.list", "video.publish"]
+#: TikTok's refusals of a call, and of a field, whose scope the token lacks.
+CALL, FIELD = (401, "scope_not_authorized"), (400, "scope_permission_missed")
 POST = {
     "author": "{id}", "commentary": "Hello", "visibility": "PUBLIC", "lifecycleState": "PUBLISHED",
     "distribution": {"feedDistribution": "MAIN_FEED"},
@@ -104,11 +112,11 @@ def test_a_host_may_be_named_by_the_host_header_as_well(client, sim):
         ),
         ("LN", "GET", f"{LINKEDIN}/v2/userinfo", None, "openid", (403, "ACCESS_DENIED")),
         # TikTok, "scope_not_authorized 401" for a call and "scope_permission_missed 400" for a field.
-        ("TT", "POST", f"{TIKTOK}/v2/post/publish/video/init/", INIT, "video.publish", (401, "scope_not_authorized")),
-        ("TT", "POST", f"{TIKTOK}/v2/post/publish/content/init/", CONTENT, "video.publish", (401, "scope_not_authorized")),
-        ("TT", "POST", f"{TIKTOK}/v2/video/query/?fields=id", {}, "video.list", (401, "scope_not_authorized")),
-        ("TT", "GET", f"{TIKTOK}/v2/user/info/?fields=username", None, "user.info.profile", (400, "scope_permission_missed")),
-        ("TT", "GET", f"{TIKTOK}/v2/user/info/?fields=follower_count", None, "user.info.stats", (400, "scope_permission_missed")),
+        ("TT", "POST", f"{TIKTOK}/v2/post/publish/video/init/", INIT, "video.publish", CALL),
+        ("TT", "POST", f"{TIKTOK}/v2/post/publish/content/init/", CONTENT, "video.publish", CALL),
+        ("TT", "POST", f"{TIKTOK}/v2/video/query/?fields=id", {}, "video.list", CALL),
+        ("TT", "GET", f"{TIKTOK}/v2/user/info/?fields=username", None, "user.info.profile", FIELD),
+        ("TT", "GET", f"{TIKTOK}/v2/user/info/?fields=follower_count", None, "user.info.stats", FIELD),
     ],
 )  # fmt: skip
 def test_a_token_without_the_calls_scope_is_refused(call, platform, method, path, body, lacks, expected):
@@ -156,7 +164,7 @@ def test_a_value_outside_an_enum_is_refused(call, platform, path, body, expected
     [
         ("FB", f"{GRAPH}/v27.0/me/feed", {}, (400, 2500)),
         ("FB", f"{GRAPH}/v2.80/me/feed", {}, (400, 2500)),
-        # LinkedIn, marketing/versioning: a version lives twelve months at least; 426 NONEXISTENT_VERSION, 400 VERSION_MISSING.
+        # LinkedIn, marketing/versioning: a version lives twelve months at least.
         ("LN", f"{LINKEDIN}/rest/posts?q=author", {"LinkedIn-Version": "202510"}, (426, "NONEXISTENT_VERSION")),
         ("LN", f"{LINKEDIN}/rest/posts?q=author", {"LinkedIn-Version": "202612"}, (426, "NONEXISTENT_VERSION")),
         ("LN", f"{LINKEDIN}/rest/posts?q=author", {"LinkedIn-Version": "202613"}, (426, "NONEXISTENT_VERSION")),
@@ -173,7 +181,12 @@ def test_a_version_outside_its_window_is_refused(call, platform, path, headers, 
     ("platform", "address", "scopes", "expected"),
     [
         # An app with Community Management has no other product (n8n PR 7451, Postiz PR 1658).
-        ("LN", "/www.linkedin.com/oauth/v2/authorization", "openid w_organization_social", "unauthorized_scope_error"),
+        (
+            "LN",
+            "/www.linkedin.com/oauth/v2/authorization",
+            "openid w_organization_social",
+            "unauthorized_scope_error",
+        ),
         ("LN", "/www.linkedin.com/oauth/v2/authorization", "r_liteprofile", "unauthorized_scope_error"),
         ("TT", "/www.tiktok.com/v2/auth/authorize/", "user.info.basic,video.delete", "invalid_scope"),
     ],

@@ -25,7 +25,10 @@ class Creator:
     def post(self, path: str, body: Any = None, **query: str) -> Any:
         headers = {"Authorization": f"Bearer {self.token}"}
         return self.client.post(
-            f"/open.tiktokapis.com/v2/{path}", json={} if body is None else body, headers=headers, query_string=query
+            f"/open.tiktokapis.com/v2/{path}",
+            json={} if body is None else body,
+            headers=headers,
+            query_string=query,
         )
 
     def begin(self, size: int = len(CLIP), chunk: int | None = None, count: int = 1, **info: Any) -> Any:

@@ -200,7 +200,10 @@ def test_texts_are_html_unless_plain_text_is_asked_for_and_replies_are_partial(c
     assert plain["snippet"]["topLevelComment"]["snippet"]["textDisplay"] == "a & b\nc"
     assert len(channel.get("comments", part="snippet", parentId=first).get_json()["items"]) == 3
     answer = {"snippet": {"parentId": reply, "textOriginal": "no"}}
-    assert channel.call("POST", "/www.googleapis.com/youtube/v3/comments?part=snippet", json=answer).status_code == 400
+    assert (
+        channel.call("POST", "/www.googleapis.com/youtube/v3/comments?part=snippet", json=answer).status_code
+        == 400
+    )
 
 
 def test_of_comments_of_one_moment_the_last_comes_first(channel, client):
@@ -227,7 +230,10 @@ def test_a_comment_costs_fifty_units_and_a_list_one(channel):
     comment = {"snippet": {"videoId": video_id, "topLevelComment": {"snippet": {"textOriginal": "hi"}}}}
     for _ in range(3):
         assert (
-            channel.call("POST", "/www.googleapis.com/youtube/v3/commentThreads?part=snippet", json=comment).status_code == 200
+            channel.call(
+                "POST", "/www.googleapis.com/youtube/v3/commentThreads?part=snippet", json=comment
+            ).status_code
+            == 200
         )
     for _ in range(50):
         assert channel.get("videos", part="status", id=video_id).status_code == 200

@@ -31,7 +31,7 @@ def blueprint(sim: Simulation) -> Blueprint:
             given["refresh_token_expires_in"] = 365 * routes.DAY
         return given
 
-    # In its answers LinkedIn has commas: "email,openid,profile,w_member_social" (an answer that a program of others stored).
+    # In its answers LinkedIn has commas: "email,openid,profile,w_member_social" (seen in an answer that others stored).
     rules = Rules(
         "LN", 60 * routes.DAY - 1, 365 * routes.DAY if settings.linkedin_refresh else None, False,
         shape=shape, separator=",",
@@ -65,7 +65,9 @@ def blueprint(sim: Simulation) -> Blueprint:
             return jsonify(active=False)
         scope = ",".join(facts.get("scopes", ()))
         active = sim.accounts.holder(token) is not None
-        status = "active" if active else "revoked" if sim.accounts.is_revoked(facts.get("grant")) else "expired"
+        status = (
+            "active" if active else "revoked" if sim.accounts.is_revoked(facts.get("grant")) else "expired"
+        )
         return jsonify(
             active=active, status=status, scope=scope, auth_type="3L", client_id=client_id,
             expires_at=facts.get("exp"),

@@ -31,6 +31,8 @@ def hosts(sim: Simulation) -> Hosts:
     sim.on_reset += [assets.clear, social.clear, gate.reset]
 
     _add_posts(linkedin, social, gate)
+    _add_changes(linkedin, social, gate)
+    _add_counts(linkedin, social, gate)
     _add_comments(linkedin, social, gate)
     _add_pages(linkedin, sim, gate)
     _add_roles(linkedin, sim, gate)
@@ -94,6 +96,8 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
     def show(urn: str) -> Response:
         return gate.run("status", lambda account: own_post(account, urn), page="r_organization_social")
 
+
+def _add_changes(linkedin: Blueprint, social: Social, gate: Gate) -> None:
     @linkedin.post("/rest/posts/<urn>")
     def update(urn: str) -> Response:
         """PARTIAL_UPDATE: `{patch: {$set: {…}}}`."""
@@ -113,6 +117,8 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 
         return _empty(gate.run(None, act, member="w_member_social", page="w_organization_social"))
 
+
+def _add_counts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
     def counts(account: Account, urn: str) -> Answer:
         post, _ = social.find(urn)
         likes = {"LIKE": {"reactionType": "LIKE", "count": post.likes}} if post.likes else {}
@@ -130,9 +136,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 
     @linkedin.get("/rest/socialMetadata/<urn>")
     def metadata(urn: str) -> Response:
-        return gate.run(
-            "engagement", lambda account: counts(account, urn), page="r_organization_social_feed"
-        )
+        return gate.run("engagement", lambda account: counts(account, urn), page="r_organization_social_feed")
 
 
 def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:

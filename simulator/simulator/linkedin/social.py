@@ -151,7 +151,9 @@ class Social:
         comment = self._own_comment(account, urn, "socialActions.comments.PARTIAL_UPDATE")
         text = changes.get("text")
         if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
-            raise invalid("message/text", f"must have 1 to {COMMENT_LIMIT} characters", "FIELD_LENGTH_TOO_LONG")
+            raise invalid(
+                "message/text", f"must have 1 to {COMMENT_LIMIT} characters", "FIELD_LENGTH_TOO_LONG"
+            )
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:

@@ -78,7 +78,9 @@ def _graph(sim: Simulation) -> Blueprint:
         node: Node | None = g.get("node")
         used_up = g.get("used_up", False)
         percent = 100 if used_up else 1
-        response.headers["facebook-api-version"] = sim.told("graph_version", g.get("version", versions.OLDEST))
+        response.headers["facebook-api-version"] = sim.told(
+            "graph_version", g.get("version", versions.OLDEST)
+        )
         response.headers["X-App-Usage"] = _APP_USAGE % (percent, percent, percent)
         if node is not None:
             made[node.account_id] += 1

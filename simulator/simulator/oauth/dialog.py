@@ -44,7 +44,10 @@ def answer(
     is_offline: Callable[[Person], bool] = lambda person: True,
     bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
-    """Answers one visit. `separator`: the signs that may stand between scopes. An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1)."""
+    """Answers one visit. `separator`: the signs that may stand between scopes.
+
+    An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1).
+    """
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:
         return _told("Unknown app: the client id is not registered.")

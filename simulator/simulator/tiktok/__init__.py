@@ -19,7 +19,7 @@ from simulator.tiktok.posts import Publication
 T = TypeVar("T")
 Answer = dict[str, Any]
 
-#: Of `upload_url`: the first in the reference of a direct post, the second in the media transfer guide. Others may come.
+#: Of `upload_url`: the first in the reference of a direct post, the second in the media transfer guide.
 UPLOAD_HOST, _OTHER_UPLOAD_HOST = "open-upload.tiktokapis.com", "upload.us.tiktokapis.com"
 
 _REST_BYTES = 1 << 18

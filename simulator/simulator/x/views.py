@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+from flask import request
+
 from simulator.clock import rfc3339
 from simulator.hosts import url_of
 from simulator.simulation import Simulation

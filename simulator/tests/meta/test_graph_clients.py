@@ -28,11 +28,12 @@ def test_a_version_that_never_was_is_taken_for_an_object(page, version):
     assert answer.get_json()["error"]["message"] == "Unknown path components: /me/feed"
 
 
-def test_lists_may_be_the_text_of_json(page, insta, media_url):
+def test_lists_may_be_the_text_of_json(page, insta, media_url, clock):
     fields = json.dumps(["feed", "mention"])
     assert page.post(f"{page.account_id}/subscribed_apps", subscribed_fields=fields).status_code == 200
     photo = f"{media_url}photo-640x640.jpg"
     children = [insta.contain(image_url=photo, is_carousel_item="true") for _ in range(2)]
+    clock.pass_time(5)
     insta.contain(media_type="CAROUSEL", children=json.dumps(children))
 
 

@@ -41,8 +41,12 @@ def test_a_call_without_its_permission_is_refused(client, sim, method, path, sco
     names = {"page": page.account_id, "ig": "178414" + page.account_id[-11:], "post": post.get_json()["id"]}
     scopes = sorted({*permissions.NEEDED.values()} - {scope})
     poor = sim.accounts.token(page, scopes=scopes)
-    answer = client.open(f"{GRAPH}/{path.format(**names)}", method=method, query_string={"access_token": poor})
+    answer = client.open(
+        f"{GRAPH}/{path.format(**names)}", method=method, query_string={"access_token": poor}
+    )
     assert answer.get_json()["error"]["code"] == code
     rich = sim.accounts.token(page, scopes=[*scopes, scope])
-    answer = client.open(f"{GRAPH}/{path.format(**names)}", method=method, query_string={"access_token": rich})
+    answer = client.open(
+        f"{GRAPH}/{path.format(**names)}", method=method, query_string={"access_token": rich}
+    )
     assert answer.get_json().get("error", {}).get("code") not in (10, 200)

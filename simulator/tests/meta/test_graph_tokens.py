@@ -73,7 +73,10 @@ def test_debug_token_tells_what_a_token_is(page, client, settings):
     assert (data["is_valid"], data["type"], data["expires_at"]) == (True, "PAGE", 0)
     assert "pages_manage_posts" in data["scopes"]
     client.post(f"/_sim/accounts/{page.account_id}/expire", json={})
-    assert client.get("/graph.facebook.com/debug_token", query_string=query).get_json()["data"]["is_valid"] is False
+    assert (
+        client.get("/graph.facebook.com/debug_token", query_string=query).get_json()["data"]["is_valid"]
+        is False
+    )
 
 
 def log_in(client, settings, **more):
@@ -97,9 +100,15 @@ def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(client, settings)
     user = log_in(client, settings)
     assert (user["token_type"], user["expires_in"]) == ("bearer", 3_600)
     query = {**app, "grant_type": "fb_exchange_token", "fb_exchange_token": user["access_token"]}
-    assert client.get("/graph.facebook.com/oauth/access_token", query_string=query).get_json()["expires_in"] == 5_183_944
+    assert (
+        client.get("/graph.facebook.com/oauth/access_token", query_string=query).get_json()["expires_in"]
+        == 5_183_944
+    )
     query["fb_exchange_token"] = "EAAnonsense"
-    assert error_of(client.get("/graph.facebook.com/oauth/access_token", query_string=query))[:2] == (400, 190)
+    assert error_of(client.get("/graph.facebook.com/oauth/access_token", query_string=query))[:2] == (
+        400,
+        190,
+    )
     query["client_secret"] = "wrong"
     assert error_of(client.get("/graph.facebook.com/oauth/access_token", query_string=query))[:2] == (400, 1)
 

@@ -72,8 +72,11 @@ def settings(simulator: Simulator) -> dict[str, Any]:
     """Each platform's settings, by code."""
     at, quick = simulator.at, {"poll_seconds": 0.05, "poll_limit_seconds": 10.0}
     meta = MetaSettings(
-        facebook_url=at("graph.facebook.com"), facebook_upload_url=at("graph-video.facebook.com"),
-        instagram_url=at("graph.facebook.com"), read_timeout_seconds=2.0, **quick,
+        facebook_url=at("graph.facebook.com"),
+        facebook_upload_url=at("graph-video.facebook.com"),
+        instagram_url=at("graph.facebook.com"),
+        read_timeout_seconds=2.0,
+        **quick,
     )
     return {
         "FB": meta,
