@@ -14,6 +14,7 @@ from publishing.platforms.base import (
     OpenComment,
     PlatformRefusal,
     Profile,
+    Refusal,
     RemoteComment,
 )
 from publishing.platforms.comment_threads import Place, ThreadList, Threads, comment_page
@@ -89,7 +90,19 @@ class InstagramReading(Connector):
         return _comment(row, row.get("parent_id"))
 
     def subscribe(self, account: Account) -> None:
-        self._graph.ask(account, account.remote_account_id, "subscribed_apps", subscribed_fields="comments")
+        """With Facebook's login the token is a page's, and the page has to be subscribed to one of its own fields; with
+        Instagram's login the account. Both are asked for, and one is enough (platforms/instagram.md).
+        """
+        refusals = []
+        for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):
+            try:
+                self._graph.ask(account, node, "subscribed_apps", subscribed_fields=fields)
+            except PlatformRefusal as refusal:
+                if refusal.retryable or refusal.kind is Refusal.EXPIRED:
+                    raise
+                refusals.append(refusal)
+        if len(refusals) > 1:
+            raise refusals[-1]
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
         media = self._graph.read(account, remote_id, fields="like_count,comments_count,permalink,timestamp")

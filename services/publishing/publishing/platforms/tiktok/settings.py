@@ -60,7 +60,8 @@ _Milliseconds = Annotated[int, Meta(ge=0)]
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. The spec leaves them open: others are passed on unchanged."""
+    """`tiktok_settings` of a post. The spec leaves them open: others are passed on unchanged. Known ones are passed on
+    where TikTok has them for this kind of post (`texts`)."""
 
     #: None: the strictest level that TikTok offers for the account.
     privacy_level: Privacy | None = None

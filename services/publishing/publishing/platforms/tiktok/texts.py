@@ -11,14 +11,16 @@ _PHOTO_TITLE_UNITS = 90
 _PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
 #: The `tiktok_settings` that belong into `source_info`.
 _OF_SOURCE = ("photo_cover_index",)
+#: Those that TikTok's references of video and photo posts name for one kind alone.
+_OF_VIDEOS = ("disable_duet", "disable_stitch", "is_aigc", "video_cover_timestamp_ms")
+_OF_PHOTOS = ("auto_add_music",)
 
 
 def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool) -> dict[str, Any]:
     """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal."""
+    others = (*_OF_SOURCE, *(_OF_PHOTOS if _is_video(content) else _OF_VIDEOS))
     asked = {
-        name: value
-        for name, value in content.settings.items()
-        if value is not None and name not in _OF_SOURCE
+        name: value for name, value in content.settings.items() if value is not None and name not in others
     }
     info = {
         **_texts(content, asked),

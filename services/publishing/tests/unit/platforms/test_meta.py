@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -51,6 +52,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.seen.append(self)  # type: ignore[attr-defined]
+        self.server.paths.append(self.path)  # type: ignore[attr-defined]
         status, body = self.server.script.pop(0)  # type: ignore[attr-defined]
         if status == 0:
             self.close_connection = True
@@ -75,7 +77,9 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script: list[Scripted] = []
+        #: Of each call; calls over the same connection have one handler, which knows the last.
         self.seen: list[_Handler] = []
+        self.paths: list[str] = []
         self.connections = 0
 
 
@@ -310,6 +314,32 @@ def test_a_refused_publish_of_a_container_that_is_out_is_unknown(graph: _Server)
     ]  # fmt: skip
     with pytest.raises(OutcomeUnknown):
         _publish(_instagram(graph, *answers), PHOTO)
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_enough"),
+    [
+        ([(200, {"success": True}), (400, _error(10))], True),
+        ([(400, _error(100)), (200, {"success": True})], True),
+        ([(400, _error(100)), (400, _error(10))], False),
+    ],
+    ids=["Facebook's login", "Instagram's login", "no permission"],
+)
+def test_instagrams_comments_are_subscribed_to_for_the_page_and_for_the_account(
+    graph: _Server, answers: list[Scripted], is_enough: bool
+) -> None:
+    with nullcontext() if is_enough else pytest.raises(PlatformRefusal):
+        _instagram(graph, *answers).subscribe(ACCOUNT)
+    assert graph.paths == ["/v26.0/me/subscribed_apps", "/v26.0/1001/subscribed_apps"]
+
+
+@pytest.mark.parametrize("code", [190, 4, 2])
+def test_a_subscription_that_may_still_work_or_has_no_token_is_asked_for_once(
+    graph: _Server, code: int
+) -> None:
+    with pytest.raises(PlatformRefusal):
+        _instagram(graph, (400, _error(code))).subscribe(ACCOUNT)
+    assert len(graph.seen) == 1
 
 
 def test_shares_are_unknown_when_insights_fail(graph: _Server) -> None:

@@ -129,6 +129,16 @@ def test_a_video_has_a_caption_and_photos_a_title_and_a_description() -> None:
     assert (titled["title"], titled["description"]) == ("Loaf", "Bread")
 
 
+def test_a_setting_of_the_other_kind_of_post_is_not_sent() -> None:
+    """TikTok's references name these fields for one kind alone."""
+    settings = dict.fromkeys(("disable_duet", "disable_stitch", "is_aigc", "auto_add_music"), True)
+    settings |= {"video_cover_timestamp_ms": 5, "brand_content_toggle": True}
+    photos = post_info(Content("", PHOTOS, settings), OFFERED, is_audited=True)
+    assert set(photos) == {"description", "privacy_level", "auto_add_music", "brand_content_toggle"}
+    video = post_info(Content("", VIDEO, settings), OFFERED, is_audited=True)
+    assert set(video) == {"title", "privacy_level", *settings} - {"auto_add_music"}
+
+
 def test_photos_are_named_by_address_with_a_cover_that_exists() -> None:
     source = source_of_photos(Content("", PHOTOS, {"photo_cover_index": 9}))
     assert source == {
