@@ -59,6 +59,8 @@ class Media(Record):
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Frames a second of an MP4 or QuickTime video, on average; None where it does not tell.
+    frame_rate: float | None = None
 
 
 class UploadedMedia(Media, kw_only=True):
@@ -210,6 +212,7 @@ class MediaFile(Record):
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    frame_rate: float | None = None
     #: Created by AI (`BeginUpload.generated`).
     generated: bool = False
 

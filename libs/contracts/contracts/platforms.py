@@ -27,6 +27,8 @@ class FileLimits(Record):
     converted: tuple[str, ...] = ()
     size_bytes: tuple[int, int | None] = (1, None)
     seconds: tuple[float, float] | None = None
+    #: Frames a second. A file's own rate is rounded first: 23.976 and 29.97 are usual.
+    frame_rate: tuple[int, int] | None = None
     #: Pixels: the least and the most of the shorter side, the most of the longer side, and of the whole picture.
     shortest_side: int | None = None
     shortest_side_max: int | None = None
@@ -116,7 +118,7 @@ PLATFORMS: dict[str, Platform] = {
                 ),
                 "video": FileLimits(
                     types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60),
-                    shortest_side=360, longest_side_max=4_096,
+                    frame_rate=(23, 60), shortest_side=360, longest_side_max=4_096,
                 ),
             },
         ),

@@ -57,6 +57,7 @@ class AppContext:
             width=row.width,
             height=row.height,
             duration_seconds=row.duration_seconds,
+            frame_rate=row.frame_rate,
         )
 
 

@@ -69,6 +69,7 @@ media = Table(
     Column("width", Integer),
     Column("height", Integer),
     Column("duration_seconds", Double),
+    Column("frame_rate", Double),
     #: The size of the JPEG copy, once there is one. It does not count against the quota.
     Column("jpeg_size_bytes", BigInteger),
     Column("created_at", _TIME, nullable=False),

@@ -63,6 +63,7 @@ class MediaRow(Stored):
     width: int | None
     height: int | None
     duration_seconds: float | None
+    frame_rate: float | None
     jpeg_size_bytes: int | None
     published_at: datetime | None
     #: The first pending post that has it.
@@ -83,6 +84,7 @@ class FileProperties:
     width: int | None
     height: int | None
     duration_seconds: float | None = None
+    frame_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def _file(context: AppContext, row: MediaRow, *, jpeg: bool) -> MediaFile:
         width=row.width,
         height=row.height,
         duration_seconds=row.duration_seconds,
+        frame_rate=row.frame_rate,
         generated=row.generated,
     )
 

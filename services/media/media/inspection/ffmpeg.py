@@ -47,15 +47,20 @@ _PICTURES = re.compile(
 )
 #: Pixels: the most that MP4 can express; and four months. What is more is an accident or an attack.
 _MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
+#: Frames a second. Of WebM ffmpeg guesses them; the index of MP4 and MOV counts all frames.
+_COUNTS_FRAMES = "Input #0, mov,"
+_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps\b")
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
 class VideoProperties(Record):
-    """Width and height as displayed, in pixels; the duration is None where the video has none."""
+    """Width and height as displayed, in pixels; duration and frame rate are None where the video does not tell."""
 
     width: int
     height: int
     duration_seconds: float | None
+    #: Frames a second, on average.
+    frame_rate: float | None = None
 
 
 def copy(
@@ -113,8 +118,12 @@ def properties_in(output: str) -> VideoProperties:
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
         raise Refused(_UNREADABLE)
     seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
+    rate = _FRAME_RATE.search(pictures[0]) if _COUNTS_FRAMES in output else None
     return VideoProperties(
-        width=width, height=height, duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None
+        width=width,
+        height=height,
+        duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,
+        frame_rate=float(rate[1]) or None if rate else None,
     )
 
 

@@ -79,7 +79,9 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         os.lseek(read_back.fileno(), 0, os.SEEK_SET)
         found = ffmpeg.read_properties(context, mime_type, source=read_back.fileno())
         size_bytes = _replace(context, upload, made, mime_type)
-    return FileProperties(mime_type, size_bytes, found.width, found.height, found.duration_seconds)
+    return FileProperties(
+        mime_type, size_bytes, found.width, found.height, found.duration_seconds, found.frame_rate
+    )
 
 
 @contextmanager

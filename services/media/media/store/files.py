@@ -61,6 +61,7 @@ class Files:
             width=properties.width,
             height=properties.height,
             duration_seconds=properties.duration_seconds,
+            frame_rate=properties.frame_rate,
             **{name: getattr(upload, name) for name in copied},
         )
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1

@@ -29,18 +29,24 @@ TURNED = """      handler_name    : VideoHandler
 @pytest.mark.parametrize(
     ("output", "properties"),
     [
-        (MP4, (1920, 1080, 3723.5)),
-        (MP4.replace("      handler_name    : VideoHandler\n", TURNED), (1080, 1920, 3723.5)),
-        (MP4.replace("handler_name    : VideoHandler", "rotation of 180.00 degrees"), (1920, 1080, 3723.5)),
-        (MP4.replace("(default)\nAt least", "(default)\n" + TURNED + "At least"), (1920, 1080, 3723.5)),
-        (MP4.replace("01:02:03.50", "N/A"), (1920, 1080, None)),
-        (MP4.replace("01:02:03.50", "00:00:00.00"), (1920, 1080, None)),
-        (MP4.replace("01:02:03.50", "2562047:47:16.85"), (1920, 1080, None)),
-        (WEBM, (768, 576, 2.01)),
-        (WEBM.replace("SAR 16:15", "SAR 0:1"), (720, 576, 2.01)),
+        (MP4, (1920, 1080, 3723.5, 9.0)),
+        (MP4.replace("      handler_name    : VideoHandler\n", TURNED), (1080, 1920, 3723.5, 9.0)),
+        (
+            MP4.replace("handler_name    : VideoHandler", "rotation of 180.00 degrees"),
+            (1920, 1080, 3723.5, 9.0),
+        ),
+        (MP4.replace("(default)\nAt least", "(default)\n" + TURNED + "At least"), (1920, 1080, 3723.5, 9.0)),
+        (MP4.replace("01:02:03.50", "N/A"), (1920, 1080, None, 9.0)),
+        (MP4.replace("01:02:03.50", "00:00:00.00"), (1920, 1080, None, 9.0)),
+        (MP4.replace("01:02:03.50", "2562047:47:16.85"), (1920, 1080, None, 9.0)),
+        (MP4.replace("9 fps", "29.97 fps, 29.97 tbr"), (1920, 1080, 3723.5, 29.97)),
+        (MP4.replace(", 9 fps", ", 1k fps"), (1920, 1080, 3723.5, None)),
+        (MP4.replace(", 9 fps", ", 90k tbn"), (1920, 1080, 3723.5, None)),
+        (WEBM, (768, 576, 2.01, None)),
+        (WEBM.replace("SAR 16:15", "SAR 0:1"), (720, 576, 2.01, None)),
     ],
 )
-def test_the_description_of_a_copy_tells_its_displayed_size_and_its_duration(
+def test_the_description_of_a_copy_tells_its_displayed_size_duration_and_frame_rate(
     output: str, properties: tuple
 ) -> None:
     found = properties_in(output)

@@ -89,6 +89,8 @@ class MediaSource:
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Frames a second.
+    frame_rate: float | None = None
     #: Whether our AI made it. False for files that came from elsewhere, however they were made.
     is_ai_made: bool = False
     #: Used instead of `body`, with `size_bytes`, for a file that is never in memory as a whole.
@@ -293,6 +295,8 @@ class Profile:
     username: str | None
     followers: int
     picture: str | None
+    #: Longest message of this account, in the platform's unit; None: as of every account.
+    message_limit: int | None = None
 
 
 class Connector(ABC):

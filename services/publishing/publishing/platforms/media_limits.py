@@ -54,6 +54,7 @@ def _problems(kind: str, limits: FileLimits, file: MediaSource, before_conversio
     found = [
         _out_of(kind, "bytes", size, limits.size_bytes),
         _out_of(kind, "seconds", file.duration_seconds, limits.seconds),
+        _out_of(kind, "frames a second", file.frame_rate and round(file.frame_rate), limits.frame_rate),
     ]
     if file.width and file.height:
         found.append(_out_of(kind, "pixels", file.width * file.height, (1, limits.pixels)))

@@ -87,6 +87,7 @@ def _source(file: MediaFile) -> MediaSource:
         width=file.width,
         height=file.height,
         duration_seconds=file.duration_seconds,
+        frame_rate=file.frame_rate,
         is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )

@@ -21,11 +21,15 @@ def photo(
 
 
 def video(
-    seconds: float = 10, content_type: str = "video/mp4", size_bytes: int = MIB, side: Any = (720, 1280)
+    seconds: float = 10,
+    content_type: str = "video/mp4",
+    size_bytes: int = MIB,
+    side: Any = (720, 1280),
+    frame_rate: float | None = None,
 ) -> Any:
     return MediaSource(
         "video", content_type=content_type, size_bytes=size_bytes, width=side[0], height=side[1],
-        duration_seconds=seconds,
+        duration_seconds=seconds, frame_rate=frame_rate,
     )  # fmt: skip
 
 
@@ -49,9 +53,10 @@ def setting_errors(platform: str, *files: MediaSource, before_conversion: bool =
         ("LN", video(1_800, size_bytes=500 * MIB)),
         ("TT", photo("image/webp", 20 * MIB)), ("TT", photo("image/png")), ("TT", video(600, size_bytes=4_096 * MIB)),
         ("TT", video(content_type="video/webm", side=(360, 640))), ("TT", video(side=(4_096, 2_160))),
-        ("TT", photo(side=(1_080, 1_920))),
+        ("TT", photo(side=(1_080, 1_920))), ("TT", video(frame_rate=22.6)), ("TT", video(frame_rate=60.4)),
+        ("TW", video(frame_rate=120)),
         ("TW", photo("image/webp", 5 * MIB)), ("TW", photo("image/gif", 15 * MIB)), ("TW", video(0.5)),
-        ("TW", video(140, size_bytes=512 * MIB)),
+        ("TW", video(140, size_bytes=512 * MIB)), ("TW", video(side=(32, 96))), ("TW", video(side=(1_920, 1_080))),
         ("YT", video(40_000, "video/webm", 256 * 1_024 * MIB)),
     ],
 )  # fmt: skip
@@ -77,9 +82,13 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
         ("TT", photo(side=(1_086, 1_448)), "at most 1,080 pixels on their shorter side, this one has 1,086"),
         ("TT", video(601), "at most 600 seconds"), ("TT", video(side=(359, 640)), "at least 360 pixels on"),
         ("TT", video(side=(4_097, 2_160)), "at most 4,096 pixels on their longer side"),
+        ("TT", video(frame_rate=22.4), "at least 23 frames a second"),
+        ("TT", video(frame_rate=60.6), "at most 60 frames a second, this one has 61"),
         ("TW", photo(size_bytes=5 * MIB + 1), "photos of at most 5,242,880"),
         ("TW", photo("image/gif", 15 * MIB + 1), "gifs of at most 15,728,640"),
         ("TW", video(0.4), "at least 0.5 seconds"),
+        ("TW", video(side=(31, 40)), "at least 32 pixels on their shorter side"),
+        ("TW", video(side=(200, 700)), "between 0.333:1 and 3:1"),
         ("TW", video(140.1), "at most 140 seconds"), ("YT", video(size_bytes=256 * 1_024 * MIB + 1), "bytes"),
     ],
 )  # fmt: skip

@@ -34,6 +34,7 @@ def file_row(code: str, kind: str, limits: FileLimits) -> str:
         limits.shortest_side and f"at least {limits.shortest_side} on the shorter side",
         limits.shortest_side_max and f"at most {limits.shortest_side_max:,} on the shorter side",
         limits.longest_side_max and f"at most {limits.longest_side_max:,} on the longer side",
+        limits.frame_rate and f"{limits.frame_rate[0]} to {limits.frame_rate[1]} frames a second",
     ]
     cells = (
         code,

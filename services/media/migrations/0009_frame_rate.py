@@ -1,0 +1,10 @@
+"""Adds the frames a second of videos, which TikTok bounds. The previous release stores none."""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE media ADD COLUMN frame_rate double precision")
