@@ -38,6 +38,8 @@ pages = Table(
     Column("username", Text),
     Column("followers", BigInteger, nullable=False),
     Column("picture", Text),
+    #: Longest message of this account, as the platform told when the profile was read. Null: as of every account.
+    Column("message_limit", Integer),
     Column("expired", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", _TIME, nullable=False),
     #: Real time: the platform takes no calls before; comments are not polled until then.

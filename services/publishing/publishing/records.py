@@ -42,6 +42,7 @@ class Attached(Record):
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    frame_rate: float | None = None
 
     @classmethod
     def of(cls, media: Media) -> "Attached":
@@ -58,6 +59,7 @@ class Attached(Record):
             width=self.width,
             height=self.height,
             duration_seconds=self.duration_seconds,
+            frame_rate=self.frame_rate,
         )
 
 
@@ -105,6 +107,7 @@ class PageRow(Row):
     created_at: datetime
     unlinked_at: datetime | None = None
     grant_id: str | None = None
+    message_limit: int | None = None
 
     @property
     def remote_page(self) -> str:

@@ -50,6 +50,8 @@ def hosts(sim: Simulation) -> Hosts:
     def me() -> Response:
         def show(account: Account) -> Answer:
             shown = user_view(sim, account.account_id, account.name, account.username, asked("user.fields"))
+            if "subscription_type" in asked("user.fields"):  # only an account's own is told
+                shown["subscription_type"] = "Premium" if account.account_id in posts.premium else "None"
             return {"data": shown}
 
         return gate.run("profile", show)

@@ -27,6 +27,7 @@ class FoundAccount(Record):
     followers: int
     picture: str | None
     grant: Grant
+    message_limit: int | None = None
     #: Set once it is linked from this session; its credentials may have been renewed since.
     page_id: str | None = None
 
@@ -44,6 +45,7 @@ def found_account(found: Found, connection: Connection) -> FoundAccount:
         followers=profile.followers,
         picture=profile.picture and content.storable(profile.picture),
         grant=Grant.of(found.tokens, found.grant_id, connection),
+        message_limit=profile.message_limit,
     )
 
 
@@ -76,6 +78,7 @@ def _link_account(
         "username": account.username,
         "followers": account.followers,
         "picture": account.picture,
+        "message_limit": account.message_limit,
         "grant_id": account.grant.grant_id,
         "renew_at": account.grant.renew_at,
     }

@@ -96,6 +96,11 @@ def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
         return refusal
     with app.database.transaction() as connection:
         Pages(connection).set_profile(
-            page.id, profile.name, profile.username, profile.followers, profile.picture
+            page.id,
+            profile.name,
+            profile.username,
+            profile.followers,
+            profile.picture,
+            profile.message_limit,
         )
     return None

@@ -50,6 +50,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
         "username": request.username,
         "followers": request.followers,
         "picture": request.picture,
+        "message_limit": None,
         "grant_id": None,
         "renew_at": None,
     }

@@ -31,18 +31,20 @@ def check_content(
     first_comment: str | None = None,
     settings: Mapping[str, Any] | None = None,
     media_field: str = "media_urls",
+    account_limit: int | None = None,
 ) -> list[ApiError]:
     """Returns every problem: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never takes.
 
     `media_types` are photo, video or None if not known yet; `media_field` is the request field that named them;
-    `settings` are the platform's own. Single files are checked by `media_limits.check_files`.
+    `settings` are the platform's own; `account_limit` is the account's own longest message. Single files
+    are checked by `media_limits.check_files`.
     """
     platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
     message_length = length(platform_code, message)
     message_limit = platform.message_limit
     if "photo" in media_types and platform.photo_message_limit is not None:
         message_limit = platform.photo_message_limit
-    message_limit = plugin.message_limit(own) or message_limit
+    message_limit = plugin.message_limit(own) or account_limit or message_limit
     first_length = comment_length(platform_code, first_comment or "")
     return [
         *_text(platform, "message", message_length, message_limit, platform.length_unit),

@@ -1,5 +1,6 @@
 """Checks that the use cases of posts share. Each raises the client's error."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
@@ -23,10 +24,23 @@ from publishing.store.posts import Posts
 SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
 
-def check_content(app: AppContext, request: api.PostContent, platform: str, find: content.Find) -> None:
+def check_content(app: AppContext, request: api.PostContent, page: PageRow, find: content.Find) -> None:
     """Raises the first finding of the content rules; `find` looks up the files behind media_ids."""
+    for finding in content_findings(app, request, page, find):
+        raise finding
+
+
+def content_findings(
+    app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
+) -> Iterator[ApiError]:
+    """Yields every finding of the content rules.
+
+    VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM.
+    """
     settings = app.settings
-    content.check(request, platform, settings.outbound_host_map, settings.own_media, find)
+    return content.findings(
+        request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
+    )
 
 
 def check_page(app: AppContext, page: PageRow) -> None:

@@ -45,7 +45,7 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
     assert page is not None
     check_page(app, page)
     try:
-        files = _new_files(app, caller, post, request)
+        files = _new_files(app, caller, page, post, request)
         with app.database.transaction() as connection:
             store, operations = Posts(connection), Operations(connection)
             operations.begin(caller)
@@ -54,7 +54,7 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
             current = store.lock(post.id)
             if current is None or current.state not in _EDITABLE:
                 unchangeable(store, post.id)
-            values = time | _new_content(app, current, request, files)
+            values = time | _new_content(app, page, current, request, files)
             if values and current.state == "queued":
                 values |= taken_over(caller)
             changed = store.change(post.id, values, states=(current.state,)) if values else current
@@ -76,13 +76,13 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
 
 
 def _new_files(
-    app: AppContext, caller: Caller, post: Post, request: api.EditPost
+    app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
     """Attaches the edit's files beside those the post has; returns None when the edit leaves the files as they are."""
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
-    check_content(app, _edited(post, request), post.platform, attachment.attach)
+    check_content(app, _edited(post, request), page, attachment.attach)
     return attachment.files
 
 
@@ -106,7 +106,7 @@ def _new_time(
 
 
 def _new_content(
-    app: AppContext, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
+    app: AppContext, page: PageRow, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
 ) -> dict[str, Any]:
     """Returns the columns of changed content, after checking the content rules.
 
@@ -116,5 +116,5 @@ def _new_content(
     if changed == post.content:
         return {}
     held = post.files if files is None else files
-    check_content(app, changed, post.platform, lambda media_ids: held)
+    check_content(app, changed, page, lambda media_ids: held)
     return content.columns(changed, held) | {"media_types": None, "checkpoint": None}

@@ -55,7 +55,7 @@ def _publish(
     post_id = new_id("pst") if repeated is None else repeated.id
     revision = 1 if repeated is None else repeated.media_revision + 1
     with Attachment(app, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
-        check_content(app, request, page.platform, attachment.attach)
+        check_content(app, request, page, attachment.attach)
         page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id
     try:

@@ -49,7 +49,7 @@ def _attach(
     page = reach.page(caller, found)
     check_page(app, page)
     check_time(scheduled_at, now)
-    check_content(app, request, page.platform, attachment.attach)
+    check_content(app, request, page, attachment.attach)
 
 
 def _queue(
@@ -63,7 +63,7 @@ def _queue(
         check_page(app, page)
         if not request.media_ids:  # otherwise checked before the files were attached
             check_time(scheduled_at, around.now)
-            check_content(app, request, page.platform, content.find_nothing)
+            check_content(app, request, page, content.find_nothing)
         breach = guardrail_checks.breach_of_schedule(store, page, scheduled_at, around.near)
         if breach is not None:
             raise guardrail_checks.refusal(breach, scheduled_at)

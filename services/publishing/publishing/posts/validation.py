@@ -11,9 +11,9 @@ from contracts.errors import (
 from publishing import attachments
 from publishing.context import AppContext
 from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_connected, check_time, instant
+from publishing.posts.checks import check_connected, check_time, content_findings, instant
 from publishing.records import PageRow
-from publishing.rules import content, reach
+from publishing.rules import reach
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -34,8 +34,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
         _collect(errors, check_time, at, now)
     warnings = [] if request.scheduled_at is None else _connected(app, page)
     errors += _connected(app, page) if request.scheduled_at is None else []
-    settings, look = app.settings, partial(attachments.look, app, caller)
-    errors += content.findings(request, page.platform, settings.outbound_host_map, settings.own_media, look)
+    errors += content_findings(app, request, page, partial(attachments.look, app, caller))
     with app.database.reading() as connection:
         is_answerable = at is not None or request.scheduled_at is None
         breach = guardrail_checks.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None

@@ -38,8 +38,10 @@ def findings(
     routed_hosts: Mapping[str, str],
     own_media: Sequence[str] = (),
     find: Find = find_nothing,
+    message_limit: int | None = None,
 ) -> Iterator[ApiError]:
-    """Yields everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`."""
+    """Yields everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`;
+    `message_limit`: of the account, if it has one of its own."""
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
@@ -56,32 +58,22 @@ def findings(
             if error.row is not NOT_FOUND:
                 raise
             yield error
-    yield from _unfit(content, platform, files)
+    yield from _unfit(content, platform, files, message_limit)
 
 
-def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> Iterator[ApiError]:
+def _unfit(
+    content: PostContent, platform: str, files: Sequence[Attached], message_limit: int | None
+) -> Iterator[ApiError]:
     """Yields what the platform does not accept. A file that was not found counts as one of an unknown type."""
     held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
     own = getattr(content, PLATFORMS[platform].settings_field)
     yield from check_content(
-        platform, content.message or "", [*held, *by_url], content.first_comment, own, media_field=field
+        platform, content.message or "", [*held, *by_url], content.first_comment, own, field, message_limit
     )
     named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
     yield from check_files(platform, named, len(held) + len(by_url), before_conversion=True)
-
-
-def check(
-    content: PostContent,
-    platform: str,
-    routed_hosts: Mapping[str, str],
-    own_media: Sequence[str] = (),
-    find: Find = find_nothing,
-) -> None:
-    """Raises the first finding: VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM."""
-    for finding in findings(content, platform, routed_hosts, own_media, find):
-        raise finding
 
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:

@@ -52,7 +52,7 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
     """
     try:
         connector, account = connection_to(app, page)
-        sources = _checked_media(app, post)
+        sources = _checked_media(app, page, post)
         with permission(partial(_check_claim, app, post)):
             published = connector.publish(account, content_of(post, sources), checkpoint_of(app, post))
         await_final_id(app, post, published)
@@ -97,7 +97,7 @@ def _check_claim(app: AppContext, post: Post) -> None:
         raise ClaimLost(post.id)
 
 
-def _checked_media(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
+def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
     """Returns the post's files, checked again as they are now. Raises PlatformRefusal, ClaimLost."""
     held, by_url = post_files.held(app, post), post_files.by_url(app, post)
     sources = (*held, *by_url)
@@ -107,6 +107,7 @@ def _checked_media(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
             post.message or "",
             [source.type for source in sources],
             settings=content_of(post, ()).settings,
+            account_limit=page.message_limit,
         ),
         *check_files(post.platform, post_files.named(held, by_url), len(sources)),
     ):

@@ -170,9 +170,18 @@ class Pages:
         self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
 
     def set_profile(
-        self, page_id: str, name: str, username: str | None, followers: int, picture: str | None
+        self,
+        page_id: str,
+        name: str,
+        username: str | None,
+        followers: int,
+        picture: str | None,
+        message_limit: int | None,
     ) -> None:
-        values = {"name": name, "username": username, "followers": followers, "picture": picture}
+        values = {
+            "name": name, "username": username, "followers": followers, "picture": picture,
+            "message_limit": message_limit,
+        }  # fmt: skip
         self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
 
     def _changed(self, statement: Any) -> PageRow | None:

@@ -227,11 +227,13 @@ def test_labels_of_a_post_are_sent(page: Page) -> None:
 def test_a_long_post_goes_out_for_an_account_with_premium_and_is_found_again(
     page: Page, simulator: Simulator
 ) -> None:
-    long = Content("Bread and cakes. " * 60, settings={"is_premium": True})
+    long = Content("Bread and cakes. " * 60)
+    assert page.connector.profile(page.account).message_limit is None
     with pytest.raises(PlatformRefusal) as refusal:
         page.publish(long)
     assert refusal.value.kind is Refusal.REJECTED
     simulator.call("POST", "x/premium", account_id=page.account.remote_account_id)
+    assert page.connector.profile(page.account).message_limit == 25_000
     page.fault("publish", "drop_after_accept")
     with pytest.raises(OutcomeUnknown):
         page.publish(long)

@@ -22,7 +22,7 @@ from publishing.platforms.base import (
 from publishing.platforms.http_client import transient
 from publishing.platforms.post_matching import window_start
 from publishing.platforms.x.calls import Calls, timestamp
-from publishing.platforms.x.settings import XSettings
+from publishing.platforms.x.settings import PREMIUM_LIMIT, XSettings
 from publishing.platforms.x.text import is_same, shown_text, weighted_length
 
 POST_FIELDS = "created_at,entities,attachments,referenced_tweets,note_tweet"
@@ -30,6 +30,8 @@ _COMMENT_FIELDS = f"{POST_FIELDS},author_id,public_metrics"
 #: How far back the recent search goes (platforms.md 6), less a minute for differing clocks; and its page sizes.
 _WINDOW = timedelta(days=7) - timedelta(minutes=1)
 _ROWS = (10, 100)
+#: Values of `subscription_type` of accounts whose posts may be long: X tells an account its own (data dictionary).
+_PREMIUM = ("Basic", "Premium", "PremiumPlus")
 #: The name of authors whom X does not name.
 _UNNAMED = "X user"
 
@@ -110,11 +112,12 @@ class XReading(Connector):
             followers=int((user.get("public_metrics") or {}).get("followers_count", 0)),
             # The default is 48 x 48.
             picture=re.sub(r"_normal(\.\w+)?\Z", r"_400x400\1", picture) if picture else None,
+            message_limit=PREMIUM_LIMIT if user.get("subscription_type") in _PREMIUM else None,
         )
 
     def user(self, account: Account) -> Answer:
         """Reads the account's own fields."""
-        fields = "name,username,profile_image_url,public_metrics"
+        fields = "name,username,profile_image_url,public_metrics,subscription_type"
         user: Answer = self._calls.read(account, "users/me", user__fields=fields).get("data") or {}
         return user
 

@@ -52,7 +52,8 @@ class XPostSettings(Record):
     #: Labels of the post: its media were made by AI; it is paid for by somebody. None: X's default, no label.
     made_with_ai: bool | None = None
     paid_partnership: bool | None = None
-    #: Whether the account has X Premium, whose posts may be long. X refuses a long post of another account.
+    #: Whether the account has X Premium, whose posts may be long, where X has not told so (`Profile.message_limit`). X
+    #: refuses a long post of another account.
     is_premium: bool = False
 
 

@@ -218,6 +218,7 @@ def test_a_long_post_is_for_accounts_with_premium() -> None:
     assert check_content("TW", "a" * 4_000, [], settings={"is_premium": True}) == []
     [error] = check_content("TW", "a" * 4_000, [], settings={"is_premium": False})
     assert "at most 280" in error.extras["errors"][0]["message"]
+    assert check_content("TW", "a" * 4_000, [], account_limit=25_000) == []
     [error] = check_content("TW", "日" * 12_501, [], settings={"is_premium": True})
     assert "at most 25000" in error.extras["errors"][0]["message"]
 
