@@ -14,7 +14,7 @@ from simulator.config import Settings
 VERIFIER = "v" * 50
 DIGEST = hashlib.sha256(VERIFIER.encode())
 S256 = base64.urlsafe_b64encode(DIGEST.digest()).rstrip(b"=").decode()
-GOOGLE = "https://www.googleapis.com/auth/youtube.upload"
+GOOGLE = "https://www.googleapis.com/auth/youtube.readonly"
 
 #: platform: name, dialog, token address, scope, challenge, field of the client's id
 LOGINS = {
@@ -327,6 +327,48 @@ def test_what_is_given_back_is_over(at, client, platform, path):
     assert browser.ask(token=given["access_token"]).status_code == 200
     assert browser.me(given["access_token"]) == 401
     assert len(client.get("/_sim/oauth").get_json()["revoked"]) == 1
+
+
+def test_google_knows_the_app_by_basic_authentication_too(at, client):
+    browser = at("YT")
+    form = {"grant_type": "authorization_code", "redirect_uri": browser.target, "code_verifier": VERIFIER}
+    for secret, status in ((browser.app[1], 200), ("wrong", 401)):
+        signed = base64.b64encode(f"{browser.app[0]}:{secret}".encode()).decode()
+        answer = client.post(
+            browser.token_url,
+            data=form | {"code": browser.visit()["code"]},
+            headers={"Authorization": f"Basic {signed}"},
+        )
+        assert answer.status_code == status
+
+
+def test_google_revokes_the_token_in_the_query(at, client):
+    browser = at("YT")
+    given = browser.log_in()
+    url = "/oauth2.googleapis.com/revoke"
+    assert client.post(url, query_string={"token": given["access_token"]}).status_code == 200
+    assert browser.me(given["access_token"]) == 401
+    assert client.post(url, query_string={"token": "nonsense"}).get_json()["error"] == "invalid_token"
+
+
+def test_google_s_login_has_the_address_of_its_files_of_credentials(at):
+    browser = at("YT")
+    browser.dialog = "/accounts.google.com/o/oauth2/auth"
+    assert "code" in browser.visit()
+
+
+def test_x_takes_json_for_a_token_and_the_method_of_pkce_in_small_letters(at, client):
+    browser = at("TW")
+    code = browser.visit(code_challenge_method="s256")["code"]
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": browser.target}
+    signed = base64.b64encode(":".join(browser.app).encode()).decode()
+    headers = {"Authorization": f"Basic {signed}"}
+    given = client.post(
+        browser.token_url, json=form | {"code_verifier": VERIFIER}, headers=headers
+    ).get_json()
+    assert browser.me(given["access_token"]) == 200
+    client.post("/api.x.com/2/oauth2/revoke", json={"token": given["access_token"]}, headers=headers)
+    assert browser.me(given["access_token"]) == 401
 
 
 @pytest.mark.parametrize("platform", REFRESHED)

@@ -1,5 +1,6 @@
 """YouTube, as platforms.md section 7 describes it."""
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from simulator.samples import video
 
 KIB = 1024
 CLIP = video.make(5, 64, 64)
+UPLOADS = "/www.googleapis.com/upload/youtube/v3/videos?part=snippet,status"
 SNIPPET = {"title": "Bread", "description": "warm", "categoryId": "22"}
 
 
@@ -46,6 +48,11 @@ class Channel:
 
     def get(self, resource: str, **query: Any) -> Any:
         return self.call("GET", f"/www.googleapis.com/youtube/v3/{resource}", query_string=query)
+
+    def delete(self, resource: str, thing_id: str) -> Any:
+        return self.call(
+            "DELETE", f"/www.googleapis.com/youtube/v3/{resource}", query_string={"id": thing_id}
+        )
 
     def video(self, video_id: str, part: str = "status,snippet") -> Any:
         return self.get("videos", part=part, id=video_id).get_json()["items"][0]
@@ -136,9 +143,59 @@ def test_what_youtube_does_not_take_is_refused_before_the_upload(channel, change
     assert reason_of(channel.begin(snippet=SNIPPET | change)) == (400, reason)
 
 
-def test_an_upload_says_how_long_it_is_and_that_it_is_resumable(channel):
+def test_an_upload_has_bytes_and_metadata(channel):
     assert reason_of(channel.begin(0)) == (400, "mediaBodyRequired")
     assert reason_of(channel.begin(uploadType="media")) == (400, "mediaBodyRequired")
+
+
+def test_a_session_needs_no_headers_about_the_file(channel, client):
+    data = CLIP + bytes(600 * KIB - len(CLIP))
+    session = channel.call("POST", f"{UPLOADS}&uploadType=resumable", json={"snippet": {"title": "Bread"}})
+    piece = channel.put(session.headers["Location"], f"0-{512 * KIB - 1}/*", data[: 512 * KIB])
+    assert (piece.status_code, piece.headers["Range"]) == (308, "bytes=0-524287")
+    size = len(data)
+    made = channel.put(session.headers["Location"], f"{512 * KIB}-{size - 1}/{size}", data[512 * KIB :])
+    assert made.status_code == 201
+    assert held(client)[0]["media"] == [{"type": "video", "bytes": size}]
+
+
+def test_a_piece_without_a_range_is_the_whole_file(channel, client):
+    session = channel.begin().headers["Location"]
+    made = channel.call("PUT", session, data=CLIP)
+    assert made.status_code == 201
+    assert [post["id"] for post in held(client)] == [made.get_json()["id"]]
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_file_and_metadata_can_come_in_one_call(channel, client, newline):
+    metadata = json.dumps({"snippet": SNIPPET, "status": {"privacyStatus": "private"}}).encode()
+    body = newline.join([
+        b"--part", b"Content-Type: application/json", b"MIME-Version: 1.0", b"", metadata,
+        b"--part", b"Content-Type: video/mp4", b"Content-Transfer-Encoding: binary", b"", CLIP, b"--part--", b"",
+    ])  # fmt: skip
+    kind = {"Content-Type": 'multipart/related; boundary="part"'}
+    made = channel.call("POST", f"{UPLOADS}&uploadType=multipart", data=body, headers=kind)
+    assert (made.status_code, made.get_json()["status"]["privacyStatus"]) == (200, "private")
+    [post] = held(client)
+    assert post["media"] == [{"type": "video", "bytes": len(CLIP)}]
+    one_part = b"--part" + newline + metadata + newline + b"--part--"
+    refused = channel.call("POST", f"{UPLOADS}&uploadType=multipart", data=one_part, headers=kind)
+    assert reason_of(refused) == (400, "badContent")
+
+
+def test_a_channel_deletes_its_videos_and_the_comments_under_them(channel, client):
+    video_id = channel.upload()
+    visitors = {"platform": "YT", "post_id": video_id, "from": "Vera", "text": "hi"}
+    comment_id = client.post("/_sim/comments", json=visitors).get_json()["id"]
+    other = client.post("/_sim/accounts", json={"platform": "YT"}).get_json()
+    stranger = Channel(client, other["account_id"], other["access_token"])
+    assert reason_of(stranger.delete("comments", comment_id)) == (403, "forbidden")
+    assert reason_of(stranger.delete("videos", video_id)) == (404, "videoNotFound")
+    assert channel.delete("comments", comment_id).status_code == 204
+    assert held(client)[0]["comments"] == []
+    assert channel.delete("videos", video_id).status_code == 204
+    assert held(client) == []
+    assert reason_of(channel.delete("videos", video_id)) == (404, "videoNotFound")
 
 
 def test_a_video_is_uploaded_then_processed(channel, clock, sim):

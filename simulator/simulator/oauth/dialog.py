@@ -38,6 +38,7 @@ def answer(
     id_field: str = "client_id",
     known_scopes: tuple[str, ...],
     challenge: re.Pattern[str] | None = None,
+    methods: tuple[str, ...] = ("S256",),
     is_pkce_needed: bool = False,
     denial: dict[str, str] | None = None,
     code_seconds: float = _CODE_SECONDS,
@@ -67,7 +68,7 @@ def answer(
     proof = asked.get("code_challenge", "")
     if proof or is_pkce_needed:
         fits = challenge is not None and challenge.fullmatch(proof)
-        if not fits or asked.get("code_challenge_method") != "S256":
+        if not fits or asked.get("code_challenge_method") not in methods:
             return back(error="invalid_request", error_description="The code_challenge is not valid")
     person = _person(sim.grants, platform)
     if "text/html" in request.headers.get("Accept", "") and not _ANSWERS & {*asked}:

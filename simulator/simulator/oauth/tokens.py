@@ -1,6 +1,6 @@
 """Shared parts of token endpoints: credentials, code exchange, refresh, faults (operation `token`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +40,17 @@ class Rules:
     bad_grant: Callable[[], OAuthError] = lambda: OAuthError("invalid_grant", "The grant is not valid.")
 
 
-def answer(sim: Simulation, rules: Rules, client_id: str) -> Answer:
-    """Answers a code exchange or refresh after the app was authenticated. Raises OAuthError."""
-    form = request.form
+def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str] | None = None) -> Answer:
+    """Answers a code exchange or refresh after the app was authenticated. Raises OAuthError.
+
+    `form`: the fields, where a platform takes them in another form than the request's own.
+    """
+    form = request.form if form is None else form
     try:
         if form.get("grant_type") == "authorization_code":
-            return _exchange(sim, rules, client_id)
+            return _exchange(sim, rules, client_id, form)
         if form.get("grant_type") == "refresh_token":
-            return _refresh(sim, rules)
+            return _refresh(sim, rules, form)
     except BadGrant as problem:
         raise rules.bad_grant() from problem
     raise OAuthError("unsupported_grant_type", "The grant_type is not supported.")
@@ -65,14 +68,13 @@ def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callabl
     return sim.faults.play(mode, lambda refused: words[refused], act)
 
 
-def revoke(sim: Simulation, *, all_of_person: bool = False) -> Response:
-    """Revokes a token; an unknown one is not an error (RFC 7009)."""
-    sim.grants.revoke(request.form.get("token", ""), all_of_person=all_of_person)
+def revoke(sim: Simulation, token: str | None = None, *, all_of_person: bool = False) -> Response:
+    """Revokes a token, by default the form's; an unknown one is not an error (RFC 7009)."""
+    sim.grants.revoke(request.form.get("token", "") if token is None else token, all_of_person=all_of_person)
     return jsonify({})
 
 
-def _exchange(sim: Simulation, rules: Rules, client_id: str) -> Answer:
-    form = request.form
+def _exchange(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str]) -> Answer:
     code = sim.grants.redeem(
         form.get("code", ""),
         client_id,
@@ -90,8 +92,8 @@ def _exchange(sim: Simulation, rules: Rules, client_id: str) -> Answer:
     return faulted(sim, rules.platform, account.account_id, act)
 
 
-def _refresh(sim: Simulation, rules: Rules) -> Answer:
-    token = request.form.get("refresh_token", "")
+def _refresh(sim: Simulation, rules: Rules, form: Mapping[str, str]) -> Answer:
+    token = form.get("refresh_token", "")
     whose = sim.grants.facts_of(token).get("who")
 
     def act() -> Answer:

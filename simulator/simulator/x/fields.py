@@ -1,9 +1,9 @@
-"""The parameters that choose fields, and their values: X's two descriptions (repository xdevplatform/xdk, July 2026).
+"""The query parameters of each call, and their values: X's two descriptions (repository xdevplatform/xdk, July 2026).
 
-`latest-openapi.json` 2.159 has `tweet.fields`, `specs/openapi.json` 2.167 has `post.fields`.
+`latest-openapi.json` 2.159 has `tweet.fields`, `specs/openapi.json` 2.167 has `post.fields`. Read 23 November 2026.
 """
 
-from flask import request
+from flask import g, request
 
 from simulator.x.errors import invalid
 
@@ -31,13 +31,43 @@ _EXPANSIONS_OF = {
     },
     NEW: _EXPANSIONS | {"edit_history_post_ids", "referenced_posts", "username"},
 }  # fmt: skip
-_USER_FIELDS = {
-    "affiliation", "confirmed_email", "connection_status", "created_at", "description", "entities", "id",
-    "is_identity_verified", "location", "most_recent_tweet_id", "name", "parody", "pinned_tweet_id",
-    "profile_banner_url", "profile_image_url", "protected", "public_metrics", "receives_your_dm", "subscribes_to_you",
-    "subscription", "subscription_type", "url", "username", "verified", "verified_followers_count", "verified_type",
-    "withheld",
+#: Of a user.
+_USER_EXPANSIONS = {
+    OLD: {"affiliation.user_id", "most_recent_tweet_id", "pinned_tweet_id"},
+    NEW: {"affiliation", "most_recent_post_id", "pinned_post_id"},
+}
+#: Values of the other list parameters, and of those with one value.
+_VALUES = {
+    "user.fields": {
+        "affiliation", "confirmed_email", "connection_status", "created_at", "description", "entities", "id",
+        "is_identity_verified", "location", "most_recent_tweet_id", "name", "parody", "pinned_tweet_id",
+        "profile_banner_url", "profile_image_url", "protected", "public_metrics", "receives_your_dm",
+        "subscribes_to_you", "subscription", "subscription_type", "url", "username", "verified",
+        "verified_followers_count", "verified_type", "withheld",
+    },
+    "media.fields": {
+        "alt_text", "duration_ms", "height", "media_key", "non_public_metrics", "organic_metrics", "preview_image_url",
+        "promoted_metrics", "public_metrics", "type", "url", "variants", "width",
+    },
+    "poll.fields": {"duration_minutes", "end_datetime", "id", "options", "voting_status"},
+    "place.fields": {
+        "contained_within", "country", "country_code", "full_name", "geo", "id", "name", "place_type",
+    },
+    "exclude": {"replies", "retweets"},
+    "sort_order": {"recency", "relevancy"},
+    "command": {"STATUS"},
 }  # fmt: skip
+_OF_POSTS = {OLD, NEW, "expansions", "user.fields", "media.fields", "poll.fields", "place.fields"}
+_OF_LISTS = {"max_results", "pagination_token", "start_time", "end_time", "since_id", "until_id"}
+#: By the path of the rule; every other call has no query parameters.
+_PARAMETERS = {
+    "/2/tweets": {"ids", *_OF_POSTS},
+    "/2/tweets/<post_id>": _OF_POSTS,
+    "/2/tweets/search/recent": {"query", "next_token", "sort_order", *_OF_LISTS, *_OF_POSTS},
+    "/2/users/<user_id>/tweets": {"exclude", *_OF_LISTS, *_OF_POSTS},
+    "/2/users/me": {OLD, NEW, "user.fields", "expansions"},
+    "/2/media/upload": {"media_id", "command"},
+}
 
 
 def asked(*names: str) -> set[str]:
@@ -45,21 +75,37 @@ def asked(*names: str) -> set[str]:
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 
+def are_new() -> bool:
+    """Whether this call is answered with the newer names."""
+    return bool(g.get("new_names"))
+
+
+def takes_both() -> bool:
+    """Whether X takes both sets of names, and this call uses none."""
+    return bool(g.get("takes_both"))
+
+
 def check(served: str | None) -> None:
     """Refuses names and values that X does not know. `served`: the one name that this X takes; None: both."""
     names = [served] if served else [OLD, NEW]
+    g.new_names = served == NEW or NEW in request.args
+    g.takes_both = served is None and not {OLD, NEW} & {*request.args}
+    rule = request.url_rule.rule if request.url_rule else ""
+    known = _PARAMETERS.get(rule, set()) if request.method == "GET" else set()
+    known = known - {OLD, NEW} | (known & {*names})
+    for name, value in request.args.items():
+        if name not in known:
+            message = f"The query parameter [{name}] is not one of [{', '.join(sorted(known))}]"
+            raise invalid(name, value, message)
     for name in {OLD, NEW} & {*request.args}:
-        if name not in names:
-            raise invalid(
-                name, request.args[name], f"The query parameter [{name}] is not one of [{', '.join(names)}]"
-            )
         _check_values(name, _FIELDS[name])
-    _check_values("expansions", set().union(*(_EXPANSIONS_OF[name] for name in names)))
-    _check_values("user.fields", _USER_FIELDS)
+    expansions = _USER_EXPANSIONS if rule == "/2/users/me" else _EXPANSIONS_OF
+    _check_values("expansions", set().union(*(expansions[name] for name in names)))
+    for name, values in _VALUES.items():
+        _check_values(name, values)
 
 
 def _check_values(name: str, known: set[str]) -> None:
     for value in sorted(asked(name) - known):
-        raise invalid(
-            name, value, f"The `{name}` query parameter value [{value}] is not one of the known ones"
-        )
+        message = f"The `{name}` query parameter value [{value}] is not one of [{','.join(sorted(known))}]"
+        raise invalid(name, value, message)

@@ -1,5 +1,7 @@
 """X's login (platforms.md 6)."""
 
+from collections.abc import Mapping
+
 from flask import Blueprint, Response, jsonify, request
 
 from simulator.oauth import dialog, routes, tokens
@@ -7,7 +9,13 @@ from simulator.oauth.grants import s256
 from simulator.oauth.tokens import OAuthError, Rules
 from simulator.simulation import Simulation
 
-_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
+#: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `securitySchemes`.
+_SCOPES = (
+    "block.read", "bookmark.read", "bookmark.write", "broadcast.read", "broadcast.write", "dm.read", "dm.write",
+    "follows.read", "follows.write", "like.read", "like.write", "list.read", "list.write", "media.write", "mute.read",
+    "mute.write", "offline.access", "space.read", "timeline.read", "tweet.moderate.write", "tweet.read", "tweet.write",
+    "users.read",
+)  # fmt: skip
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
@@ -19,7 +27,9 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
         "TW", 7_200, 180 * routes.DAY, True, s256, bad_grant=lambda: OAuthError("invalid_request", bad)
     )
 
+    # The second address is the OpenAPI's `authorizationUrl`, which X's own client (xdk) uses.
     @pages.get("/i/oauth2/authorize")
+    @logins.get("/2/oauth2/authorize")
     def x_dialog() -> Response:
         return dialog.answer(
             sim,
@@ -27,6 +37,8 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
             client_id=app[0],
             known_scopes=_SCOPES,
             challenge=routes.BASE64_CHALLENGE,
+            # The second is what twitter-api-v2 sends (Node, 1.29, January 2026), so X takes it.
+            methods=("S256", "s256"),
             is_pkce_needed=True,
             denial={"error": "access_denied"},
             code_seconds=30.0,
@@ -36,12 +48,18 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
     @logins.post("/2/oauth2/token")
     def x_token() -> Response:
         routes.check_basic(app)
-        return jsonify(tokens.answer(sim, rules, app[0]))
+        return jsonify(tokens.answer(sim, rules, app[0], _fields()))
 
     @logins.post("/2/oauth2/revoke")
     def x_revoke() -> Response:
         routes.check_basic(app)
-        tokens.revoke(sim)
+        tokens.revoke(sim, str(_fields().get("token", "")))
         return jsonify(revoked=True)
 
     return pages, logins
+
+
+def _fields() -> Mapping[str, str]:
+    """The fields of a form, or of JSON as twitter-api-v2 sends it."""
+    body = request.get_json(silent=True)
+    return body if isinstance(body, dict) else request.form

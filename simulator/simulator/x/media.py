@@ -13,16 +13,20 @@ from simulator.x.errors import XError, forbidden, invalid
 
 _MIB = 1 << 20
 EXPIRES_SECONDS = 86_400
-#: platforms.md 6: bytes by category; its "1 to 2 MB proven, 5 MB failed" for one segment.
+#: Bytes by category: docs.x.com, "Media best practices" (August 2026). One segment: other clients' reports of November
+#: 2026, 1 to 2 MB worked and 5 MB failed.
 LIMIT_BYTES = {"tweet_image": 5 * _MIB, "tweet_gif": 15 * _MIB, "tweet_video": 512 * _MIB}
 SEGMENT_BYTES = 4 * _MIB
+#: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `AppendMediaUploadRequest.segment_index`.
 SEGMENTS = 1_000
+#: docs.x.com, "Media best practices".
 VIDEO_SECONDS = (0.5, 140.0)
 _TYPES = {
     "tweet_image": ("image/jpeg", "image/png", "image/webp"),
     "tweet_gif": ("image/gif",),
     "tweet_video": ("video/mp4", "video/quicktime"),
 }
+_PHOTOS = ("JPEG", "PNG", "WEBP")
 _KEY_PREFIX = {"tweet_image": "3", "tweet_gif": "16", "tweet_video": "7"}
 _INVALID = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video format"}
 
@@ -79,13 +83,15 @@ class Uploads:
             picture = inspection.photo(data)
         except inspection.NotMedia as problem:
             raise invalid("media", "file", "The media you tried to upload was invalid.") from problem
-        if picture.format not in ("JPEG", "PNG", "WEBP"):
+        if picture.format not in _PHOTOS:
             raise invalid("media", picture.format, "media type unrecognized.")
         upload.ready_ticks = self._sim.clock.ticks()
         return upload
 
     def begin(self, account_id: str, media_type: str, category: str, total_bytes: int) -> Upload:
         """`initialize`. Raises XError."""
+        # The category is optional: it follows from the type.
+        category = category or next((name for name, types in _TYPES.items() if media_type in types), "")
         if media_type not in _TYPES.get(category, ()):
             raise invalid("media_type", media_type, f"media type does not match the category {category}.")
         _check_size(category, total_bytes)
@@ -119,8 +125,14 @@ class Uploads:
             upload.error = _INVALID
         upload.file.close()
         upload.file = None
-        is_film = upload.category == "tweet_video"
-        seconds = self._sim.film_seconds("TW") if is_film else self._sim.settings.processing_seconds
+        if upload.category == "tweet_image":
+            if upload.error:
+                raise invalid("media", "file", "The media you tried to upload was invalid.")
+            seconds = 0.0
+        elif upload.category == "tweet_video":
+            seconds = self._sim.film_seconds("TW")
+        else:
+            seconds = self._sim.settings.processing_seconds
         upload.ready_ticks = self._sim.clock.ticks() + seconds
 
     def find(self, account_id: str, media_id: str) -> Upload:
@@ -184,8 +196,9 @@ def _inspect(upload: Upload) -> None:
             ordered.write(upload.file.read(length))
         ordered.flush()
         with mmap.mmap(ordered.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if upload.category == "tweet_gif":
-                if inspection.photo(data[:]).format != "GIF":
-                    raise inspection.NotMedia("no GIF")
+            if upload.category != "tweet_video":
+                formats = ("GIF",) if upload.category == "tweet_gif" else _PHOTOS
+                if inspection.photo(data[:]).format not in formats:
+                    raise inspection.NotMedia("another format")
             elif not VIDEO_SECONDS[0] <= inspection.video(data).seconds <= VIDEO_SECONDS[1]:  # type: ignore[arg-type]
                 raise inspection.NotMedia("too short or too long")

@@ -1,14 +1,20 @@
 """The X API's addresses for files: whole, in segments, their state and their alternative texts."""
 
 import base64
+import binascii
+from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
 from simulator.accounts import Account
 from simulator.simulation import Simulation
 from simulator.x.errors import invalid
 from simulator.x.gate import Answer, Gate
 from simulator.x.media import EXPIRES_SECONDS, Upload, Uploads
+
+#: X's OpenAPI 2.167, `InitializeMediaUploadRequest`.
+_INITIALIZE = {"additional_owners", "media_category", "media_type", "shared", "total_bytes"}
 
 
 def blueprint(sim: Simulation, uploads: Uploads, gate: Gate) -> Blueprint:
@@ -19,8 +25,9 @@ def blueprint(sim: Simulation, uploads: Uploads, gate: Gate) -> Blueprint:
 
     @x.post("/2/media/upload")
     def upload_whole() -> Response:
-        category = request.form.get("media_category", "")
-        data = _file()
+        body = _fields("media", "media_category", "additional_owners")
+        category = str(body.get("media_category", ""))
+        data = _file(body)
         return gate.run("upload", lambda account: _told(uploads.whole(account.account_id, category, data)))
 
     return x
@@ -32,7 +39,8 @@ def _add_segments(x: Blueprint, sim: Simulation, uploads: Uploads, gate: Gate) -
         body = request.get_json(silent=True)
         if not isinstance(body, dict) or not isinstance(body.get("total_bytes"), int):
             raise invalid("total_bytes", "", "$.total_bytes: integer expected")
-        names = str(body.get("media_type")), str(body.get("media_category"))
+        _check_keys(body, _INITIALIZE)
+        names = str(body.get("media_type")), str(body.get("media_category") or "")
         return gate.run(
             "upload",
             lambda account: _told(uploads.begin(account.account_id, *names, body["total_bytes"])),
@@ -40,8 +48,8 @@ def _add_segments(x: Blueprint, sim: Simulation, uploads: Uploads, gate: Gate) -
 
     @x.post("/2/media/upload/<media_id>/append")
     def append(media_id: str) -> Response:
-        body = request.get_json(silent=True) or request.form
-        index, data = str(body.get("segment_index", "")), _file()
+        body = _fields("media", "segment_index")
+        index, data = str(body.get("segment_index", "")), _file(body)
         if not index.isdigit():
             raise invalid("segment_index", index, "integer expected")
 
@@ -56,7 +64,8 @@ def _add_segments(x: Blueprint, sim: Simulation, uploads: Uploads, gate: Gate) -
         def act(account: Account) -> Answer:
             upload = uploads.find(account.account_id, media_id)
             uploads.finish(upload)
-            return _told(upload, uploads.processing(upload))
+            # A photo needs no processing, and X says nothing of it.
+            return _told(upload, uploads.processing(upload) if upload.category != "tweet_image" else None)
 
         return gate.run("upload", act)
 
@@ -65,8 +74,6 @@ def _add_states(x: Blueprint, uploads: Uploads, gate: Gate) -> None:
     @x.get("/2/media/upload")
     def status() -> Response:
         media_id = request.args.get("media_id", "")
-        if request.args.get("command", "STATUS") != "STATUS":
-            raise invalid("command", request.args.get("command", ""), "must be STATUS")
 
         def act(account: Account) -> Answer:
             upload = uploads.find(account.account_id, media_id)
@@ -104,10 +111,49 @@ def _told(upload: Upload, processing: Answer | None = None) -> Answer:
     return {"data": data | {"processing_info": processing} if processing else data}
 
 
-def _file() -> bytes:
+def _fields(*known: str) -> dict[str, Any]:
+    """The fields of a JSON object, or of a form whose file may lack a name. Raises XError."""
     if request.is_json:
-        return base64.b64decode(str((request.get_json(silent=True) or {}).get("media") or ""))
-    if "media" not in request.files:
+        body = request.get_json(silent=True)
+        found = body if isinstance(body, dict) else {}
+    else:
+        found = _parts()
+        found |= {name: value.decode("utf-8", "replace") for name, value in found.items() if name != "media"}
+    _check_keys(found, {*known})
+    return found
+
+
+def _parts() -> dict[str, Any]:
+    """The parts of a form as bytes. Flask takes a part without a filename (twitter-api-v2) for text."""
+    decoder = MultipartDecoder(request.mimetype_params.get("boundary", "").encode())
+    found: dict[str, Any] = {}
+    name = ""
+    try:
+        decoder.receive_data(request.get_data())
+        decoder.receive_data(None)
+        while not isinstance(event := decoder.next_event(), Epilogue):
+            if isinstance(event, Field | File):
+                name, found[event.name] = event.name, b""
+            elif isinstance(event, Data):
+                found[name] += event.data
+    except ValueError as problem:
+        raise invalid("body", "", "The body is not a valid form.") from problem
+    return found
+
+
+def _check_keys(body: dict[str, Any], known: set[str]) -> None:
+    for key in body.keys() - known:
+        message = f"$.{key}: is not defined in the schema and the schema does not allow additional properties"
+        raise invalid(key, "", message)
+
+
+def _file(body: dict[str, Any]) -> bytes:
+    media = body.get("media")
+    if not media or not isinstance(media, str | bytes):
         raise invalid("media", "", "the file is missing")
-    with request.files["media"].stream as stream:
-        return stream.read()
+    if isinstance(media, bytes):
+        return media
+    try:
+        return base64.b64decode(media, validate=True)
+    except binascii.Error as problem:
+        raise invalid("media", "", "$.media: must be base64") from problem

@@ -14,13 +14,21 @@ from simulator.x import text as texts
 from simulator.x.errors import DUPLICATE, REPLY_RESTRICTED, forbidden, invalid, too_many
 from simulator.x.media import Uploads
 
-#: Everything a post may say (X refuses others); what is not modelled is kept in its settings.
+#: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `CreatePostsRequest`; what is not modelled is kept in the
+#: post's settings.
 _KEYS = {
     "text", "media", "reply", "reply_settings", "poll", "quote_tweet_id", "geo", "for_super_followers_only",
     "direct_message_deep_link", "nullcast", "community_id", "share_with_followers", "made_with_ai", "card_uri",
     "paid_partnership", "edit_options",
 }  # fmt: skip
-#: platforms.md 6, for each account in 15 minutes.
+_REPLY_SETTINGS = ("following", "mentionedUsers", "subscribers", "verified")
+_FLAGS = ("for_super_followers_only", "made_with_ai", "nullcast", "paid_partnership", "share_with_followers")
+_REPLY_KEYS = {"auto_populate_reply_metadata", "exclude_reply_user_ids", "in_reply_to_tweet_id"}
+_MEDIA_KEYS = {
+    "call_to_actions", "description", "embeddable", "media_ids", "preview_media_id", "tagged_user_ids", "title",
+}  # fmt: skip
+_ID = re.compile(r"[0-9]{1,19}")
+#: docs.x.com/x-api/fundamentals/rate-limits (read 23 November 2026), for each account in 15 minutes.
 WINDOW = timedelta(minutes=15)
 POSTS_PER_WINDOW = 100
 SEARCHES_PER_WINDOW = 300
@@ -99,11 +107,7 @@ class Posts:
 
     def create(self, account: Account, body: dict[str, Any]) -> Thing:
         """POST /2/tweets. Raises XError."""
-        for key in body.keys() - _KEYS:
-            message = (
-                f"$.{key}: is not defined in the schema and the schema does not allow additional properties"
-            )
-            raise invalid(key, body[key], message)
+        _check_schema(body)
         text, media_ids = _text(body), _media_ids(body)
         uploads = self.uploads.usable(account.account_id, media_ids)
         answered = self._answered(account, body)
@@ -126,6 +130,19 @@ class Posts:
             )  # fmt: skip
             self.sim.world.add_post(post)
             return post
+
+    def delete(self, account: Account, thing_id: str) -> bool:
+        """DELETE /2/tweets/{id}; False if it is not there. Raises XError for another account's."""
+        thing = self.find(thing_id)
+        if thing is None:
+            return False
+        if author_id_of(thing) != account.account_id:
+            raise forbidden("You are not authorized to delete this Tweet.")
+        if isinstance(thing, Comment):
+            self.sim.world.remove_comment(thing_id)
+        else:
+            self.sim.world.remove_post(thing_id)
+        return True
 
     def by_account(self, account_id: str) -> list[Thing]:
         """Posts of an account, newest first."""
@@ -193,6 +210,28 @@ def _newest_first(things: list[Thing]) -> list[Thing]:
     return sorted(things, key=lambda thing: int(id_of(thing)), reverse=True)
 
 
+def _check_schema(body: dict[str, Any]) -> None:
+    """Refuses keys and values that the description does not have. Raises XError."""
+    _check_keys("$", body, _KEYS)
+    for name, keys in (("reply", _REPLY_KEYS), ("media", _MEDIA_KEYS)):
+        if isinstance(body.get(name), dict):
+            _check_keys(f"$.{name}", body[name], keys)
+    if body.get("reply_settings", "following") not in _REPLY_SETTINGS:
+        message = f"$.reply_settings: does not have a value in the enumeration {list(_REPLY_SETTINGS)}"
+        raise invalid("reply_settings", body["reply_settings"], message)
+    for name in _FLAGS:
+        if not isinstance(body.get(name, False), bool):
+            raise invalid(name, body[name], f"$.{name}: boolean expected")
+
+
+def _check_keys(path: str, body: dict[str, Any], known: set[str]) -> None:
+    for key in body.keys() - known:
+        message = (
+            f"{path}.{key}: is not defined in the schema and the schema does not allow additional properties"
+        )
+        raise invalid(key, body[key], message)
+
+
 def _text(body: dict[str, Any]) -> str:
     text = body.get("text", "")
     if not isinstance(text, str):
@@ -205,6 +244,10 @@ def _media_ids(body: dict[str, Any]) -> list[str]:
     if media is None:
         return []
     ids = media.get("media_ids") if isinstance(media, dict) else None
-    if not isinstance(ids, list) or not ids or not all(isinstance(one, str) for one in ids):
-        raise invalid("media.media_ids", ids, "$.media.media_ids: must have at least 1 items of string")
+    if not isinstance(ids, list) or not 1 <= len(ids) <= 4 or not all(_is_id(one) for one in ids):
+        raise invalid("media.media_ids", ids, "$.media.media_ids: must have 1 to 4 items that are ids")
     return ids
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None

@@ -44,6 +44,7 @@ def hosts(sim: Simulation) -> Hosts:
         return response
 
     _add_posts(x, posts, gate)
+    _add_lists(x, posts, gate)
     x.register_blueprint(media_routes.blueprint(sim, uploads, gate))
 
     @x.get("/2/users/me")
@@ -92,8 +93,6 @@ def hosts(sim: Simulation) -> Hosts:
 
 
 def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
-    sim = posts.sim
-
     @x.post("/2/tweets")
     def create() -> Response:
         body = request.get_json(silent=True)
@@ -108,6 +107,26 @@ def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
 
         return gate.run(operation, act, window="posts", status=201)
 
+    @x.delete("/2/tweets/<post_id>")
+    def delete(post_id: str) -> Response:
+        return gate.run("delete", lambda account: {"data": {"deleted": posts.delete(account, post_id)}})
+
+    @x.get("/2/tweets")
+    def show_several() -> Response:
+        fields = asked("tweet.fields", "post.fields")
+
+        def act(account: Account) -> Answer:
+            found = {post_id: posts.find(post_id) for post_id in request.args.get("ids", "").split(",")}
+            missing = [
+                errors.not_found("tweet", "ids", post_id)["errors"][0]
+                for post_id, it in found.items()
+                if it is None
+            ]
+            shown = [post_view(posts, thing, fields) for thing in found.values() if thing is not None]
+            return ({"data": shown} if shown else {}) | ({"errors": missing} if missing else {})
+
+        return gate.run("status", act)
+
     @x.get("/2/tweets/<post_id>")
     def show(post_id: str) -> Response:
         fields = asked("tweet.fields", "post.fields")
@@ -119,6 +138,10 @@ def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
             return {"data": post_view(posts, thing, fields)}
 
         return gate.run("engagement" if "public_metrics" in fields else "status", act)
+
+
+def _add_lists(x: Blueprint, posts: Posts, gate: Gate) -> None:
+    sim = posts.sim
 
     @x.get("/2/users/<user_id>/tweets")
     def timeline(user_id: str) -> Response:
@@ -132,6 +155,8 @@ def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
         if not sim.told("x_search", True):
             raise refusal("reject", "comments")
         size, query = _size(10, 100), request.args.get("query", "")
+        if not query:
+            raise invalid("query", "", "The `query` query parameter can not be empty")
         match = re.fullmatch(r"conversation_id:(\d{1,19})", query)
         if match is None:
             raise invalid("query", query, "Only conversation_id: is supported here")

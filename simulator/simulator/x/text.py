@@ -8,7 +8,8 @@ from typing import Any
 
 from simulator.x import links
 
-#: The longest post, and the longest of an account with X Premium.
+#: The longest post: twitter-text 3.1.0, `config/v3.json` (`maxWeightedTweetLength`, `transformedURLLength`, `ranges`;
+#: the npm package, read 23 November 2026). The longest of an account with X Premium: help.x.com, "About X Premium".
 LIMIT, LONG_LIMIT = 280, 25_000
 _URL_WEIGHT = 23
 _PICTURE = "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"

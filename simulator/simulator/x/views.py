@@ -10,7 +10,7 @@ from simulator.hosts import url_of
 from simulator.simulation import Simulation
 from simulator.world import Comment
 from simulator.x import text as texts
-from simulator.x.fields import NEW, asked
+from simulator.x.fields import are_new, asked, takes_both
 from simulator.x.posts import Posts, Thing, author_id_of, id_of
 
 #: Of the addresses in `profile_image_url`.
@@ -20,6 +20,8 @@ _NEW_NAMES = {
     "referenced_tweets": "referenced_posts",
     "note_tweet": "note_post",
     "retweet_count": "repost_count",
+    "tweet_count": "post_count",
+    "edit_history_tweet_ids": "edit_history_post_ids",
 }
 
 
@@ -45,25 +47,36 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
         whole["attachments"] = {"media_keys": keys}
     if isinstance(thing, Comment):
         whole["referenced_tweets"] = [{"type": "replied_to", "id": thing.parent_id or thing.post_id}]
-    if NEW in request.args:
+    whole = _named(whole)
+    if are_new():
         fields = fields | asked("expansions")
-        whole = {_NEW_NAMES.get(name, name): value for name, value in whole.items()}
-        metrics = whole["public_metrics"].items()
-        whole["public_metrics"] = {_NEW_NAMES.get(name, name): value for name, value in metrics}
     shown = {name: value for name, value in whole.items() if name in fields}
-    return {"id": post_id, "text": text, "edit_history_tweet_ids": [post_id], **shown}
+    return {"id": post_id, "text": text, **_named({"edit_history_tweet_ids": [post_id]}), **shown}
+
+
+def _named(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with the names that this call is answered with."""
+    if not are_new():
+        return facts
+    return {
+        _NEW_NAMES.get(name, name): _named(value) if name == "public_metrics" else value
+        for name, value in facts.items()
+    }
 
 
 def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: set[str]) -> dict[str, Any]:
     account = sim.accounts.find(user_id)
-    whole = {
+    whole: dict[str, Any] = {
         "profile_image_url": url_of(PICTURE_HOST, f"/profile_images/{user_id}_normal.jpg"),
         "public_metrics": {
             "followers_count": account.followers if account else 7, "following_count": 3, "tweet_count": 1,
             "listed_count": 0, "like_count": 0, "media_count": 0,
         },
     }  # fmt: skip
-    shown = {key: value for key, value in whole.items() if key in fields}
+    if takes_both():
+        # tweepy reads the older name, X's own client (xdk 0.10.6) takes no answer without the newer one.
+        whole["public_metrics"]["post_count"] = whole["public_metrics"]["tweet_count"]
+    shown = {key: value for key, value in _named(whole).items() if key in fields}
     return {"id": user_id, "name": name, "username": username, **shown}
 
 

@@ -1,20 +1,15 @@
 """The YouTube Data API v3: routes, tokens, quotas and faults. Resources are in `videos` and `comments`."""
 
-import json
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
 
 from flask import Blueprint, Response, g, request
 
-from simulator.accounts import Account
 from simulator.hosts import Hosts
 from simulator.simulation import Simulation
-from simulator.youtube import comments, errors, login, uploads, videos
+from simulator.youtube import comments, description, login, upload_routes, videos
+from simulator.youtube.caller import Answer, faulted, json_answer, let_in
 from simulator.youtube.errors import YouTubeError, invalid, missing
 from simulator.youtube.quota import WRITE_UNITS, Quota
-
-T = TypeVar("T")
-Answer = dict[str, Any]
 
 _REST_BYTES = 1 << 18
 
@@ -33,125 +28,63 @@ def hosts(sim: Simulation) -> Hosts:
 
 def _api(sim: Simulation) -> Blueprint:
     youtube = Blueprint("youtube", __name__)
-    sessions = uploads.Sessions()
     quota = Quota(sim.clock, sim.settings.youtube_uploads, sim.settings.youtube_units)
-    sim.on_reset += [sessions.clear, quota.clear]
+    sim.on_reset.append(quota.clear)
 
     @youtube.errorhandler(YouTubeError)
     def refused(problem: YouTubeError) -> Response:
         while request.stream.read(_REST_BYTES):
             pass  # reads an unwanted piece, because the next call follows it on the connection
-        response = _json(problem.body(), problem.status)
+        response = json_answer(problem.body(), problem.status)
         if problem.status == 401:
             response.headers["WWW-Authenticate"] = (
                 'Bearer realm="https://accounts.google.com/", error="invalid_token"'
             )
         return response
 
-    @youtube.before_request
-    def admit() -> None:
-        g.channel = _channel(sim)
-
     @youtube.get("/youtube/v3/<resource>")
     def read(resource: str) -> Response:
         if resource not in _READS:
             raise missing("notFound", "Not Found")
+        let_in(sim, f"{resource}.list")
         quota.take(g.channel.account_id, "units")
         operation, answer = _READS[resource]
         if callable(operation):
             operation = operation()
         instead = (lambda: _reject(sim)) if operation == "status" and resource == "videos" else None
-        return _json(_faulted(sim, operation, lambda: answer(sim), instead))
+        return json_answer(faulted(sim, operation, lambda: answer(sim), instead))
 
     @youtube.post("/youtube/v3/commentThreads")
     def comment() -> Response:
+        let_in(sim, "commentThreads.insert")
         quota.take(g.channel.account_id, "units", WRITE_UNITS)
-        return _json(_faulted(sim, "comment", lambda: _comment(sim)))
+        return json_answer(faulted(sim, "comment", lambda: _comment(sim)))
 
     @youtube.post("/youtube/v3/comments")
     def reply() -> Response:
+        let_in(sim, "comments.insert")
         quota.take(g.channel.account_id, "units", WRITE_UNITS)
-        return _json(_faulted(sim, "reply", lambda: _reply(sim)))
+        return json_answer(faulted(sim, "reply", lambda: _reply(sim)))
 
-    @youtube.post("/upload/youtube/v3/videos")
-    def begin() -> Response:
-        return _faulted(sim, "upload", lambda: _begin(sim, sessions, quota))
+    @youtube.delete("/youtube/v3/<any(videos, comments):resource>")
+    def delete(resource: str) -> Response:
+        let_in(sim, f"{resource}.delete")
+        quota.take(g.channel.account_id, "units", WRITE_UNITS)
+        (_delete_video if resource == "videos" else _delete_comment)(sim, request.args.get("id", ""))
+        return Response(status=204)
 
-    @youtube.put("/upload/youtube/v3/videos")
-    def put() -> Response:
-        session = sessions.find(request.args.get("upload_id", ""), g.channel.account_id)
-        span = uploads.span_of(request.headers.get("Content-Range", ""))
-        operation = "status" if span.is_probe else "publish" if span.is_last else "upload"
-        return _faulted(sim, operation, lambda: _put(sim, session, span))
-
+    youtube.register_blueprint(upload_routes.blueprint(sim, quota))
     return youtube
 
 
-def _channel(sim: Simulation) -> Account:
-    token = request.headers.get("Authorization", "").partition(" ")[2]
-    account = sim.accounts.holder(token)
-    if account is None or account.platform != "YT" or sim.accounts.is_expired(account.account_id):
-        raise errors.unauthorized()
-    return account
-
-
-def _faulted(
-    sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
-) -> T:
-    mode = sim.faults.take("YT", operation, g.channel.account_id)
-    if mode == "reject" and on_reject:
-        on_reject()
-        mode = None
-    return sim.faults.play(mode, lambda refused: errors.refusal(refused, operation), act)
-
-
-def _begin(sim: Simulation, sessions: uploads.Sessions, quota: Quota) -> Response:
-    if request.args.get("uploadType") != "resumable":
-        raise invalid("mediaBodyRequired", "The request does not include the video content.")
-    video = videos.check(request.get_json(force=True, silent=True))
-    size, kind = (
-        request.headers.get("X-Upload-Content-Length", ""),
-        request.headers.get("X-Upload-Content-Type", ""),
-    )
-    if not size.isdigit() or int(size) == 0 or not kind.startswith(("video/", "application/octet-stream")):
-        raise invalid("mediaBodyRequired", "The request does not include the video content.")
-    quota.take(g.channel.account_id, "uploads")
-    notify = request.args.get("notifySubscribers", "true")
-    if notify not in ("true", "false"):
-        raise invalid("invalidValue", "A parameter has an invalid value.", "youtube.parameter")
-    upload_id = sessions.begin(g.channel.account_id, video, int(size), notifies=notify == "true")
-    query = f"uploadType=resumable&part={request.args.get('part', '')}&upload_id={upload_id}"
-    location = f"{request.base_url}?{query}"
-    return Response(status=200, headers={"Location": location, "X-GUploader-UploadID": upload_id})
-
-
-def _put(sim: Simulation, session: uploads.Session, span: uploads.Span) -> Response:
-    with session.lock:
-        if span.size_bytes != session.size_bytes:
-            raise invalid("badContent", "The size is not the one that was announced.", "global")
-        status = 200
-        if session.video_id is None and not span.is_probe:
-            uploads.take(session, span, request.stream.read)
-            if session.received_bytes == session.size_bytes:
-                videos.finish(sim, g.channel, session)
-                status = 201
-        if session.video_id is not None:
-            video = sim.world.staged.get(session.video_id)
-            if video is None:
-                raise missing("videoNotFound", "The video that you are trying to upload cannot be found.")
-            return _json(videos.shown(sim, video, _parts()), status)
-        held = {"Range": f"bytes=0-{session.received_bytes - 1}"} if session.received_bytes else {}
-        return Response(status=308, headers=held)
-
-
 def _list_videos(sim: Simulation) -> Answer:
-    found = [_video(sim, video_id) for video_id in request.args.get("id", "").split(",")]
+    found = [_video(sim, video_id) for video_id in description.values("id")]
     return _listed("video", [videos.shown(sim, video, _parts()) for video in found if video is not None])
 
 
 def _list_channels(sim: Simulation) -> Answer:
-    if request.args.get("mine") != "true" and request.args.get("id") != g.channel.account_id:
-        raise invalid("missingRequiredParameter", "No filter selected.", "youtube.parameter")
+    if request.args.get("mine") != "true" and g.channel.account_id not in description.values("id"):
+        return _listed("channel", [])  # others' channels are not simulated
     shown = videos.channel(sim, g.channel)
     parts = _parts() | {"kind", "id"}
     return _listed("channel", [{name: value for name, value in shown.items() if name in parts}])
@@ -177,7 +110,7 @@ def _list_threads(sim: Simulation) -> Answer:
 def _list_comments(sim: Simulation) -> Answer:
     plain, parent_id = _is_plain(), request.args.get("parentId")
     if parent_id is None:
-        ids = request.args.get("id", "").split(",")
+        ids = description.values("id")
         known = [sim.world.comments[comment_id] for comment_id in ids if comment_id in sim.world.comments]
         return _listed("comment", [comments.shown(comment, plain) for comment in known])
     replies = sim.world.replies_to(comments.found(sim, parent_id))
@@ -185,7 +118,7 @@ def _list_comments(sim: Simulation) -> Answer:
 
 
 def _comment(sim: Simulation) -> Answer:
-    snippet = _snippet()
+    snippet = _snippet("CommentThread")
     post = sim.world.posts.get(str(snippet.get("videoId")))
     if post is None or post.platform != "YT":
         raise missing("videoNotFound", "The video identified by the videoId parameter could not be found.")
@@ -196,7 +129,7 @@ def _comment(sim: Simulation) -> Answer:
 
 
 def _reply(sim: Simulation) -> Answer:
-    snippet = _snippet()
+    snippet = _snippet("Comment")
     parent = comments.parent_of(sim, snippet.get("parentId"))
     made = comments.add(sim, g.channel, sim.world.posts[parent.post_id], snippet.get("textOriginal"), parent)
     return comments.shown(made, plain=False)
@@ -206,6 +139,23 @@ def _reject(sim: Simulation) -> None:
     video = _video(sim, request.args.get("id", ""))
     if video is not None:
         videos.reject(sim, video)
+
+
+def _delete_video(sim: Simulation, video_id: str) -> None:
+    if _video(sim, video_id) is None:
+        raise missing("videoNotFound", "The video that you are trying to delete cannot be found.")
+    sim.world.remove_post(video_id)
+    del sim.world.staged[video_id]
+
+
+def _delete_comment(sim: Simulation, comment_id: str) -> None:
+    """A channel's own comments, and those under its own videos."""
+    comment = comments.found(sim, comment_id)
+    if g.channel.account_id not in (comment.author_id, sim.world.posts[comment.post_id].account_id):
+        message = "The comment could not be deleted due to insufficient permissions."
+        raise YouTubeError(403, "forbidden", message, "youtube.comment")
+    for row in [*sim.world.replies_to(comment), comment]:
+        sim.world.remove_comment(row.comment_id)
 
 
 def _video(sim: Simulation, video_id: str) -> videos.Video | None:
@@ -233,21 +183,19 @@ _READS: dict[str, tuple[str | Callable[[], str], Callable[[Simulation], Answer]]
 
 
 def _parts() -> set[str]:
-    parts = set(filter(None, request.args.get("part", "").split(",")))
-    if not parts:
-        raise invalid("missingRequiredParameter", "Required parameter: part", "youtube.parameter")
-    return parts
+    return {*description.values("part")}
 
 
 def _is_plain() -> bool:
     return request.args.get("textFormat", "html") == "plainText"
 
 
-def _snippet() -> Answer:
+def _snippet(schema: str) -> Answer:
     body = request.get_json(force=True, silent=True)
     snippet = body.get("snippet") if isinstance(body, dict) else None
     if not isinstance(snippet, dict):
         raise invalid("badRequest", "The body holds no snippet.", "global")
+    description.check_fields(schema, body)
     return snippet
 
 
@@ -275,7 +223,3 @@ def _listed(kind: str, rows: Sequence[Answer]) -> Answer:
         "pageInfo": {"totalResults": len(rows), "resultsPerPage": len(rows)},
         "items": list(rows),
     }
-
-
-def _json(body: Answer, status: int = 200) -> Response:
-    return Response(json.dumps(body), status, content_type="application/json; charset=UTF-8")

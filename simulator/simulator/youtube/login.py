@@ -1,5 +1,7 @@
 """Google's login for YouTube (platforms.md 7)."""
 
+import base64
+
 from flask import Blueprint, Response, jsonify, request
 
 from simulator.oauth import dialog, routes, tokens
@@ -7,6 +9,7 @@ from simulator.oauth.grants import Person, s256
 from simulator.oauth.tokens import OAuthError, Rules
 from simulator.simulation import Simulation
 
+#: The discovery document's `auth.oauth2.scopes` without those of partners.
 _SCOPES = tuple(
     f"https://www.googleapis.com/auth/{name}"
     for name in ("youtube", "youtube.upload", "youtube.readonly", "youtube.force-ssl")
@@ -24,7 +27,9 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
+    # The second address stands in the files of credentials that Google's console offers (`auth_uri`).
     @pages.get("/o/oauth2/v2/auth")
+    @pages.get("/o/oauth2/auth")
     def google_dialog() -> Response:
         return dialog.answer(
             sim,
@@ -38,13 +43,24 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
     @logins.post("/token")
     def google_token() -> Response:
-        routes.check_form(app)
+        _check_app(app)
         return jsonify(tokens.answer(sim, rules, app[0]))
 
     @logins.post("/revoke")
     def google_revoke() -> Response:
-        if not sim.grants.facts_of(request.form.get("token", "")):
+        token = request.values.get("token", "")
+        if not sim.grants.facts_of(token):
             raise OAuthError("invalid_token", "Token expired or revoked")
-        return tokens.revoke(sim, all_of_person=True)
+        return tokens.revoke(sim, token, all_of_person=True)
 
     return pages, logins
+
+
+def _check_app(app: tuple[str, str]) -> None:
+    """By Basic authentication or in the form: RFC 6749 2.3.1, and Google's own clients send both ways."""
+    if "Authorization" not in request.headers:
+        routes.check_form(app)
+        return
+    expected = base64.b64encode(":".join(app).encode()).decode()
+    if request.headers["Authorization"] != f"Basic {expected}":
+        raise OAuthError("invalid_client", "The OAuth client was not found.", 401)

@@ -18,17 +18,17 @@ from simulator.youtube.errors import YouTubeError, invalid
 
 GRAIN_BYTES = 256 * 1024
 _READ_BYTES = 256 * 1024
-_SPAN = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)")
+_SPAN = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 _WEBM = b"\x1a\x45\xdf\xa3"
 
 
 @dataclass(slots=True)
 class Session:
-    """An upload session. `video_id` is set after the last byte."""
+    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call tells it."""
 
     channel_id: str
     video: dict[str, Any]
-    size_bytes: int
+    size_bytes: int | None
     file: IO[bytes]
     notifies: bool = True
     received_bytes: int = 0
@@ -42,7 +42,8 @@ class Span:
 
     first: int | None
     end: int
-    size_bytes: int
+    #: None: not known yet.
+    size_bytes: int | None
 
     @property
     def is_probe(self) -> bool:
@@ -53,14 +54,17 @@ class Span:
         return self.first is not None and self.end == self.size_bytes
 
 
-def span_of(header: str) -> Span:
-    """Raises YouTubeError."""
-    found = _SPAN.fullmatch(header)
+def span_of(header: str | None, length_bytes: int) -> Span:
+    """Reads `Content-Range`; without it the body is the whole file. Raises YouTubeError."""
+    if header is None and length_bytes:
+        return Span(0, length_bytes, length_bytes)
+    found = _SPAN.fullmatch(header or "")
     if found is None:
         raise invalid("badContent", "Failed to parse Content-Range header.", "global")
+    size_bytes = None if found[3] == "*" else int(found[3])
     if found[1] is None:
-        return Span(None, 0, int(found[3]))
-    return Span(int(found[1]), int(found[2]) + 1, int(found[3]))
+        return Span(None, 0, size_bytes)
+    return Span(int(found[1]), int(found[2]) + 1, size_bytes)
 
 
 class Sessions:
@@ -69,7 +73,9 @@ class Sessions:
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
 
-    def begin(self, channel_id: str, video: dict[str, Any], size_bytes: int, *, notifies: bool = True) -> str:
+    def begin(
+        self, channel_id: str, video: dict[str, Any], size_bytes: int | None, *, notifies: bool = True
+    ) -> str:
         """A new session's id."""
         upload_id = secrets.token_urlsafe(24)
         file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -95,7 +101,8 @@ class Sessions:
 def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
     """Adds a piece to a session. Raises YouTubeError."""
     first = span.first or 0
-    if first != session.received_bytes or span.end > session.size_bytes or span.end <= first:
+    size_bytes = span.end if session.size_bytes is None else session.size_bytes
+    if first != session.received_bytes or span.end > size_bytes or span.end <= first:
         raise invalid("badContent", "The piece does not begin where the last one ended.", "global")
     if not span.is_last and (span.end - first) % GRAIN_BYTES:
         raise invalid("badContent", "A piece has to be a multiple of 256 KiB.", "global")
@@ -116,7 +123,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
 def is_film(session: Session) -> bool:
     """Whether the uploaded file is a film."""
     session.file.flush()
-    with mmap.mmap(session.file.fileno(), session.size_bytes, access=mmap.ACCESS_READ) as data:
+    with mmap.mmap(session.file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:
             return True
         try:

@@ -7,15 +7,19 @@ from simulator.accounts import Account
 from simulator.clock import rfc3339
 from simulator.simulation import Simulation
 from simulator.world import Medium, Post
+from simulator.youtube import description
 from simulator.youtube.errors import invalid
 from simulator.youtube.uploads import Session, is_film, video_id_of
 
+#: developers.google.com/youtube/v3/docs/videos, `snippet.title`, `.description`, `.tags[]` (read 23 November 2026).
 TITLE_CHARACTERS = 100
 DESCRIPTION_BYTES = 5_000
 TAGS_CHARACTERS = 500
-#: Fields of `status` that are true or false.
+#: Fields of `status` that are true or false, and the values of another (discovery document, `VideoStatus`).
 FLAGS = ("selfDeclaredMadeForKids", "containsSyntheticMedia", "embeddable", "publicStatsViewable")
 PRIVACIES = ("public", "unlisted", "private")
+#: "People & Blogs", where none is given: other clients (Postiz, 2026) give none.
+_CATEGORY = "22"
 
 
 @dataclass(slots=True)
@@ -38,10 +42,13 @@ class Video:
 
 def check(video: Any) -> dict[str, Any]:
     """The resource an upload begins with. Raises YouTubeError."""
-    snippet, status = (video.get(part) if isinstance(video, dict) else None for part in ("snippet", "status"))
+    if not isinstance(video, dict):
+        raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
+    description.check_fields("Video", video)
+    snippet, status = video.get("snippet", {}), video.get("status", {})
     if not isinstance(snippet, dict) or not isinstance(status, dict):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
-    title, description, tags = snippet.get("title"), snippet.get("description", ""), snippet.get("tags", [])
+    title, text, tags = snippet.get("title"), snippet.get("description", ""), snippet.get("tags", [])
     if (
         not isinstance(title, str)
         or not title.strip()
@@ -49,17 +56,13 @@ def check(video: Any) -> dict[str, Any]:
         or _has_brackets(title)
     ):
         raise invalid("invalidTitle", "The request metadata specifies an invalid or empty video title.")
-    if (
-        not isinstance(description, str)
-        or len(description.encode()) > DESCRIPTION_BYTES
-        or _has_brackets(description)
-    ):
+    if not isinstance(text, str) or len(text.encode()) > DESCRIPTION_BYTES or _has_brackets(text):
         raise invalid("invalidDescription", "The request metadata specifies an invalid video description.")
     if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
         raise invalid("invalidTags", "The request metadata specifies invalid video keywords.")
     if sum(len(tag) + 2 * (" " in tag) for tag in tags) + max(len(tags) - 1, 0) > TAGS_CHARACTERS:
         raise invalid("invalidTags", "The request metadata specifies invalid video keywords.")
-    if not str(snippet.get("categoryId", "")).isdigit():
+    if not str(snippet.get("categoryId", _CATEGORY)).isdigit():
         raise invalid(
             "invalidCategoryId", "The snippet.categoryId property specifies an invalid category ID."
         )
@@ -67,7 +70,7 @@ def check(video: Any) -> dict[str, Any]:
         raise invalid("invalidVideoMetadata", "The request metadata specifies an invalid privacy status.")
     if any(not isinstance(status.get(name, False), bool) for name in FLAGS):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
-    return dict(video)
+    return {"snippet": snippet, "status": status}
 
 
 def finish(sim: Simulation, channel: Account, session: Session) -> Video:
@@ -76,7 +79,7 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
     settings = {
         "title": snippet["title"],
         "privacy": status.get("privacyStatus", "public"),
-        "category_id": snippet["categoryId"],
+        "category_id": snippet.get("categoryId", _CATEGORY),
         "tags": snippet.get("tags", []),
         "made_for_kids": status.get("selfDeclaredMadeForKids", False),
         "contains_synthetic_media": status.get("containsSyntheticMedia", False),
@@ -84,7 +87,7 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
     }
     post = Post(
         video_id_of(sim.world), channel.account_id, "YT", channel.name, snippet.get("description", ""),
-        [Medium("video", session.size_bytes)], sim.clock.now(), settings=settings,
+        [Medium("video", session.size_bytes or 0)], sim.clock.now(), settings=settings,
     )  # fmt: skip
     video = Video(post, sim.clock.ticks() + sim.film_seconds("YT"))
     session.video_id = post.post_id

@@ -1,0 +1,39 @@
+"""What every call to YouTube has in common: the channel of its token, planned faults, the form of answers."""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flask import Response, g, request
+
+from simulator.simulation import Simulation
+from simulator.youtube import description, errors
+
+T = TypeVar("T")
+Answer = dict[str, Any]
+
+
+def let_in(sim: Simulation, method: str) -> None:
+    """Sets `g.channel` by the token and checks the call against its description. Raises YouTubeError."""
+    token = request.headers.get("Authorization", "").partition(" ")[2]
+    account = sim.accounts.holder(token)
+    if account is None or account.platform != "YT" or sim.accounts.is_expired(account.account_id):
+        raise errors.unauthorized()
+    g.channel = account
+    # A token that the control API made has no list of scopes: it may do everything.
+    description.check(method, sim.accounts.facts(token).get("scopes"))
+
+
+def faulted(
+    sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
+) -> T:
+    """Runs `act` as the next planned fault says. Raises YouTubeError."""
+    mode = sim.faults.take("YT", operation, g.channel.account_id)
+    if mode == "reject" and on_reject:
+        on_reject()
+        mode = None
+    return sim.faults.play(mode, lambda refused: errors.refusal(refused, operation), act)
+
+
+def json_answer(body: Answer, status: int = 200) -> Response:
+    return Response(json.dumps(body), status, content_type="application/json; charset=UTF-8")
