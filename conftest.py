@@ -29,6 +29,7 @@ LONGEST = (
     "survival",
     "test_comments.py",
     "deploy/tests",
+    "tests/foreign",
     "tests/e2e",
     "tests/service",
     "interleavings",

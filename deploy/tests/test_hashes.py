@@ -16,6 +16,7 @@ import pytest
 from deploy_kit import step_result
 
 from local.paths import ROOT
+from local.supply_chain import audit
 
 #: pip's own words: for a file with another hash, and for a lock without one.
 REFUSALS = {
@@ -120,14 +121,17 @@ def test_every_place_where_pip_or_npm_installs_asks_for_hashes() -> None:
     ]
     assert len(lines) > 4
     assert [line for line in lines if not re.search("--require-hashes|--no-index", line)] == []
-    npm = (ROOT / "clients/node/tests/test_node.py").read_text()
-    assert '"ci"' in npm  # which installs what the lock names, and nothing whose hash differs
-    assert not re.search(r'NPM, "(?!ci)', npm)
+    kit = (ROOT / "simulator/tests/foreign/foreign_kit.py").read_text()
+    assert kit.count('"-m", "pip"') == kit.count('"--require-hashes", "--only-binary", ":all:"') == 1
+    for npm in ((ROOT / "clients/node/tests/test_node.py").read_text(), kit):
+        assert '"ci"' in npm  # which installs what the lock names, and nothing whose hash differs
+        assert not re.search(r'(NPM|\*npm), "(?!ci)', npm)
 
 
-def test_every_package_of_the_node_client_has_a_hash() -> None:
-    packages = json.loads((ROOT / "clients/node/package-lock.json").read_text())["packages"]
+@pytest.mark.parametrize("folder", audit.NODE_LOCKS, ids=lambda folder: folder.name)
+def test_every_package_for_node_has_a_hash(folder: Path) -> None:
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
     foreign = {path: package for path, package in packages.items() if path}
-    assert len(foreign) > 2
+    assert foreign
     assert [path for path, it in foreign.items() if not it["integrity"].startswith("sha512-")] == []
     assert [path for path, it in foreign.items() if "resolved" in it] == []

@@ -1,4 +1,4 @@
-"""`python -m simulator --port N [--host H]`: serves until it is terminated."""
+"""`python -m simulator --port N [--host H] [--certificate FILE]`: serves until it is terminated."""
 
 import argparse
 import socket
@@ -18,7 +18,7 @@ _THREADS = 512
 class _Server(BaseApplication):  # type: ignore[misc]
     """gunicorn with one worker process, as all state is in memory."""
 
-    def __init__(self, host: str, port: int, settings: Settings) -> None:
+    def __init__(self, host: str, port: int, certificate: str | None, settings: Settings) -> None:
         self._options = {
             "bind": f"{host}:{port}",
             "workers": 1,
@@ -29,6 +29,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "graceful_timeout": 1,
             "loglevel": "warning",
             "control_socket_disable": True,
+            **({"certfile": certificate, "keyfile": certificate} if certificate else {}),
         }
         self._settings = settings
         super().__init__()
@@ -62,8 +63,9 @@ def main(arguments: list[str] | None = None) -> Any:
     )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--certificate", help="file with a certificate and its key: serves TLS")
     options = parser.parse_args(arguments)
-    _Server(options.host, options.port, from_environment()).run()
+    _Server(options.host, options.port, options.certificate, from_environment()).run()
 
 
 if __name__ == "__main__":

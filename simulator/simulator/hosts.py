@@ -24,6 +24,11 @@ class HostDispatcher:
     def __init__(self, here: Any, parts: Mapping[str, Any]) -> None:
         self._here, self._parts = here, parts
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of all platforms' hosts."""
+        return tuple(self._parts)
+
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         first, _, rest = environ["PATH_INFO"].removeprefix("/").partition("/")
         name = environ.get("HTTP_HOST", "").partition(":")[0].lower()

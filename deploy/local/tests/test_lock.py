@@ -1,7 +1,6 @@
 """The lock files satisfy the pyproject.toml files, with exact versions and hashes and without index addresses."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,8 +30,7 @@ def unmet(requirements: set[str], versions: dict[str, str]) -> list[str]:
 
 
 def test_the_root_lock_satisfies_every_package_and_tool() -> None:
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    asked = {requirement for group in groups.values() for requirement in group}
+    asked = {it for name, group in lock.groups().items() if name not in lock.APART for it in group}
     for name in lock.packages():
         asked |= lock.third_party(name)
     assert unmet(asked, versions(ROOT)) == []
@@ -45,7 +43,12 @@ def test_each_part_has_a_lock_of_its_own_with_the_same_versions_and_hashes(folde
     assert own.items() <= whole.items()
 
 
-@pytest.mark.parametrize("folder", [ROOT, *PARTS], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("name", lock.APART)
+def test_a_group_apart_has_a_lock_that_satisfies_it(name: str) -> None:
+    assert unmet({*lock.groups()[name]}, versions(lock.APART[name])) == []
+
+
+@pytest.mark.parametrize("folder", [ROOT, *PARTS, *lock.APART.values()], ids=lambda folder: folder.name)
 def test_every_file_of_every_distribution_has_its_hash_and_no_address(folder: Path) -> None:
     text = (folder / "requirements.lock").read_text()
     assert "://" not in text

@@ -367,22 +367,23 @@ def own_bucket() -> Iterator[dict[str, str]]:
 @pytest.fixture
 def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
     """`certificate_for("localhost")` → one file with a key and a self-signed certificate."""
-    return lambda name: _certificate_of(tmp_path, name)
+    return lambda name: certificate_of(tmp_path, name)
 
 
-def _certificate_of(folder: Path, name: str) -> Path:
+def certificate_of(folder: Path, *names: str) -> Path:
+    """Returns one file with a key and a self-signed certificate for these host names."""
     from cryptography import x509  # not every package that uses the kit has it
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

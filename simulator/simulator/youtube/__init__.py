@@ -192,10 +192,10 @@ def _is_plain() -> bool:
 
 def _snippet(schema: str) -> Answer:
     body = request.get_json(force=True, silent=True)
-    snippet = body.get("snippet") if isinstance(body, dict) else None
-    if not isinstance(snippet, dict):
+    if not isinstance(body, dict) or not isinstance(body.get("snippet"), dict):
         raise invalid("badRequest", "The body holds no snippet.", "global")
     description.check_fields(schema, body)
+    snippet: Answer = body["snippet"]
     return snippet
 
 

@@ -27,6 +27,8 @@ from local.supply_chain import lock
 VARIABLE = "ADVISORY_DATABASE"
 SUFFIXES = (".json", ".yaml", ".yml")
 PYPI, NPM = "PyPI", "npm"
+#: Folders with a package-lock.json.
+NODE_LOCKS = (ROOT / "clients" / "node", ROOT / "simulator" / "tests" / "foreign")
 
 
 class Package(msgspec.Struct):
@@ -101,18 +103,23 @@ class Report:
 
 
 def pins() -> list[Pin]:
-    """Returns every locked version: of the checkout, the images and the Node client's tests."""
+    """Returns every locked version: of the checkout, the images, and the tests with packages of their own."""
     folders = {str(folder.relative_to(ROOT)): folder for folder in sorted(lock.cuts())}
     parts = {name: lock.read(folder / "requirements.lock") for name, folder in folders.items()}
     found = []
     for name, entry in lock.read(ROOT / "requirements.lock").items():
         where = tuple(part for part, entries in parts.items() if name in entries)
         found.append(Pin(PYPI, name, entry.version, where or ("the tools of the checkout",)))
-    packages = json.loads((ROOT / "clients/node/package-lock.json").read_text())["packages"]
-    for path, package in packages.items():
-        if path:
-            name = path.rpartition("node_modules/")[2]
-            found.append(Pin(NPM, name, package["version"], ("the tests of clients/node",)))
+    for folder in lock.APART.values():
+        where = (f"the tests in {folder.relative_to(ROOT)}",)
+        entries = lock.read(folder / "requirements.lock").items()
+        found += [Pin(PYPI, name, entry.version, where) for name, entry in entries]
+    for folder in NODE_LOCKS:
+        where = (f"the tests in {folder.relative_to(ROOT)}",)
+        packages = json.loads((folder / "package-lock.json").read_text())["packages"]
+        for path, package in packages.items():
+            if path:
+                found.append(Pin(NPM, path.rpartition("node_modules/")[2], package["version"], where))
     return found
 
 

@@ -1,7 +1,8 @@
 """`./dev lock`: exact versions of everything and the hashes of their files, from the pyproject.toml files.
 
 One lock for the checkout (every package, the servers and the developers' tools), one for each thing that is deployed
-alone, and one for what builds our packages, all cut from the same versions. An entry is `name==version` with the
+alone, and one for what builds our packages, all cut from the same versions. One more, with versions of its own, for the
+clients of others that only tests run. An entry is `name==version` with the
 SHA-256 of every file of that release, for every platform, and nothing else: no address, so that any registry serves.
 pip installs with --require-hashes and refuses a file that is not one of them. uv resolves, because pip cannot list
 the hashes of files that it does not install.
@@ -21,6 +22,8 @@ from local.paths import ROOT
 
 HEADER = "# Written by ./dev lock from the pyproject.toml files; do not edit.\n"
 OWN_PREFIX = "posthaste-"
+#: Dependency groups that are no part of the checkout's lock: group → folder of its own lock.
+APART = {"foreign": ROOT / "simulator" / "tests" / "foreign"}
 #: Locks are resolved for the oldest Python and the oldest C library that are supported; hashes are of all files.
 TARGET = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -116,6 +119,12 @@ def write(folder: Path, text: str) -> None:
     print(f"{path.relative_to(ROOT)}: {len(read(path))} distributions", flush=True)
 
 
+def groups() -> dict[str, list[str]]:
+    """Returns the dependency groups of the checkout."""
+    found: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    return found
+
+
 def build_requirements() -> set[str]:
     """Returns the requirements for building our packages into wheels."""
     files = (folder / "pyproject.toml" for folder in packages().values())
@@ -138,8 +147,10 @@ def main(arguments: Sequence[str]) -> int:
     Versions that fit stay. Newer ones are taken of the named distributions, and of all with --upgrade.
     """
     options = [it if it == "--upgrade" else f"--upgrade-package={it}" for it in arguments]
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    everything = {requirement for group in groups.values() for requirement in group} | build_requirements()
+    everything = {
+        requirement for name, group in groups().items() if name not in APART for requirement in group
+    }
+    everything |= build_requirements()
     for name, folder in packages().items():
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         everything |= third_party(name, project.get("optional-dependencies", {}))
@@ -147,4 +158,6 @@ def main(arguments: Sequence[str]) -> int:
     write(ROOT, resolve(everything, whole, options))
     for folder, requirements in cuts().items():
         write(folder, resolve(requirements, whole, ["--constraints", str(whole)]))
+    for name, folder in APART.items():
+        write(folder, resolve(groups()[name], folder / "requirements.lock", options))
     return 0

@@ -1,0 +1,50 @@
+"""A simulator with TLS under the platforms' own names, and the installed foreign clients."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from testkit.fixtures import certificate_of
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import foreign_kit
+
+#: Connections that are refused are tried again for 51 s.
+_RETRIES = requests.adapters.Retry(connect=9, backoff_factor=0.1)
+
+
+@pytest.fixture(scope="session")
+def clients() -> foreign_kit.Clients:
+    """The clients, installed. Skips where no package index answers; in CI that is a failure."""
+    try:
+        return foreign_kit.install()
+    except foreign_kit.NotInstalled as problem:
+        if os.environ.get("CI") or problem.is_mismatch:
+            raise
+        pytest.skip(f"the foreign clients cannot be installed here: {problem}")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[foreign_kit.Server]:
+    certificate = certificate_of(tmp_path_factory.mktemp("tls"), "localhost", *foreign_kit.HOSTS)
+    port = foreign_kit.free_port()
+    argv = [sys.executable, "-m", "simulator", "--port", str(port), "--certificate", str(certificate)]
+    with subprocess.Popen(
+        argv, env=foreign_kit.environment() | {"PYTHONPATH": str(foreign_kit.SIMULATOR)}
+    ) as process:
+        try:
+            with requests.Session() as session:
+                session.mount("https://", requests.adapters.HTTPAdapter(max_retries=_RETRIES))
+                health = f"https://localhost:{port}/_sim/health"
+                session.get(health, verify=str(certificate), timeout=30).raise_for_status()
+            assert process.poll() is None
+            yield foreign_kit.Server(port, certificate)
+        finally:
+            process.terminate()
+            process.wait(30)
