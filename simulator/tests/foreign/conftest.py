@@ -35,9 +35,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[foreign_kit.Ser
     certificate = certificate_of(tmp_path_factory.mktemp("tls"), "localhost", *foreign_kit.HOSTS)
     port = foreign_kit.free_port()
     argv = [sys.executable, "-m", "simulator", "--port", str(port), "--certificate", str(certificate)]
-    with subprocess.Popen(
-        argv, env=foreign_kit.environment() | {"PYTHONPATH": str(foreign_kit.SIMULATOR)}
-    ) as process:
+    # LinkedIn has approved the app for refresh tokens.
+    own = {"PYTHONPATH": str(foreign_kit.SIMULATOR), "SIMULATOR_LINKEDIN_REFRESH": "true"}
+    with subprocess.Popen(argv, env=foreign_kit.environment() | own) as process:
         try:
             with requests.Session() as session:
                 session.mount("https://", requests.adapters.HTTPAdapter(max_retries=_RETRIES))

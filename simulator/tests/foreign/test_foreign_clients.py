@@ -13,7 +13,10 @@ import pytest
 
 from simulator.youtube import description
 
-PROGRAMS = ("with_google.py", "with_tweepy.py", "with_xdk.py", "with_twitter_api_v2.cjs")
+PROGRAMS = (
+    "with_facebook_business.py", "with_google.py", "with_linkedin_api_client.cjs", "with_tweepy.py",
+    "with_twitter_api_v2.cjs", "with_xdk.py",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
