@@ -16,7 +16,7 @@ from chassis.sandbox.pool import Limits, NotStarted, WorkFailed
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 from media.context import AppContext
-from media.decoder.formats import Refused
+from media.decoder.formats import INCOMPLETE, Refused
 from media.inspection.channels import channel
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ _ROOM_BYTES = 2**20
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
 _NO_SPACE = "No space left on device"
 #: ffmpeg's messages about packets that lie beyond the end of the file. It copies what is there, and does not fail.
-_INCOMPLETE = re.compile(
+_ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
 _UNREADABLE = "The video cannot be opened, or has no picture. Export it as MP4 with H.264, and upload that."
@@ -87,8 +87,8 @@ def copy(
         file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES,
     )
     status, output = _run(context, arguments, (read_back, target), source, limits)
-    if _INCOMPLETE.search(output):
-        raise Refused("The video ends too early: a part of it is missing. Upload the original again.")
+    if _ENDS_EARLY.search(output):
+        raise Refused(INCOMPLETE)
     if status:
         log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
         raise Refused(_UNREADABLE)
