@@ -28,8 +28,8 @@ from publishing.platforms.post_matching import own_comment
 ORGANIZATION = "urn:li:organization:"
 #: A comment's URN: the post or comment that it belongs to, and its number there.
 _COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
-#: Roles that may post for a company page (Posts API, read 23 November 2026). LinkedIn's pages spell the content
-#: administrator in both ways.
+#: Roles that may post for a company page (Comments API, read 23 November 2026); the content administrator's name is a
+#: guess: one of these two spellings.
 _POSTING_ROLES = (
     "ADMINISTRATOR", "CONTENT_ADMINISTRATOR", "CONTENT_ADMIN", "DIRECT_SPONSORED_CONTENT_POSTER", "RECRUITING_POSTER",
 )  # fmt: skip
