@@ -26,7 +26,7 @@ from e2e_kit.waiting import HEARD_SECONDS, until
 SECRET = "a-word-of-theirs"
 PREFIXES = {
     "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
-    "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_",
+    "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_", "user": "usr_",
 }  # fmt: skip
 #: Number of accounts that ask in turn: each may send 300 requests a minute.
 STRANGERS = 12
@@ -49,8 +49,12 @@ class Row:
     other_brand: tuple[int, str | None] = (403, "BRAND_NOT_AUTHORIZED")
 
     def __str__(self) -> str:
-        kinds = re.findall(r"{(\w+)}", f"{self.path} {self.body}")
-        return f"{self.method} {self.path} {'' if '{' in self.path else kinds[0]}".strip()
+        return " ".join((self.method, self.path, *self.fields))
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of the body that hold an id of the owner."""
+        return [name for name, value in (self.body or {}).items() if re.search(r"{\w+}", str(value))]
 
 
 GONE = (404, "NOT_FOUND")
@@ -68,6 +72,7 @@ ROWS = (
         "/webhooks",
         {"name": "x", "url": "http://127.0.0.1:9/", "events": ["post.failed"], "brand_ids": ["{brand}"]},
     ),
+    Row("PATCH", "/webhooks/<webhook>", {"brand_ids": ["{brand}"]}),
     Row("GET", "/pages/connect/{session}"),
     Row("POST", "/pages/connect/{session}", {"account_ids": ["x"]}),
     Row("GET", "/pages/{page}"),
@@ -75,6 +80,8 @@ ROWS = (
     Row("POST", "/pages/{page}/check", {}),
     Row("POST", "/posts/publish", {"page_id": "{page}", "message": "x"}),
     Row("POST", "/posts/schedule", {"page_id": "{page}", "message": "x", "scheduled_at": tomorrow()}),
+    Row("POST", "/posts/publish", {"page_ids": ["{page}"], "message": "x"}),
+    Row("POST", "/posts/schedule", {"page_ids": ["{page}"], "message": "x", "scheduled_at": tomorrow()}),
     Row("POST", "/posts/validate", {"page_id": "{page}", "message": "x"}),
     Row("GET", "/posts/scheduled?page_id={page}"),
     Row("GET", "/posts/published?page_id={page}"),
@@ -85,8 +92,11 @@ ROWS = (
     Row("POST", "/posts/scheduled/{queued}/retry", {}),
     Row("POST", "/posts/held/release", {"post_ids": ["{queued}"]}),
     Row("POST", "/posts/held/cancel", {"post_ids": ["{queued}"]}),
+    Row("POST", "/posts/held/release", {"made_by": "{user}"}, (200, None)),
+    Row("POST", "/posts/held/cancel", {"made_by": "{user}"}, (200, None)),
     Row("GET", "/posts/published/{published}/engagement"),
     Row("GET", "/comments?post_id={published}"),
+    Row("GET", "/comments?post_id={published}&page_id={page}"),
     Row("POST", "/comments/reply", {"page_id": "<page>", "comment_id": "{comment}", "message": "x"}, GONE),
     Row("GET", "/media/{media}", None, GONE),
     Row("DELETE", "/media/{media}", None, GONE),
@@ -180,7 +190,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         )["upload_id"],
         "job": limited.post("/ai/images", {"prompt": SECRET})["job"]["job_id"],
         "session": limited.post("/pages/connect", {"platform": "FB", "brand_id": brand})["session_id"],
-        "webhook": webhook, "delivery": delivery,
+        "webhook": webhook, "delivery": delivery, "user": account.user_id,
     }  # fmt: skip
     return Theirs(account, limited, ids)
 
@@ -227,6 +237,14 @@ def words(answer: requests.Response, ids: dict[str, str]) -> tuple[int, Json, se
     return answer.status_code, body, {name.lower() for name in answer.headers} - {"retry-after"}
 
 
+def gives_nothing(answer: requests.Response) -> bool:
+    """Whether the response is a refusal, or found nothing to change."""
+    if answer.status_code in (400, 404):
+        return True
+    body = answer.json()
+    return body.get("valid") is False or body.get("released", body.get("cancelled")) == []
+
+
 def check(answer: requests.Response, status: int, code: str | None) -> None:
     """Asserts exactly this refusal, without any text of the owner."""
     assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
@@ -244,6 +262,31 @@ def test_the_rows_are_all_routes_with_an_id(accounts: Accounts) -> None:
     assert described - named == set()
 
 
+def test_the_rows_are_all_fields_with_an_id(accounts: Accounts) -> None:
+    """Of every body and query. `account_ids` of a login are the platform's."""
+    named = {
+        (f"{row.method} {re.sub('{.+?}|<.+?>', '{}', row.path.split('?')[0])}", field)
+        for row in ROWS
+        for field in (*row.fields, *re.findall(r"[?&](\w+)={", row.path))
+    }
+    described = {
+        (f"{method.upper()} {re.sub('{.+?}', '{}', path)}", field)
+        for path, operations in accounts.client(None).get("/openapi.json")["paths"].items()
+        for method, operation in operations.items()
+        if "scope" in operation.get("description", "")
+        for field in inputs_of(operation)
+        if re.fullmatch(r"\w+_ids?|made_by", field) and field != "account_ids"
+    }
+    assert described == named
+
+
+def inputs_of(operation: Json) -> list[str]:
+    """The parameters of a query and the fields of a JSON body."""
+    content = operation.get("requestBody", {}).get("content", {})
+    body = content.get("application/json", {}).get("schema", {}).get("properties", {})
+    return [one["name"] for one in operation["parameters"] if one["in"] == "query"] + list(body)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_of_another_account_it_is_answered_like_an_unknown_one(
     theirs: Theirs, strangers: list[Asker], row: Row
@@ -251,7 +294,7 @@ def test_of_another_account_it_is_answered_like_an_unknown_one(
     stranger = strangers[ROWS.index(row) % STRANGERS]
     nothing = unknown()
     answer = stranger.ask(row, theirs.ids)
-    assert answer.status_code in (400, 404) or answer.json()["valid"] is False, told(answer)
+    assert gives_nothing(answer), told(answer)
     assert SECRET not in answer.text
     assert words(answer, theirs.ids) == words(stranger.ask(row, nothing), nothing)
 
@@ -285,7 +328,7 @@ def pair_of(row: Row, stranger: Asker, foreign: dict[str, str]) -> tuple[float, 
         begin = time.perf_counter()
         answer = stranger.ask(row, ids)
         seconds[name] = time.perf_counter() - begin
-        assert answer.status_code in (400, 404) or answer.json()["valid"] is False, told(answer)
+        assert gives_nothing(answer), told(answer)
     return seconds["foreign"], seconds["unknown"]
 
 
