@@ -65,6 +65,8 @@ _QUALITIES = (92, 85, 75, 60, 40)
 #: Of JPEGs made of HEIC and AVIF: the best of `_QUALITIES`.
 _CONVERTED_QUALITY = _QUALITIES[0]
 _STRIP_ROWS = 256
+#: Small images are decoded in full size: libjpeg cannot make lossless JPEGs smaller.
+_DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
@@ -137,7 +139,8 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
     """Decodes every pixel of the first frame, as a viewer would. Returns its size. Raises Refused."""
     with _opened(descriptor, mime_type) as image:
         size = image.size
-        image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
+        if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
+            image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
         image.load()
         return size
 

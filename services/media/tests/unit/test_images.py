@@ -167,6 +167,24 @@ def test_stray_bytes_between_the_parts_of_an_image_are_skipped(
     assert inspect_image(data[:at] + b"\0\1" + data[at:], "image/gif")[1] == data
 
 
+def test_markers_without_a_meaning_in_the_pixels_of_a_jpeg_are_kept_as_decoders_go_on_after_them(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.picture(size=(64, 64), restart_marker_rows=1)
+    at = data.index(b"\xff\xd1")
+    for damage in (b"\xff\x9f", b"\xff\xdc"):
+        damaged = data[: at - 4] + damage + data[at - 2 :]
+        assert inspect_image(damaged)[1] == damaged
+
+
+def test_an_animation_with_a_damaged_end_keeps_the_frames_before_it(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.animation("image/gif")
+    _, stored = inspect_image(data[:-1] + b"\x21\xf9\xff" + bytes(20), "image/gif")
+    assert stored == data
+
+
 def test_adobes_transform_stays_however_long_its_segment_is(inspect_image: Callable[..., Any]) -> None:
     file = io.BytesIO()
     Image.linear_gradient("L").convert("CMYK").save(file, "JPEG")

@@ -23,7 +23,12 @@ def parse(data: memoryview) -> ParsedImage:
     while (found := _BLOCK.search(data, end)) is not None and found[0] != _TRAILER:
         at = found.start()
         if data[at] == _EXTENSION:
-            label, end = _byte(data, at + 1), _sub_blocks_end(data, at + 2)
+            try:
+                label, end = _byte(data, at + 1), _sub_blocks_end(data, at + 2)
+            except Refused:
+                if picture.frames:
+                    break  # a damaged end; decoders show the frames before it
+                raise
             if label == _CONTROL or (
                 label == _APPLICATION and bytes(data[at + 3 : at + 14]) in _KEPT_APPLICATIONS
             ):

@@ -10,8 +10,9 @@ from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Re
 
 #: The next marker between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
-#: In scan data 0xFF is followed by 0 or a restart marker; anything else ends the scan.
-_SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]", re.DOTALL)
+#: In scan data 0xFF is followed by 0 or a restart marker. Other markers end the scan, but those without a meaning and
+#: the number of lines are damage: decoders go on after them.
+_SCAN_END = re.compile(rb"\xff[^\x00-\xbf\xd0-\xd7\xdc\xff]", re.DOTALL)
 #: Decoders need a full pass for each scan; real progressive files have about ten. Our choice.
 _MAX_SCANS = 100
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
