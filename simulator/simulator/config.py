@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from simulator.platforms import PLATFORMS
 
-_APPS = {code: row.app for code, row in PLATFORMS.items() if row.app}
+#: LinkedIn's second app, for company pages, in `Settings.apps`.
+LINKEDIN_PAGES = "LN pages"
+_APPS = {code: row.app for code, row in PLATFORMS.items() if row.app} | {
+    f"{code} pages": row.pages_app for code, row in PLATFORMS.items() if row.pages_app
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +20,11 @@ class Settings:
 
     #: Key of all access tokens. The same seed accepts the tokens of an earlier run.
     seed: str = "posthaste-local"
-    #: Id and secret of our app, by platform code.
+    #: Id and secret of our app, by platform code or `LINKEDIN_PAGES`.
     apps: Mapping[str, tuple[str, str]] = field(
         default_factory=lambda: {code: (app.id, app.secret) for code, app in _APPS.items()}
     )
-    #: Whether the LinkedIn app may manage company pages and gets refresh tokens: LinkedIn gives both to approved apps.
-    linkedin_pages: bool = True
+    #: Whether the LinkedIn apps get refresh tokens, as approved apps do.
     linkedin_refresh: bool = False
     #: Where Meta's webhooks go, `/facebook` or `/instagram` added (control API: POST /_sim/meta/webhook), what is said
     #: there first, and how many batches come for one that comes twice (0: none does).
@@ -92,7 +95,6 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
             )
             for code, app in _APPS.items()
         },
-        linkedin_pages=environ.get("SIMULATOR_LINKEDIN_PAGES", "true").lower() == "true",
         linkedin_refresh=environ.get("SIMULATOR_LINKEDIN_REFRESH", "").lower() == "true",
         meta_webhook_url=environ.get("META_WEBHOOK_URL", default.meta_webhook_url),
         meta_verify_token=environ.get("META_VERIFY_TOKEN", default.meta_verify_token),

@@ -38,6 +38,8 @@ class Platform:
     module: str = ""
     #: None if another row has the app, or there is no app.
     app: App | None = None
+    #: LinkedIn's second app, for company pages: one with Community Management can have no other product.
+    pages_app: App | None = None
     #: Publishing's variables for the platform's addresses, with the host of each.
     addresses: Mapping[str, str] = field(default_factory=dict)
     #: Further settings of publishing in the local stack, and of the simulator.
@@ -68,9 +70,10 @@ PLATFORMS = {
             "LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8), lambda post_id: "7",
             module="simulator.linkedin",
             app=App("LINKEDIN_CLIENT", "local-linkedin", "local-linkedin-secret"),
+            pages_app=App("LINKEDIN_PAGES_CLIENT", "local-linkedin-pages", "local-linkedin-pages-secret"),
             addresses={"LINKEDIN_API_URL": "api.linkedin.com", "LINKEDIN_OAUTH_URL": "www.linkedin.com"},
-            # LinkedIn has approved our app for both.
-            told={"LINKEDIN_COMPANY_PAGES": "true"}, tells={"SIMULATOR_LINKEDIN_REFRESH": "true"},
+            # LinkedIn has approved our apps for it.
+            tells={"SIMULATOR_LINKEDIN_REFRESH": "true"},
         ),
         Platform(
             "TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24),

@@ -17,8 +17,9 @@ from simulator.world import Comment, Post, World
 
 #: Facts that platforms change, or tell otherwise to other apps and accounts (`POST /_sim/differences`).
 DOUBTFUL = (
-    "graph_version", "instagram_quota", "tiktok_privacy_levels", "tiktok_video_seconds", "x_search",
-    "youtube_long_uploads",
+    "facebook_pieces", "graph_version", "instagram_quota", "linkedin_file_state", "linkedin_oldest_version",
+    "linkedin_role", "tiktok_privacy_levels", "tiktok_video_seconds", "x_fields", "x_search", "youtube_long_uploads",
+    "youtube_uploads_list",
 )  # fmt: skip
 
 

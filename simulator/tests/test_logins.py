@@ -3,13 +3,16 @@
 import base64
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from flask.testing import FlaskClient
 
-from simulator.config import Settings
+from simulator.app import create_app
+from simulator.config import LINKEDIN_PAGES, Settings
+from simulator.simulation import Simulation
 
 VERIFIER = "v" * 50
 DIGEST = hashlib.sha256(VERIFIER.encode())
@@ -43,7 +46,7 @@ class Browser:
     def __init__(self, client, settings, platform):
         self.client, self.platform = client, platform
         name, self.dialog, self.token_url, self.scope, self.challenge, self.id_field = LOGINS[platform]
-        self.app = settings.apps[platform]
+        self.app = settings.apps[LINKEDIN_PAGES if platform == "LN" else platform]
         self.target = f"https://app.test/connect/{name}/callback"
 
     def visit(self, **more):
@@ -161,6 +164,26 @@ def test_linkedin_refuses_a_whole_login_for_a_scope_of_a_product_beside_communit
     back = at("LN").visit(scope="openid profile w_organization_social")
     assert back["error"] == "unauthorized_scope_error"
     assert back["error_description"] == 'Scope "openid" is not authorized for your application'
+
+
+def test_linkedins_app_for_members_gets_no_scope_of_community_management(at, settings):
+    browser = at("LN")
+    browser.app = settings.apps["LN"]
+    assert browser.visit(scope="openid profile w_member_social")["code"]
+    assert (
+        browser.visit(scope="openid w_member_social r_organization_social")["error"]
+        == "unauthorized_scope_error"
+    )
+
+
+def test_a_refresh_token_of_linkedin_works_for_the_app_that_got_it_alone(settings, clock):
+    app = create_app(Simulation(replace(settings, linkedin_refresh=True), clock))
+    browser = Browser(app.test_client(), settings, "LN")
+    token = browser.log_in()["refresh_token"]
+    own, browser.app = browser.app, settings.apps["LN"]
+    assert browser.refresh(token).get_json()["error"] == "invalid_grant"
+    browser.app = own
+    assert browser.refresh(token).status_code == 200
 
 
 @pytest.mark.parametrize(

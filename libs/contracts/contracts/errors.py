@@ -81,6 +81,9 @@ UNSUPPORTED_PLATFORM = _row("UNSUPPORTED_PLATFORM", 400, "platform", "The platfo
     "See the platform table in the documentation for what each platform offers.")
 PAGE_EXPIRED = _row("PAGE_EXPIRED", 400, "platform", "The page's connection to the platform has expired.",
     "Reconnect the page, then send the request again.")
+PAGE_PERMISSION_MISSING = _row("PAGE_PERMISSION_MISSING", 400, "platform",
+    "The page's connection lacks a permission that the platform requires for this.",
+    "Leave `field` out, or connect the page again with the permission; docs/platforms says which app can have it.")
 # --- authentication ---
 MISSING_TOKEN = _row("MISSING_TOKEN", 401, "authentication", "No API token was sent.",
     "Send the header Authorization: Bearer <API_TOKEN>.")

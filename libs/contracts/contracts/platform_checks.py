@@ -10,6 +10,12 @@ class CheckPlatform(Record):
 
     platform: str
     page_id: str | None = None
+    #: Also make a test post on the page and delete it: private or unpublished where the platform has such posts.
+    has_post: bool = False
+    #: Allow a test post that everybody sees until it is deleted.
+    is_public: bool = False
+    #: The public address of a JPEG for the test post on Instagram; None: the page's own picture.
+    photo_url: str | None = None
 
 
 class PlatformCheck(Record):

@@ -63,6 +63,8 @@ class Platform(Record):
     comments: bool = False
     engagement: bool = False
     comment_limit: int = 8_000
+    #: Kinds of account that people link through different apps of ours; empty: there is one login.
+    account_types: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
@@ -102,6 +104,7 @@ PLATFORMS: dict[str, Platform] = {
         Platform(
             code="LN", name="linkedin", title="LinkedIn", per_hour=3, per_24h=15, message_limit=3_000,
             length_unit="escaped characters", photos=20, first_comment=True, comments=True, comment_limit=1_250,
+            account_types=("member", "organization"),
             files={
                 "photo": FileLimits(
                     types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_152_320

@@ -119,6 +119,8 @@ class PageHealth(Record):
     error: PostError | None
     reconnect_url: str | None
     checked_at: datetime
+    #: Whether the platform lets the page write comments: first comments and replies. None: not known.
+    can_comment: bool | None = None
 
 
 class UnlinkPage(Record):
@@ -143,6 +145,8 @@ class BeginLink(Record):
     account_name: str = ""
     #: Where the person is sent at the end: one of the URLs that the operator allows for the account.
     return_url: str | None = None
+    #: One of the platform's `account_types`; None: the server's choice.
+    account_type: str | None = None
 
 
 class LinkBegun(Record):
@@ -192,6 +196,8 @@ class LinkableAccount(Record):
     followers: int
     picture: str | None
     page_id: str | None = None
+    #: Whether the platform lets it write comments: first comments and replies. None: not known.
+    can_comment: bool | None = None
 
 
 class LinkSession(Record):

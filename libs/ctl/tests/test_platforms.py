@@ -45,3 +45,11 @@ def test_the_report_is_a_table_for_an_issue(line: Any, tmp_path: Path) -> None:
 
 def test_another_platform_is_wrong_usage(line: Any) -> None:
     assert line.run("platform", "check", "myspace").exit_code == 2
+
+
+def test_a_test_post_is_asked_for_with_a_page_alone(line: Any) -> None:
+    answer(line, GOOD)
+    assert line.run("platform", "check", "FB", "--post").exit_code == 2
+    line.run("platform", "check", "TW", "--page", "pag_1", "--post", "--yes-public")
+    request = line.bus.calls[0][2]
+    assert (request.has_post, request.is_public) == (True, True)

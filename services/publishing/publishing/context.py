@@ -12,7 +12,8 @@ from chassis.runtime.pool import Pool
 from contracts.errors import PAGE_EXPIRED, ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
-from publishing.credentials import CredentialVault
+from publishing.credentials import Credentials, CredentialVault
+from publishing.platforms.oauth.base import Login
 from publishing.platforms.registry import Registry, logins
 
 #: Wake the loops in service.py.
@@ -81,6 +82,11 @@ class AppContext:
             pool.wait_idle(end - time.monotonic())
         self._live_calls.wait_idle(end - time.monotonic())
         self.lease.end()
+
+    def login_of(self, platform: str, credentials: Credentials) -> Login | None:
+        """Returns the login of the app that issued the credentials; None: it is not configured here."""
+        login = self.logins.get(platform)
+        return login and login.of_app(credentials.app, credentials.scopes)
 
     def expired(self, page_id: str) -> ApiError:
         """Builds PAGE_EXPIRED with the address for reconnecting the page."""

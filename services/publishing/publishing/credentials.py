@@ -25,6 +25,8 @@ class Credentials(Record, omit_defaults=True):
     expires_at: datetime | None = None
     #: Granted; None: not known.
     scopes: tuple[str, ...] | None = None
+    #: The app that issued them, where a platform has several (`Login.app_name`); None: the only one, or not known.
+    app: str | None = None
     renewed_at: datetime | None = None
 
     def __repr__(self) -> str:

@@ -107,6 +107,8 @@ links = Table(
     Column("account_name", Text),
     #: The app's address to which the person returns with the result.
     Column("return_url", Text),
+    #: Chooses the login where the platform has several; null: the server's choice.
+    Column("account_type", Text),
     #: When the event page.connect.refused was staged, because another browser came back.
     Column("refused_at", _TIME),
     #: The accounts found, with their credentials (`found_accounts.FoundAccounts`); encrypted.
@@ -334,6 +336,21 @@ names_awaited = Table(
     Column("since", _TIME, nullable=False),
     Column("wake_at", _TIME, nullable=False),
     Index("names_awaited_due", "wake_at"),
+)
+
+#: Test posts of the operator's `platform check --post`, until they are removed.
+trial_posts = Table(
+    "trial_posts",
+    metadata,
+    Column("page_id", Text, ForeignKey("pages.id"), primary_key=True),
+    #: Names the test, so that a look-up and a person recognise it.
+    Column("text", Text, nullable=False),
+    #: Real time.
+    Column("began_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
+    #: As in `posts`.
+    Column("checkpoint", JSONB(none_as_null=True)),
+    #: Null: it is being made, or the check was interrupted.
+    Column("remote_id", Text),
 )
 
 #: Our replies, stored before the platform is called.

@@ -65,7 +65,7 @@ def _add_kind(linkedin: Blueprint, kind: str, assets: Assets, gate: Gate) -> Non
     @linkedin.get(f"/rest/{kind}s/<urn>", endpoint=f"show_{kind}")
     def show(urn: str) -> Response:
         def look(account: Account) -> Asset:
-            if not account.account_id.startswith("urn:li:organization:"):
+            if not account.account_id.startswith("urn:li:organization:") or not gate.tells_file_state:
                 raise denied(f"{kind}s.GET")
             return _owned(assets, account, urn)
 

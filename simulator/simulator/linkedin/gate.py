@@ -35,6 +35,10 @@ class Gate:
         self._young.clear()
         self.roles.clear()
 
+    @property
+    def tells_file_state(self) -> bool:
+        return bool(self._sim.told("linkedin_file_state", True))
+
     def make_young(self, account_id: str, seconds: float) -> None:
         """Reports the account's token as revoked for this long."""
         self._young[account_id] = self._sim.clock.ticks() + seconds
@@ -98,9 +102,10 @@ class Gate:
         if request.path.startswith("/v2/"):
             return
         version = request.headers.get("LinkedIn-Version", "")
+        oldest = self._sim.told("linkedin_oldest_version", self.oldest_version)
         if not version:
             raise LinkedInError(400, "VERSION_MISSING", "A version must be present. Please specify a version")
-        if not version.isdigit() or not self.oldest_version <= int(version) <= NEWEST_VERSION:
+        if not version.isdigit() or not oldest <= int(version) <= NEWEST_VERSION:
             raise errors.inactive(version)
         if request.headers.get("X-Restli-Protocol-Version") != "2.0.0":
             raise LinkedInError(400, "ILLEGAL_ARGUMENT", "X-Restli-Protocol-Version 2.0.0 is needed")

@@ -1,8 +1,11 @@
 """LinkedIn's login (platforms.md 4)."""
 
+from collections.abc import Mapping
+
 from flask import Blueprint, Response, jsonify, request
 
 from simulator.accounts import Account
+from simulator.config import LINKEDIN_PAGES
 from simulator.oauth import dialog, routes, tokens
 from simulator.oauth.tokens import Answer, Rules
 from simulator.simulation import Simulation
@@ -24,7 +27,13 @@ def blueprint(sim: Simulation) -> Blueprint:
     """Routes of one simulator."""
     logins = routes.blueprint("LN")
     settings = sim.settings
-    client_id, _ = settings.apps["LN"]
+    member, pages = settings.apps["LN"], settings.apps[LINKEDIN_PAGES]
+    #: By the app's id.
+    products = {member[0]: _MEMBER, pages[0]: _COMMUNITY}
+
+    def app_in(form: Mapping[str, str]) -> tuple[str, str]:
+        """Returns the app that a request names; the member app for an unknown one, which is then refused."""
+        return pages if form.get("client_id") == pages[0] else member
 
     def shape(account: Account, given: Answer) -> Answer:
         if "refresh_token" in given:
@@ -39,26 +48,28 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @logins.get("/oauth/v2/authorization")
     def linkedin_dialog() -> Response:
-        known = _COMMUNITY if settings.linkedin_pages else _MEMBER
+        client_id, _ = app_in(request.args)
         words = {
             "error": "user_cancelled_authorize",
             "error_description": "The user cancelled LinkedIn authorization",
         }
         # LinkedIn's guide has blanks between the scopes, LinkedIn's own client (linkedin-api-client 0.3) commas.
         return dialog.answer(
-            sim, "LN", client_id=client_id, separator=" ,", known_scopes=known, denial=words,
+            sim, "LN", client_id=client_id, separator=" ,", known_scopes=products[client_id], denial=words,
             bad_scope=_unauthorized,
         )  # fmt: skip
 
     @logins.post("/oauth/v2/accessToken")
     def linkedin_token() -> Response:
-        routes.check_form(settings.apps["LN"])
-        return jsonify(tokens.answer(sim, rules, client_id))
+        app = app_in(request.form)
+        routes.check_form(app)
+        return jsonify(tokens.answer(sim, rules, app[0]))
 
     @logins.post("/oauth/v2/introspectToken")
     def linkedin_introspection() -> Response:
         """What a token is worth (learn.microsoft.com/linkedin/shared/authentication/token-introspection)."""
-        routes.check_form(settings.apps["LN"])
+        app = app_in(request.form)
+        routes.check_form(app)
         token = request.form.get("token", "")
         facts = sim.accounts.facts(token)
         if not facts:
@@ -69,13 +80,13 @@ def blueprint(sim: Simulation) -> Blueprint:
             "active" if active else "revoked" if sim.accounts.is_revoked(facts.get("grant")) else "expired"
         )
         return jsonify(
-            active=active, status=status, scope=scope, auth_type="3L", client_id=client_id,
+            active=active, status=status, scope=scope, auth_type="3L", client_id=app[0],
             expires_at=facts.get("exp"),
         )  # fmt: skip
 
     @logins.post("/oauth/v2/revoke")
     def linkedin_revoke() -> Response:
-        routes.check_form(settings.apps["LN"])
+        routes.check_form(app_in(request.form))
         return tokens.revoke(sim)
 
     return logins

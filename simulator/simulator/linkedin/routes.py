@@ -263,7 +263,11 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
                 raise invalid("q", "only the finder roleAssignee is supported here")
             mine = pages or [account.account_id]
             rows = [
-                {"organization": urn, "role": gate.roles.get(urn, "ADMINISTRATOR"), "state": "APPROVED"}
+                {
+                    "organization": urn,
+                    "role": sim.told("linkedin_role", gate.roles.get(urn, "ADMINISTRATOR")),
+                    "state": "APPROVED",
+                }
                 for urn in mine
             ]
             return page_view(rows, start, count)

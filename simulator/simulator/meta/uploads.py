@@ -39,6 +39,8 @@ class Session:
 
 def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
     """Starts an upload; `file_size` is its only parameter."""
+    if not call.sim.told("facebook_pieces", True):
+        raise invalid("Param upload_phase is not known")
     size_bytes = call.whole("file_size", 0)
     if size_bytes <= 0:
         raise invalid("Param file_size must be a positive integer")

@@ -50,7 +50,7 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
         if form.get("grant_type") == "authorization_code":
             return _exchange(sim, rules, client_id, form)
         if form.get("grant_type") == "refresh_token":
-            return _refresh(sim, rules, form)
+            return _refresh(sim, rules, client_id, form)
     except BadGrant as problem:
         raise rules.bad_grant() from problem
     raise OAuthError("unsupported_grant_type", "The grant_type is not supported.")
@@ -85,20 +85,22 @@ def _exchange(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, 
 
     def act() -> Answer:
         grant = sim.grants.open(code.person)
-        return _tokens(
-            sim, rules, account, grant, code.scopes, _organizations(code), with_refresh=code.is_offline
-        )
+        facts = _organizations(code) | {"client": client_id}
+        return _tokens(sim, rules, account, grant, code.scopes, facts, with_refresh=code.is_offline)
 
     return faulted(sim, rules.platform, account.account_id, act)
 
 
-def _refresh(sim: Simulation, rules: Rules, form: Mapping[str, str]) -> Answer:
+def _refresh(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str]) -> Answer:
     token = form.get("refresh_token", "")
-    whose = sim.grants.facts_of(token).get("who")
+    known = sim.grants.facts_of(token)
+    whose = known.get("who")
 
     def act() -> Answer:
+        if known.get("client", client_id) != client_id:
+            raise BadGrant("another app's")
         account, facts = sim.grants.spend(token, rules.platform, once=rules.rotates)
-        more = {"orgs": facts["orgs"]} if "orgs" in facts else {}
+        more = {name: facts[name] for name in ("orgs", "client") if name in facts}
         scopes = tuple(facts["scopes"])
         given = _tokens(sim, rules, account, facts["grant"], scopes, more, with_refresh=rules.rotates)
         if rules.platform == "LN":  # the same token, with its remaining lifetime

@@ -41,7 +41,7 @@ class Gate:
     ) -> Response:
         """Answers a call. Raises XError."""
         account = self._caller()
-        fields.check(self.fields_name)
+        fields.check(self._sim.told("x_fields", self.fields_name))
         if self.left is not None and self.left <= 0:
             raise errors.out_of_credits()
         mode = self._sim.faults.take("TW", operation, account.account_id)

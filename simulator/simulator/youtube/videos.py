@@ -180,7 +180,10 @@ def channel(sim: Simulation, account: Account) -> dict[str, Any]:
             "longUploadsStatus": sim.told("youtube_long_uploads", "allowed"),
         },
         "contentDetails": {
-            "relatedPlaylists": {"likes": "", "uploads": uploads_playlist(account.account_id)}
+            "relatedPlaylists": {
+                "likes": "",
+                "uploads": sim.told("youtube_uploads_list", uploads_playlist(account.account_id)),
+            }
         },
     }
 

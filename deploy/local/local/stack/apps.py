@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from simulator.platforms import PLATFORMS
 
 _ROWS = [row for row in PLATFORMS.values() if row.new_account_id]
-_APPS = [row.app for row in _ROWS if row.app]
+_APPS = [app for row in _ROWS for app in (row.app, row.pages_app) if app]
 #: Codes of the platforms on which pages are linked.
 CODES = tuple(row.code for row in _ROWS)
 _IDS = {f"{app.variable}_ID": app.id for app in _APPS}

@@ -26,20 +26,47 @@ def platform() -> None:
 @click.argument("platform_code", metavar="PLATFORM", type=PlatformType())
 @click.option("--page", "page_id", help="Id of a page on the platform, whose credentials are used.")
 @click.option(
+    "--post", "has_post", is_flag=True, help="Also make a test post on the page and delete it at once."
+)
+@click.option(
+    "--yes-public",
+    "is_public",
+    is_flag=True,
+    help="Allow a public test post, where there is no other (X, LinkedIn).",
+)
+@click.option(
+    "--photo", "photo_url", help="Public address of a JPEG for Instagram's test; default: the page's picture."
+)
+@click.option(
     "--report", type=click.File("w", lazy=True), help="Also write the result to this file, as Markdown."
 )
 @click.pass_context
 @pass_session
 def check(
-    session: Session, context: click.Context, platform_code: str, page_id: str | None, report: TextIO | None
+    session: Session,
+    context: click.Context,
+    platform_code: str,
+    page_id: str | None,
+    has_post: bool,
+    is_public: bool,
+    photo_url: str | None,
+    report: TextIO | None,
 ) -> None:
     """Ask PLATFORM what Posthaste relies on: credentials, permissions, versions, limits.
 
-    Without --page, only what needs no credentials is checked. Publishes nothing and prints no token. Exits with 1 when
-    a check failed or the platform did not answer.
+    Without --page, only what needs no credentials is checked. Prints no token, and publishes nothing without --post.
+    Exits with 1 when a check failed or the platform did not answer.
+
+    The test post is a private video on YouTube, an unpublished post on Facebook, a container on Instagram that is never
+    published. X and LinkedIn have public posts alone: one is made with --yes-public only. TikTok deletes none, so there
+    is no test post. If a check is interrupted, the next one with --post deletes what it left.
     """
+    if has_post and page_id is None:
+        raise click.UsageError("--post needs --page")
     publishing = session.bus.service("publishing")
-    request = CheckPlatform(platform=platform_code, page_id=page_id)
+    request = CheckPlatform(
+        platform=platform_code, page_id=page_id, has_post=has_post, is_public=is_public, photo_url=photo_url
+    )
     found = remote(publishing.check_platform)(session.caller, request, timeout_seconds=_SECONDS)
     session.show_all(found.checks, COLUMNS)
     if not session.as_json:

@@ -1,6 +1,6 @@
 """Linking pages by OAuth (decisions "connect"): endpoints for the app, and HTML pages for the person in the browser."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -31,6 +31,8 @@ class NewLink(Record):
     platform: str
     brand_id: str
     return_url: Annotated[str, Meta(max_length=2_000)] | None = None
+    #: LinkedIn alone: `organization` for company pages and the member, `member` for the member alone.
+    account_type: Literal["member", "organization"] | None = None
 
 
 class OAuthCallback(Record):
@@ -62,6 +64,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> api.LinkBegun:
         brand_name=brand.name,
         account_name=_account_name(exchange),
         return_url=request.return_url,
+        account_type=request.account_type,
     )
     return exchange.relay(exchange.services.publishing.begin_link, begun)
 

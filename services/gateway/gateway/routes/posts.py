@@ -12,6 +12,7 @@ from contracts.errors import (
     INVALID_MEDIA_URL,
     NOT_FOUND,
     PAGE_EXPIRED,
+    PAGE_PERMISSION_MISSING,
     PAGE_PUBLISH_GUARDRAIL,
     PLATFORM_ERROR,
     PLATFORM_OUTCOME_UNKNOWN,
@@ -28,7 +29,7 @@ from gateway.routes.filters import platform_code
 from gateway.routes.views import ScheduledPostView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
-_CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED)
+_CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PAGE_PERMISSION_MISSING)
 _GUARDRAILS = (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
 #: A platform may take long to process a video (spec "Publish result fields"). Our choice.
 _PUBLISH_SECONDS = 60.0

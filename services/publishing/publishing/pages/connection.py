@@ -1,8 +1,12 @@
 """A page's connection to its platform, for one call."""
 
+from collections.abc import Collection
+
 from chassis.vault import UnreadableSecret
+from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
 from publishing.platforms.base import Account, Connector, PlatformRefusal, Refusal
+from publishing.platforms.registry import PLUGINS
 from publishing.records import PageRow
 
 
@@ -12,6 +16,28 @@ def connection_to(app: AppContext, page: PageRow) -> tuple[Connector, Account]:
     Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no key reads.
     """
     return app.registry.connector(page.platform), _account(app, page)
+
+
+def can_comment(app: AppContext, page: PageRow) -> bool | None:
+    """Tells whether the page's token may write comments, by the scopes that were granted when it was linked or renewed.
+
+    None: not known, as for pages that the operator linked.
+    """
+    try:
+        granted = app.vault.credentials(page.access_token).scopes
+    except UnreadableSecret:
+        return None
+    return may_comment(page.platform, granted)
+
+
+def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
+    """Tells whether a token with these scopes may write comments; None: not known, or no platform of this release."""
+    plugin = PLUGINS.get(platform)
+    if granted is None or plugin is None:
+        return None
+    return PLATFORMS[platform].comments and (
+        not plugin.comment_scopes or not set(plugin.comment_scopes).isdisjoint(granted)
+    )
 
 
 def _account(app: AppContext, page: PageRow) -> Account:

@@ -11,6 +11,7 @@ from contracts.errors import NOT_FOUND, ApiError
 from contracts.record import Record
 from publishing.context import AppContext
 from publishing.pages import linked_pages
+from publishing.pages.connection import may_comment
 from publishing.pages.renewal import Grant
 from publishing.platforms.oauth.base import Found
 from publishing.rules import content
@@ -85,9 +86,16 @@ def _link_account(
     return msgspec.structs.replace(account, page_id=linked_pages.store_link(connection, values).id)
 
 
-def shown(account: FoundAccount) -> api.LinkableAccount:
-    names = api.LinkableAccount.__struct_fields__
-    return api.LinkableAccount(**{name: getattr(account, name) for name in names})
+def shown(account: FoundAccount, platform: str) -> api.LinkableAccount:
+    return api.LinkableAccount(
+        account_id=account.account_id,
+        name=account.name,
+        username=account.username,
+        followers=account.followers,
+        picture=account.picture,
+        page_id=account.page_id,
+        can_comment=may_comment(platform, account.grant.credentials.scopes),
+    )
 
 
 def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:

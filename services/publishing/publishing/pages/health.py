@@ -7,7 +7,7 @@ from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from publishing.context import AppContext
 from publishing.credentials import Credentials
-from publishing.pages.connection import connection_to
+from publishing.pages.connection import connection_to, may_comment
 from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
@@ -43,6 +43,7 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
         error=None if refusal is None else api.PostError(code=refusal.code, message=refusal.message),
         reconnect_url=app.reconnect_url(page.id) if expired else None,
         checked_at=now,
+        can_comment=may_comment(page.platform, credentials.scopes if credentials else None),
     )
 
 
@@ -74,7 +75,7 @@ def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
 
 def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
     """Returns the scopes that linking asks for and the page lacks; as of the linking if the platform does not tell."""
-    login = app.logins.get(page.platform)
+    login = None if credentials is None else app.login_of(page.platform, credentials)
     if login is None or credentials is None:
         return None
     tokens = Tokens(credentials.access_token, credentials.refresh_token, scopes=credentials.scopes)

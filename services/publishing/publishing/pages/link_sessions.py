@@ -64,7 +64,7 @@ def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBe
     caller.check_reach(caller.account_id, request.brand_id, field="brand_id")
     content.check_text(request.brand_name, "brand_name")
     content.check_text(request.account_name, "account_name")
-    login_of(app, request.platform)
+    login_of(app, request.platform, request.account_type)
     if request.return_url is not None:
         return_urls.check(app.settings.return_urls, caller.account_id, request.return_url)
     values = {
@@ -75,6 +75,7 @@ def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBe
         "account_name": request.account_name,
         "return_url": request.return_url,
         "platform": request.platform,
+        "account_type": request.account_type,
         "verifier": app.vault.encrypt(secrets.token_urlsafe(48)),
     }
     with app.database.transaction() as connection:
@@ -90,7 +91,7 @@ def authorize_url(app: AppContext, link: LinkRow, browser: str) -> str:
     """
     bound = f"{link.id}.{browser}"
     state = f"{bound}.{app.vault.sign(bound)}"
-    login = login_of(app, link.platform)
+    login = login_of(app, link.platform, link.account_type)
     return login.authorize_url(state, redirect_uri(app, link.platform), _verifier(app, link))
 
 
@@ -250,7 +251,7 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
 
 def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
     """Exchanges the code and returns the accounts found. Raises PlatformRefusal, ApiError."""
-    login = login_of(app, link.platform)
+    login = login_of(app, link.platform, link.account_type)
     tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))
     with app.database.reading() as connection:
         accounts = [found_account(found, connection) for found in login.accounts(tokens)]
@@ -276,7 +277,7 @@ def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
         platform=link.platform,
         brand_id=link.brand_id,
         status=status_of(link, accounts),
-        accounts=tuple(shown(account) for account in accounts),
+        accounts=tuple(shown(account, link.platform) for account in accounts),
         error=error_of(link),
         expires_at=link.expires_at,
         brand_name=link.brand_name,
@@ -306,13 +307,21 @@ def is_browser(stored: str | None, given: str) -> bool:
     return bool(stored and given) and hmac.compare_digest(str(stored).encode(), given.encode())
 
 
-def login_of(app: AppContext, platform: str) -> Login:
-    """Returns a platform's login. Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
+def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
+    """Returns a platform's login for this kind of account. Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
     if platform not in PLATFORMS:
         raise invalid("platform", f"must be one of {', '.join(PLATFORMS)}")
+    row = PLATFORMS[platform]
+    if account_type is not None and account_type not in row.account_types:
+        known = ", ".join(row.account_types)
+        raise invalid(
+            "account_type", f"must be one of {known}" if known else f"{row.title} has one kind alone"
+        )
     login = app.logins.get(platform)
+    login = login and login.of_app(account_type)
     if login is None:
-        message = f"Linking {PLATFORMS[platform].name} is not configured on this server."
+        what = f"{row.name} ({account_type})" if account_type else row.name
+        message = f"Linking {what} is not configured on this server."
         raise ApiError(UNSUPPORTED_PLATFORM, message, platform=platform)
     return login
 

@@ -1,4 +1,7 @@
-"""Compares what a platform tells now with what Posthaste relies on, for the operator. Nothing becomes visible."""
+"""Compares what a platform tells now with what Posthaste relies on, for the operator.
+
+Nothing becomes visible but the test post that the operator asks for (`trial_post`).
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +18,7 @@ from contracts.platform_checks import CheckPlatform, PlatformCheck, PlatformRepo
 from contracts.platforms import PLATFORMS
 from contracts.publishing import GetPage
 from publishing.context import AppContext
-from publishing.pages import health
+from publishing.pages import health, trial_post
 from publishing.pages.connection import connection_to
 from publishing.pages.link_sessions import redirect_uri
 from publishing.platforms.base import Account, CommentQuery, Connector
@@ -45,7 +48,7 @@ def check(app: AppContext, caller: Caller, request: CheckPlatform) -> PlatformRe
         checks.append(_skipped("page", "its connection works", "no page was named", "Add --page ID."))
     else:
         page = _page(app, platform, request.page_id)
-        checks += _without_tokens(app, page, [*_of_the_page(app, caller, page)])
+        checks += _without_tokens(app, page, [*_of_the_page(app, caller, page, request)])
     return PlatformReport(platform=platform, checks=tuple(checks))
 
 
@@ -60,7 +63,8 @@ def _page(app: AppContext, platform: str, page_id: str) -> PageRow:
 
 
 def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
-    title = PLATFORMS[platform].title
+    row = PLATFORMS[platform]
+    title = row.title
     if platform not in app.logins:
         yield PlatformCheck(
             check=_APP,
@@ -70,7 +74,9 @@ def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
             advice=f"Nobody can connect a page. Set the app's id and secret: docs/platforms/{_folder(platform)}.md.",
         )
         return
-    yield PlatformCheck(check=_APP, state="ok", expected=f"an app at {title}", found="its id is set")
+    kinds = ", ".join(kind for kind in row.account_types if app.logins[platform].of_app(kind))
+    found = f"its id is set, for {kinds}" if kinds else "its id is set"
+    yield PlatformCheck(check=_APP, state="ok", expected=f"an app at {title}", found=found)
     yield _address(_LOGIN, redirect_uri(app, platform))
     hooks = PLUGINS[platform].hooks
     if hooks is None:
@@ -102,7 +108,9 @@ def _address(check: str, url: str) -> PlatformCheck:
     )
 
 
-def _of_the_page(app: AppContext, caller: Caller, page: PageRow) -> Iterator[PlatformCheck]:
+def _of_the_page(
+    app: AppContext, caller: Caller, page: PageRow, request: CheckPlatform
+) -> Iterator[PlatformCheck]:
     expected = f"{page.name} answers"
     try:
         found = health.check(app, replace(caller, account_id=page.account_id), GetPage(id=page.id))
@@ -123,10 +131,17 @@ def _of_the_page(app: AppContext, caller: Caller, page: PageRow) -> Iterator[Pla
         return
     yield PlatformCheck(check="connection", state="ok", expected=expected, found="it does")
     yield _permissions(found.missing_permissions)
+    if PLATFORMS[page.platform].comments and found.can_comment is False:
+        advice = (
+            f"First comments are refused for this page: docs/platforms/{_folder(page.platform)}.md says why."
+        )
+        yield _skipped("writing comments", "allowed", "not with the permissions of this page", advice)
     with app.database.reading() as connection:
         page = Pages(connection).get(page.id) or page  # its token may have been renewed
     connector, account = connection_to(app, page)
     yield from _asked(app, page, connector, account)
+    if request.has_post:
+        yield trial_post.check(app, page, connector, account, request)
 
 
 def _without_tokens(

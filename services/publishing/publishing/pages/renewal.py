@@ -7,6 +7,7 @@ at once.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -61,6 +62,7 @@ class Grant(Record):
             refresh_token=tokens.refresh_token,
             expires_at=None if lifetime is None else now + timedelta(seconds=lifetime),
             scopes=tokens.scopes,
+            app=tokens.app,
         )
         return cls(credentials=credentials, grant_id=grant_id, renew_at=renew_at(now, tokens))
 
@@ -128,7 +130,7 @@ def run(app: AppContext, renewal: Renewal) -> None:
     except UnreadableSecret:
         _end(app, renewal)
         return
-    login = app.logins.get(page.platform)
+    login = app.login_of(page.platform, credentials)
     turn: Callable[[], None]
     if page.unlinked_at is not None:
         turn = partial(_revoke, app, login, renewal, credentials)
@@ -174,11 +176,10 @@ def _begin(app: AppContext, renewal: Renewal) -> bool:
 
 def _save(app: AppContext, renewal: Renewal, before: Credentials, tokens: Tokens) -> None:
     """Stores new tokens, unless the page was linked anew meanwhile."""
-    kept = Tokens(
-        tokens.access_token,
-        tokens.refresh_token or before.refresh_token,
-        tokens.lifetime_seconds,
-        tokens.scopes or before.scopes,
+    kept = replace(
+        tokens,
+        refresh_token=tokens.refresh_token or before.refresh_token,
+        scopes=tokens.scopes or before.scopes,
     )
     with app.database.transaction() as connection:
         grant = Grant.of(kept, renewal.page.grant_id or "", connection)
@@ -218,13 +219,13 @@ def _put_off(app: AppContext, renewal: Renewal, wait_seconds: float | None = Non
 
 def can_renew(app: AppContext, page: PageRow) -> bool:
     """Whether a page whose token was refused can get new credentials."""
-    if page.platform not in app.logins or page.unlinked_at is not None:
+    if page.unlinked_at is not None:
         return False
     try:
         credentials = app.vault.credentials(page.access_token)
     except UnreadableSecret:
         return False
-    if credentials.refresh_token is None:
+    if credentials.refresh_token is None or app.login_of(page.platform, credentials) is None:
         return False
     if credentials.renewed_at is None:
         return True

@@ -12,6 +12,7 @@ from publishing.platforms.base import Account, Connector
 from publishing.platforms.facts import Fact
 from publishing.platforms.hooks import Hooks
 from publishing.platforms.oauth.base import App, Login
+from publishing.platforms.trial import Trial
 
 #: `<name>_settings` of a post, as the client sent them.
 PostSettings = Mapping[str, Any]
@@ -54,11 +55,15 @@ class PlatformPlugin:
     check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
     #: What the platform tells now about itself and a page, one after the other. Makes nothing visible.
     facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
+    #: The test post of `platform check --post`; None: its API could not remove one.
+    trial: Trial | None = None
     #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
     polls: str | None = None
     #: How its comment webhooks are read; None: it has none.
     hooks: Hooks | None = None
     #: How many calls one reply takes: some platforms must first be asked which thread the comment belongs to.
     reply_calls: int = 1
+    #: A token with one of these scopes may write comments; empty: every token that may post.
+    comment_scopes: tuple[str, ...] = ()
     #: Whether the author of a comment is identified by name because ids are missing or differ between logins.
     has_unique_names: bool = False

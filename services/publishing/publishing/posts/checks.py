@@ -8,12 +8,15 @@ from contracts import publishing as api
 from contracts.errors import (
     INVALID_DATE,
     NOT_FOUND,
+    PAGE_PERMISSION_MISSING,
     POST_IN_PROGRESS,
     SCHEDULE_OUT_OF_RANGE,
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
+from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
+from publishing.pages.connection import can_comment
 from publishing.platforms.base import NotConnected
 from publishing.posts import guardrail_checks
 from publishing.records import PageRow
@@ -35,12 +38,25 @@ def content_findings(
 ) -> Iterator[ApiError]:
     """Yields every finding of the content rules.
 
-    VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM.
+    PAGE_PERMISSION_MISSING, VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM.
     """
     settings = app.settings
-    return content.findings(
+    yield from _missing_permissions(app, request, page)
+    yield from content.findings(
         request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
     )
+
+
+def _missing_permissions(app: AppContext, request: api.PostContent, page: PageRow) -> Iterator[ApiError]:
+    """Yields PAGE_PERMISSION_MISSING for a first comment that the page's token may not write."""
+    row = PLATFORMS[page.platform]
+    if request.first_comment and row.first_comment and can_comment(app, page) is False:
+        yield ApiError(
+            PAGE_PERMISSION_MISSING,
+            f"first_comment: {row.title} has not given this page's connection the permission to write comments.",
+            field="first_comment",
+            page_id=page.id,
+        )
 
 
 def check_page(app: AppContext, page: PageRow) -> None:

@@ -31,6 +31,7 @@ class LinkRow(Row):
     unconfirmed: str | None
     account_name: str | None
     return_url: str | None
+    account_type: str | None
 
 
 class Links:

@@ -55,7 +55,7 @@ def at(simulator: Simulator) -> dict[str, Login]:
         {
             "FB": meta,
             "IG": meta,
-            "LN": linkedin_at(simulator, app=app("linkedin"), has_pages=True),
+            "LN": linkedin_at(simulator, member_app=app("linkedin"), pages_app=app("linkedin-pages")),
             "TT": TikTokSettings(
                 api_url=at("open.tiktokapis.com"), app=app("tiktok"), authorize_url=at("www.tiktok.com")
             ),
@@ -242,18 +242,59 @@ def test_tokens_are_renewed(person: Callable[..., Person], platform: str) -> Non
         assert refusal_of(somebody.login.refresh, before.refresh_token).kind is Refusal.EXPIRED
 
 
-def linkedin(simulator: Simulator, **settings: Any) -> Login:
-    app = App("local-linkedin", "local-linkedin-secret")
-    return logins(default_settings(LN=linkedin_at(simulator, app=app, **settings)))["LN"]
+def linkedin(simulator: Simulator, *, member: bool = True, pages: bool = True, **more: Any) -> Login:
+    settings = linkedin_at(
+        simulator,
+        member_app=App("local-linkedin", "local-linkedin-secret") if member else App(),
+        pages_app=App("local-linkedin-pages", "local-linkedin-pages-secret") if pages else App(),
+        **more,
+    )
+    return logins(default_settings(LN=settings))["LN"]
 
 
-def test_linkedins_app_for_company_pages_asks_for_no_scope_of_another_product(simulator: Simulator) -> None:
-    assert set(linkedin(simulator).scopes) == {"openid", "profile", "w_member_social"}
-    community = set(linkedin(simulator, has_pages=True).scopes)
+def scopes_of(login: Login | None) -> set[str]:
+    assert login is not None
+    return set(login.scopes)
+
+
+def test_each_app_of_linkedin_asks_for_the_scopes_of_its_own_products(simulator: Simulator) -> None:
+    login = linkedin(simulator)
+    members, community = scopes_of(login.of_app("member")), scopes_of(login.of_app("organization"))
+    assert members == {"openid", "profile", "w_member_social"}
     assert community & {"openid", "profile", "email"} == set()
     assert {"r_basicprofile", "rw_organization_admin", "w_organization_social_feed"} <= community
-    old = linkedin(simulator, has_pages=True, has_feed_scopes=False).scopes
+    old = linkedin(simulator, has_feed_scopes=False).scopes
     assert set(old) == {scope for scope in community if not scope.endswith("_feed")}
+
+
+def test_linkedins_login_is_that_of_company_pages_where_it_has_an_app(simulator: Simulator) -> None:
+    assert linkedin(simulator).app_name == linkedin(simulator, member=False).app_name == "organization"
+    alone = linkedin(simulator, pages=False)
+    assert alone.app_name == "member"
+    assert alone.of_app("organization") is None
+
+
+def test_a_token_of_linkedin_is_renewed_by_the_app_that_issued_it(simulator: Simulator) -> None:
+    login = linkedin(simulator)
+    members, pages = login.of_app("member"), login.of_app("organization")
+    assert login.of_app("member", ("rw_organization_admin",)) is members
+    # Tokens of an earlier release name no app.
+    assert login.of_app(None, ("openid", "profile", "w_member_social")) is members
+    assert login.of_app(None, ("openid", "w_member_social", "rw_organization_admin")) is pages
+
+
+@pytest.mark.parametrize(("kind", "count"), [("member", 1), ("organization", 2)])
+def test_a_person_who_logs_in_by_either_app_of_linkedin_gets_a_token_that_names_it(
+    person: Callable[..., Person], at: dict[str, Login], kind: str, count: int
+) -> None:
+    somebody, login = person("LN"), at["LN"].of_app(kind)
+    assert login is not None
+    somebody.login = login
+    tokens = somebody.allow()
+    assert tokens.app == kind
+    assert len(login.accounts(tokens)) == count
+    assert "w_member_social" in (tokens.scopes or ())
+    assert login.missing(tokens.scopes or ()) == ()
 
 
 def test_a_company_page_is_offered_only_to_those_who_may_post_for_it(
@@ -273,8 +314,8 @@ def test_a_company_page_is_offered_only_to_those_who_may_post_for_it(
 def test_a_member_is_read_by_the_address_that_the_tokens_product_has(simulator: Simulator) -> None:
     for scopes in (["openid"], ["r_basicprofile"]):
         made = simulator.call("POST", "linkedin/members", name="Mel Member", scopes=scopes)
-        for has_pages in (False, True):
-            settings = linkedin_at(simulator, has_pages=has_pages)
+        for app in (App(), App("pages")):
+            settings = linkedin_at(simulator, pages_app=app)
             profile = LinkedInConnector(settings).profile(Account(made["account_id"], made["access_token"]))
             assert profile.name == "Mel Member"
             assert str(profile.picture).startswith(simulator.url)
@@ -291,7 +332,7 @@ def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: 
 
 
 def test_pages_of_linkedin_that_an_earlier_release_linked_lack_nothing() -> None:
-    login = LinkedInLogin(LinkedInSettings(has_pages=True))
+    login = LinkedInLogin(LinkedInSettings(), "organization")
     earlier = ("openid", "profile", "w_member_social", "rw_organization_admin", "w_organization_social")
     assert login.missing((*earlier, "r_organization_social")) == ()
     assert login.missing(earlier) == ("r_organization_social",)

@@ -3,6 +3,7 @@
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin
 from publishing.platforms.facebook.settings import check_settings
+from publishing.platforms.facebook.trial import TRIAL
 from publishing.platforms.meta import facts
 from publishing.platforms.meta.hooks import hooks_of
 from publishing.platforms.meta.settings import MetaSettings
@@ -13,6 +14,8 @@ PLUGIN = PlatformPlugin(
     connector=FacebookConnector,
     login=FacebookLogin,
     check_settings=check_settings,
+    comment_scopes=("pages_manage_engagement",),
     hooks=hooks_of("FB", lambda at: (at.app_secret,)),
     facts=facts.facebook,
+    trial=TRIAL,
 )

@@ -61,6 +61,10 @@ class Calls:
             raise OutcomeUnknown("The platform's answer names no id.")
         return unquote(made_id), response.body if isinstance(response.body, dict) else {}
 
+    def delete(self, account: Account, path: str) -> None:
+        """Deletes something. May be repeated: LinkedIn answers for what is gone as for what it deletes."""
+        self._call("DELETE", account, path, {}, headers={"X-RestLi-Method": "DELETE"})
+
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
         """Sends a file or a part to the address LinkedIn gave; returns its ETag without quotes."""
         if not is_pinned(url, self._url, self._settings.upload_hosts):

@@ -1,14 +1,16 @@
-"""LinkedIn's login: the member, and the company pages they administer (platforms.md 4)."""
+"""LinkedIn's logins: one app for members, another for members and the company pages they run (platforms.md 4)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from publishing.platforms.base import Account
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.oauth.base import Found, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.platforms.oauth.code_login import CodeLogin
 
+#: The kinds of account, and so the apps: `account_types` of LinkedIn's row in `contracts.platforms`.
+MEMBER, ORGANIZATION = "member", "organization"
 #: Of an app with the products Share on LinkedIn and OpenID Connect.
 _MEMBER = ("openid", "profile", "w_member_social")
 #: Of an app with Community Management, which can have no other product: LinkedIn refuses the whole login for one scope
@@ -16,18 +18,41 @@ _MEMBER = ("openid", "profile", "w_member_social")
 _PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
 _COMMUNITY = ("r_basicprofile", "w_member_social", *_PAGES)
 _FEED = ("w_member_social_feed", "w_organization_social_feed", "r_organization_social_feed")
+#: Each of these shows that a token comes from an app with Community Management; LinkedIn takes no comment without it.
+COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
+
+
+def login(settings: LinkedInSettings) -> Login:
+    """Returns the login for company pages where they have an app, else the members'. Each knows the other."""
+    apps = {ORGANIZATION: settings.pages_app, MEMBER: settings.member_app}
+    found = {name: LinkedInLogin(settings, name) for name, app in apps.items() if app.client_id}
+    for one in found.values():
+        one.by_app = found
+    return next(iter(found.values()))
 
 
 class LinkedInLogin(CodeLogin):
+    """The login of one app."""
+
     challenge = None
 
-    def __init__(self, settings: LinkedInSettings) -> None:
+    def __init__(self, settings: LinkedInSettings, app_name: str) -> None:
         base = f"{settings.oauth_url.rstrip('/')}/oauth/v2"
-        super().__init__(settings.app, f"{base}/authorization", f"{base}/accessToken", f"{base}/revoke")
-        self._has_pages = settings.has_pages
+        self._has_pages = app_name == ORGANIZATION
+        app = settings.pages_app if self._has_pages else settings.member_app
+        super().__init__(app, f"{base}/authorization", f"{base}/accessToken", f"{base}/revoke")
+        self.app_name, self.by_app = app_name, {app_name: self}
         feed = _FEED if settings.has_feed_scopes else ()
-        self.scopes = (*_COMMUNITY, *feed) if settings.has_pages else _MEMBER
+        self.scopes = (*_COMMUNITY, *feed) if self._has_pages else _MEMBER
         self._connector = LinkedInConnector(settings)
+
+    def of_app(self, name: str | None, granted: Collection[str] | None = None) -> Login | None:
+        if name is None and granted:  # tokens of an earlier release
+            name = ORGANIZATION if set(_PAGES) & set(granted) else MEMBER
+        return self if name is None else self.by_app.get(name)
+
+    def _ask(self, form: Mapping[str, str]) -> Tokens:
+        return replace(super()._ask(form), app=self.app_name)
 
     def accounts(self, tokens: Tokens) -> list[Found]:
         person = Account("", tokens.access_token)

@@ -30,9 +30,15 @@ ORGANIZATION = "urn:li:organization:"
 _COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
 #: Roles that may post for a company page (Comments API, read 23 November 2026); the content administrator's name is a
 #: guess: one of these two spellings.
-_POSTING_ROLES = (
-    "ADMINISTRATOR", "CONTENT_ADMINISTRATOR", "CONTENT_ADMIN", "DIRECT_SPONSORED_CONTENT_POSTER", "RECRUITING_POSTER",
-)  # fmt: skip
+POSTING_ROLES = frozenset(
+    (
+        "ADMINISTRATOR",
+        "CONTENT_ADMINISTRATOR",
+        "CONTENT_ADMIN",
+        "DIRECT_SPONSORED_CONTENT_POSTER",
+        "RECRUITING_POSTER",
+    )
+)
 #: The member's own fields, and the addresses of the picture.
 _MEMBER_FIELDS = (
     "(id,localizedFirstName,localizedLastName,vanityName,profilePicture(displayImage~:playableStreams))"
@@ -126,7 +132,7 @@ class LinkedInReading(Connector):
         Each product of LinkedIn has an address of its own. A page may have been linked by an app with the other one.
         """
         asks = [self._open_id_member, self._community_member]
-        first, second = reversed(asks) if self._settings.has_pages else asks
+        first, second = reversed(asks) if self._settings.pages_app.client_id else asks
         try:
             return first(account)
         except PlatformRefusal as refusal:
@@ -177,7 +183,7 @@ class LinkedInReading(Connector):
             dict.fromkeys(
                 str(row.get("organization") or row.get("organizationTarget"))
                 for row in rows
-                if row.get("role") in _POSTING_ROLES
+                if row.get("role") in POSTING_ROLES
             )
         )
 

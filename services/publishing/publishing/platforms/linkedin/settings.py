@@ -18,11 +18,12 @@ class LinkedInSettings:
     """Times are in seconds."""
 
     api_url: str = "https://api.linkedin.com"
-    app: App = field(default_factory=App)
+    #: The app with the products Share on LinkedIn and OpenID Connect, for members alone.
+    member_app: App = field(default_factory=App)
+    #: The app with Community Management, for company pages. LinkedIn allows it no other product.
+    pages_app: App = field(default_factory=App)
     oauth_url: str = "https://www.linkedin.com"
-    #: Whether the app has the Community Management product, for company pages. It can then have no other product.
-    has_pages: bool = False
-    #: Whether that app may ask for the `_feed` scopes, which comments need. Guess: apps approved long ago lack them.
+    #: Whether `pages_app` may ask for the `_feed` scopes, which comments need. Guess: apps approved long ago lack them.
     has_feed_scopes: bool = True
     #: YYYYMM. Each is served for about a year; then every call answers 426 until this is updated.
     version: str = "202607"
@@ -41,16 +42,37 @@ class LinkedInSettings:
     @classmethod
     def from_env(cls) -> "LinkedInSettings":
         default = cls()
+        member_app, pages_app = _apps()
         return cls(
             api_url=config.text("LINKEDIN_API_URL", default.api_url),
-            app=App.from_env("LINKEDIN_CLIENT"),
+            member_app=member_app,
+            pages_app=pages_app,
             oauth_url=config.text("LINKEDIN_OAUTH_URL", default.oauth_url),
-            has_pages=config.flag("LINKEDIN_COMPANY_PAGES", default.has_pages),
             has_feed_scopes=config.flag("LINKEDIN_FEED_SCOPES", default.has_feed_scopes),
             version=config.text("LINKEDIN_VERSION", default.version),
             upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
+
+    @property
+    def app(self) -> App:
+        """The app of a login for which the client names no kind of account."""
+        return self.pages_app if self.pages_app.client_id else self.member_app
+
+
+def _apps() -> tuple[App, App]:
+    """Returns the apps for members and for company pages. Raises ConfigError where one app would have to be both.
+
+    LINKEDIN_COMPANY_PAGES=true is the earlier releases' way to say that LINKEDIN_CLIENT is the app for company pages.
+    """
+    member, pages = App.from_env("LINKEDIN_CLIENT"), App.from_env("LINKEDIN_PAGES_CLIENT")
+    is_old_way = config.flag("LINKEDIN_COMPANY_PAGES", False)
+    if pages.client_id and (is_old_way or pages.client_id == member.client_id):
+        raise config.ConfigError(
+            "LINKEDIN_PAGES_CLIENT_ID is the app for company pages, LINKEDIN_CLIENT_ID another one for members alone"
+            " (LinkedIn allows no app both): remove LINKEDIN_COMPANY_PAGES, and LINKEDIN_CLIENT_ID if it is the same"
+        )
+    return (App(), member) if is_old_way else (member, pages)
 
 
 class Article(Record):

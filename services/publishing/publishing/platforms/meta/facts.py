@@ -27,3 +27,20 @@ def version(base_url: str, settings: MetaSettings, account: Account) -> Fact:
 
 def facebook(settings: MetaSettings, account: Account) -> Iterator[Fact]:
     yield version(settings.facebook_url, settings, account)
+
+    def upload() -> tuple[bool, str]:
+        # Begins an upload that is never finished: nothing becomes visible.
+        asked = {"upload_phase": "start", "file_size": 1_000_000}
+        answer = Graph(settings.upload_url, settings).ask(
+            account, account.remote_account_id, "videos", **asked
+        )
+        begun = bool(answer.get("upload_session_id") and answer.get("video_id"))
+        return begun, "an upload was begun" if begun else "an answer without an upload"
+
+    yield ask(
+        "videos in pieces",
+        f"{settings.upload_url} begins an upload",
+        "Videos are given to Facebook by their addresses instead if it refuses pieces. If the host does not answer, set"
+        " FACEBOOK_UPLOAD_URL to https://graph.facebook.com.",
+        upload,
+    )

@@ -91,10 +91,14 @@ class Graph:
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 
+    def remove(self, account: Account, node: str) -> None:
+        """Deletes something; may be repeated."""
+        self._call("DELETE", account, node, "")
+
     def delete(self, account: Account, node: str) -> None:
         """Tries to delete something staged; it is harmless if it stays."""
         with suppress(PlatformRefusal):
-            self._call("DELETE", account, node, "")
+            self.remove(account, node)
 
     def _call(
         self,

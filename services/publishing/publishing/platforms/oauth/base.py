@@ -19,6 +19,8 @@ class Tokens:
     lifetime_seconds: float | None = None
     #: The granted scopes; None: the platform does not tell.
     scopes: tuple[str, ...] | None = None
+    #: The name of our app that they belong to (`Login.app_name`).
+    app: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,15 @@ class Login(ABC):
 
     #: The scopes we ask for; each is needed by a feature.
     scopes: tuple[str, ...]
+    #: The name of our app, stored with its tokens; None: the platform has one app of ours.
+    app_name: str | None = None
+
+    def of_app(self, name: str | None, granted: Collection[str] | None = None) -> "Login | None":
+        """Returns the login of the app with this name; None: no such app is configured.
+
+        Without a name it is the login of the app that issues tokens with the `granted` scopes, or this one.
+        """
+        return self if name in (None, self.app_name) else None
 
     @abstractmethod
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:

@@ -16,6 +16,18 @@ def facts(settings: XSettings, account: Account) -> Iterator[Fact]:
         )
         return True, f"{(answer.get('meta') or {}).get('result_count', 0)} posts"
 
+    def names() -> tuple[bool, str]:
+        # A parameter that X does not know is refused. A read of the own account costs nothing.
+        parameter = settings.fields_parameter.replace(".", "__")
+        Calls(settings).read(account, "users/me", **{parameter: "created_at"})
+        return True, "accepted"
+
+    yield ask(
+        "names of a post's fields",
+        f"{settings.fields_parameter} is accepted",
+        "Set X_FIELDS_PARAMETER to the other name: until then each process tries both.",
+        names,
+    )
     yield ask(
         "recent search, which finds comments",
         "allowed",

@@ -7,6 +7,7 @@ from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
 from publishing.platforms.x.settings import XPostSettings, XSettings, message_limit
 from publishing.platforms.x.text import weighted_length
+from publishing.platforms.x.trial import TRIAL
 
 PLUGIN = PlatformPlugin(
     settings=XSettings,
@@ -21,4 +22,5 @@ PLUGIN = PlatformPlugin(
     # elsewhere.
     polls="86400=300,604800=3600",
     facts=facts,
+    trial=TRIAL,
 )

@@ -54,6 +54,12 @@ class DataApi:
         required(answer, "id", visible=True)
         return answer
 
+    def delete(self, account: Account, resource: str, **params: Any) -> None:
+        """Deletes something; one that is gone is no error, so it may be repeated."""
+        response = self._http.send("DELETE", self._address(resource, params), headers=bearer(account))
+        if response.status not in (204, 404):
+            body_of(response, visible=False)
+
     def begin_upload(
         self, account: Account, video: Answer, size_bytes: int, content_type: str, *, notifies: bool = True
     ) -> str:

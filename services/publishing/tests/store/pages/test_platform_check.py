@@ -12,10 +12,14 @@ from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.platform_checks import CheckPlatform, PlatformCheck
+from publishing.credentials import Credentials
 from publishing.pages import linked_pages, platform_check
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.facts import Fact
 from publishing.platforms.http_client import transient
+from publishing.platforms.linkedin.plugin import PLUGIN as LINKEDIN
+from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.oauth.base import App
 from publishing.platforms.registry import PLUGINS
 
 DENIED = PlatformRefusal(Refusal.PERMISSION, "10", "Not allowed.")
@@ -84,6 +88,26 @@ def test_the_redirect_uri_is_shown_and_has_to_be_https(
         f"{public_url}/connect/facebook/callback",
     )
     assert found["webhook address"].state == "skipped"
+
+
+def test_the_kinds_of_account_that_have_an_app_are_named(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = LinkedInSettings(pages_app=App("pages"))
+    monkeypatch.setitem(world.app.logins, "LN", LINKEDIN.login(settings))
+    assert check(world, platform="LN")["app"].found == "its id is set, for organization"
+
+
+def test_a_page_that_may_write_no_comments_is_told_of(
+    world: World, platform: FakePlatform, facts: list[Fact]
+) -> None:
+    page = world.page()
+    with world.database.transaction() as connection:
+        stored = world.app.vault.seal(Credentials(access_token="token", scopes=("pages_manage_posts",)))
+        row = platform_check.Pages(connection).get(page.id)
+        assert row is not None
+        assert platform_check.Pages(connection).exchange_credentials(page.id, row.access_token, stored)
+    assert "facebook.md" in check(world, page)["writing comments"].advice
 
 
 def test_a_working_page_with_a_post_is_ok_in_everything(

@@ -405,3 +405,25 @@ class TestGivingBack:
         renewals.rest_is_over()
         assert renewals.tick() == 0
         assert login.revoked == []
+
+
+def test_tokens_are_renewed_by_the_app_that_issued_them(world: Any, renewals: Renewals, login: Any) -> None:
+    other = FakeLogin()
+    login.of_app = lambda name, granted=None: {"first": login, "second": other}.get(name)
+    page = renewals.page(app="second")
+    world.shift(7_000)
+    renewals.tick()
+    assert (login.refreshed, other.refreshed) == ([], ["r"])
+    assert renewals.credentials(page).access_token == "access 1"
+
+
+def test_tokens_of_an_app_that_is_not_configured_any_more_are_left_until_they_end(
+    world: Any, renewals: Renewals, login: Any
+) -> None:
+    login.of_app = lambda name, granted=None: None
+    page = renewals.page(app="gone")
+    world.shift(7_000)
+    renewals.tick()
+    assert login.refreshed == []
+    assert renewals.tick() == 0
+    assert not renewals.row(page).expired

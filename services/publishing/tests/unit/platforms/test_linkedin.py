@@ -1,6 +1,6 @@
 """LinkedIn's little text, and what its answers, broken ones included, say about the outcome."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chassis.config import ConfigError
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -247,3 +248,50 @@ def test_a_refused_look_at_a_file_is_not_yet_ready_for_those_who_may_look_at_fil
     with suppress(PlatformRefusal):
         uploads._wait(Account(owner, "token-1"), checkpoint, 0)
     assert checkpoint.get("media")[0]["state"] == state
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., LinkedInSettings]:
+    """Reads the settings from these variables of LinkedIn."""
+
+    def read(**variables: str) -> LinkedInSettings:
+        for name in ("CLIENT_ID", "PAGES_CLIENT_ID", "COMPANY_PAGES"):
+            monkeypatch.delenv(f"LINKEDIN_{name}", raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(f"LINKEDIN_{name}", value)
+        return LinkedInSettings.from_env()
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("variables", "member", "pages"),
+    [
+        ({"CLIENT_ID": "a"}, "a", ""),
+        ({"PAGES_CLIENT_ID": "b"}, "", "b"),
+        ({"CLIENT_ID": "a", "PAGES_CLIENT_ID": "b"}, "a", "b"),
+        # Of earlier releases.
+        ({"CLIENT_ID": "a", "COMPANY_PAGES": "true"}, "", "a"),
+        ({"CLIENT_ID": "a", "COMPANY_PAGES": "false", "PAGES_CLIENT_ID": "b"}, "a", "b"),
+    ],
+)
+def test_members_and_company_pages_have_apps_of_their_own(
+    environment: Callable[..., LinkedInSettings], variables: dict[str, str], member: str, pages: str
+) -> None:
+    found = environment(**variables)
+    assert (found.member_app.client_id, found.pages_app.client_id) == (member, pages)
+    assert found.app.client_id == (pages or member)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"CLIENT_ID": "a", "PAGES_CLIENT_ID": "a"},
+        {"CLIENT_ID": "a", "PAGES_CLIENT_ID": "b", "COMPANY_PAGES": "true"},
+    ],
+)
+def test_one_app_for_both_is_refused_at_start(
+    environment: Callable[..., LinkedInSettings], variables: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match="LINKEDIN_PAGES_CLIENT_ID"):
+        environment(**variables)

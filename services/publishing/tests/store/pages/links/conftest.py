@@ -24,6 +24,8 @@ class FakeLogin(Login):
     codes: list[tuple[str, str, str]] = field(default_factory=list)
     problem: BaseException | None = None
     scopes: tuple[str, ...] = ("post", "read")
+    #: Granted to each account; None: the platform does not tell.
+    account_scopes: tuple[str, ...] | None = None
 
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:
         return f"https://platform.test/login?state={state}&back={redirect_uri}&verifier={verifier}"
@@ -39,7 +41,7 @@ class FakeLogin(Login):
             Found(
                 one,
                 Profile(f"Page {one}", one, 7, None),
-                Tokens(f"{tokens.access_token} {one}", "r", 7_200),
+                Tokens(f"{tokens.access_token} {one}", "r", 7_200, self.account_scopes),
                 "g",
             )
             for one in self.here
@@ -66,10 +68,14 @@ class Linking:
     kept_query: dict[str, str] = field(default_factory=dict)
 
     def begin(
-        self, caller: Caller | None = None, brand: str = "brd_a", return_url: str | None = None
+        self,
+        caller: Caller | None = None,
+        brand: str = "brd_a",
+        return_url: str | None = None,
+        **more: str | None,
     ) -> "Linking":
         request = api.BeginLink(
-            platform="FB",
+            **{"platform": "FB"} | more,
             brand_id=brand,
             brand_name="Brand",
             account_name="Eve (eve@example.com)",

@@ -3,7 +3,9 @@
 Which browser may do what, and that nothing is linked without consent, is in `test_link_consent.py`.
 """
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,9 +16,11 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from publishing.pages import link_sessions, linked_pages
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.oauth.base import Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.records import PageRow
 from publishing.store.pages import Pages
+
+from .conftest import FakeLogin
 
 
 def code_of(call: Any, *arguments: Any, **named: Any) -> str:
@@ -214,3 +218,49 @@ def test_nothing_readable_is_stored_and_what_expired_is_removed(world: World, li
     world.shift(3_601)
     assert link_sessions.forget_links(world.app) == 1
     assert world.ask("SELECT * FROM links") == []
+
+
+@dataclass
+class TwoLogins(FakeLogin):
+    """The login of one of a platform's two apps, each of which knows the other."""
+
+    app_name: str = "organization"
+    by_app: dict[str, "TwoLogins"] = field(default_factory=dict)
+
+    def of_app(self, name: str | None, granted: Any = None) -> Login | None:
+        return self.by_app.get(name) if name else self
+
+    def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:
+        return dataclasses.replace(super().exchange(code, redirect_uri, verifier), app=self.app_name)
+
+    def accounts(self, tokens: Tokens) -> list[Found]:
+        return [dataclasses.replace(found, tokens=tokens) for found in super().accounts(tokens)]
+
+
+@pytest.mark.parametrize(
+    ("account_type", "used"), [(None, "organization"), ("organization", "organization"), ("member", "member")]
+)
+def test_the_account_type_chooses_the_login_and_its_app_is_kept_with_the_tokens(
+    world: World, link: Any, account_type: str | None, used: str
+) -> None:
+    by_app: dict[str, TwoLogins] = {}
+    by_app |= {name: TwoLogins(app_name=name, by_app=by_app) for name in ("organization", "member")}
+    world.app.logins["LN"] = by_app["organization"]
+    link.begin(platform="LN", account_type=account_type).back(platform="linkedin")
+    assert {name: len(login.codes) for name, login in by_app.items() if login.codes} == {used: 1}
+    link.decide()
+    [page] = link.choose("a1")
+    assert world.app.vault.credentials(row(world, page.id).access_token).app == used
+
+
+def test_an_account_type_that_the_platform_or_the_server_lacks_is_refused(world: World, link: Any) -> None:
+    assert code_of(link.begin, account_type="member") == "VALIDATION_ERROR"
+    world.app.logins["LN"] = TwoLogins()
+    assert code_of(link.begin, platform="LN", account_type="brand") == "VALIDATION_ERROR"
+    assert code_of(link.begin, platform="LN", account_type="member") == "UNSUPPORTED_PLATFORM"
+
+
+def test_the_accounts_found_tell_whether_they_may_comment(link: Any) -> None:
+    assert [one.can_comment for one in link.agree().accounts] == [None, None]
+    link.login.account_scopes = ("pages_manage_posts",)
+    assert [one.can_comment for one in link.another().agree().accounts] == [False, False]

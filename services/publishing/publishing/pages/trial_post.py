@@ -1,0 +1,176 @@
+"""The test post of `posthaste platform check --post`: stored as begun, made once, removed.
+
+A check that is interrupted leaves the row, and the next check finishes its work: it removes the post, or first finds
+out whether there is one, as for any post whose outcome is unknown.
+"""
+
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from chassis.db.leases import local_deadline
+from chassis.ids import new_id
+from contracts.platform_checks import CheckPlatform, PlatformCheck
+from contracts.platforms import DAY_SECONDS, PLATFORMS
+from publishing.context import AppContext
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Connector,
+    NotPublished,
+    OpenAttempt,
+    Outcome,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+    StillUnknown,
+)
+from publishing.platforms.permission import permission_until
+from publishing.platforms.registry import PLUGINS
+from publishing.platforms.trial import Trial
+from publishing.records import PageRow
+from publishing.store.trial_posts import TrialPost, TrialPosts
+
+_CHECK = "test post"
+#: How long one check may make its post; afterwards the post is another check's. Longer than the calls of a small post
+#: take, and than the two minutes after which "not there" is believed. Our choice.
+_SECONDS = 180.0
+_AGAIN = "Run the check with --post again in three minutes: it finds the post and deletes it."
+
+
+class Subject(NamedTuple):
+    """The page that is checked, and how it is reached."""
+
+    page: PageRow
+    trial: Trial
+    connector: Connector
+    account: Account
+    #: The platform's own.
+    settings: Any
+
+
+def check(
+    app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
+) -> PlatformCheck:
+    """Makes the test post and removes it, or removes the one that an earlier check left."""
+    title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
+    if trial is None:
+        return _told(
+            "a test post is made and deleted",
+            "skipped",
+            f"{title} deletes no post by its API",
+            "Publish a private post as docs/platforms describes, and delete it in the app.",
+        )
+    subject = Subject(page, trial, connector, account, app.settings.platforms[page.platform])
+    with app.database.reading() as connection:
+        left = TrialPosts(connection).get(page.id)
+    if left is not None:
+        finished = _finish(app, subject, *left)
+        if finished is not None:
+            return finished
+    photo = request.photo_url or page.picture or ""
+    if trial.is_public and not request.is_public:
+        advice = f"{title} has public posts alone. --yes-public makes one and deletes it at once."
+        return _of(trial, "skipped", "not made", advice)
+    if trial.needs_photo and not photo:
+        return _of(
+            trial, "skipped", "not made", "Add --photo with the address of a JPEG, such as an upload's url."
+        )
+    return _make(app, subject, photo)
+
+
+def _make(app: AppContext, subject: Subject, photo: str) -> PlatformCheck:
+    page, trial = subject.page, subject.trial
+    text, deadline = f"Test of the connection by Posthaste, {new_id('tst')}", local_deadline(_SECONDS)
+    with app.database.transaction() as connection:
+        is_ours = TrialPosts(connection).begin(page.id, text)
+    if not is_ours:
+        return _of(trial, "unknown", "another check makes one at this moment", _AGAIN)
+    try:
+        with permission_until(deadline):
+            remote_id = _sent(app, subject, text, photo)
+    except PlatformRefusal as refusal:
+        _forget(app, page, text)
+        return _of(
+            trial, "failed", f"{refusal.message} ({refusal.code})", "A real post would be refused as well."
+        )
+    except OutcomeUnknown as error:
+        return _of(trial, "unknown", f"it is not known whether it was made ({error})", _AGAIN)
+    _save(app, page, text, remote_id=remote_id)
+    return _removed(app, subject, text, remote_id, f"made as {remote_id}")
+
+
+def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
+    """Returns the id of the post. Raises PlatformRefusal, OutcomeUnknown."""
+    trial = subject.trial
+    if trial.stage is not None:
+        return trial.stage(subject.settings, subject.account, text, photo)
+    assert trial.content is not None
+    keep = partial(_keep, app, subject.page, text)
+    return subject.connector.publish(subject.account, trial.content(text), Checkpoint(store=keep)).remote_id
+
+
+def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
+    """Ends what an earlier check left. None: there is nothing any more, a new post may be made."""
+    began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
+    if left.remote_id is not None:
+        return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
+    if age_seconds < _SECONDS:
+        return _of(subject.trial, "unknown", "another check makes one at this moment", _AGAIN)
+    found = _outcome(subject, left)
+    if isinstance(found, Published):
+        _save(app, subject.page, left.text, remote_id=found.remote_id)
+        return _removed(app, subject, left.text, found.remote_id, f"{began}, {found.remote_id}")
+    if isinstance(found, StillUnknown) and age_seconds < DAY_SECONDS:
+        advice = f'Look for "{left.text}" on the page and delete it. A new one can be made a day after that.'
+        return _of(subject.trial, "unknown", f"{began}; whether it was made is not known", advice)
+    _forget(app, subject.page, left.text)
+    return None
+
+
+def _outcome(subject: Subject, left: TrialPost) -> Outcome:
+    """Returns what became of an interrupted check's post. What was only staged is seen by nobody."""
+    if subject.trial.content is None:
+        return NotPublished(settled=True)
+    content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint)
+    try:
+        return subject.connector.outcome(OpenAttempt(subject.account, content, checkpoint, left.began_at))
+    except PlatformRefusal:
+        return StillUnknown()
+
+
+def _removed(app: AppContext, subject: Subject, text: str, remote_id: str, found: str) -> PlatformCheck:
+    remove = subject.trial.remove
+    try:
+        if remove is not None:
+            remove(subject.settings, subject.account, remote_id)
+    except PlatformRefusal as refusal:
+        found = f"{found}, but not deleted: {refusal.message} ({refusal.code})"
+        return _of(subject.trial, "failed", found, "Run the check with --post again, or delete it by hand.")
+    _forget(app, subject.page, text)
+    return _of(subject.trial, "ok", f"{found}, and deleted" if remove else found)
+
+
+def _keep(app: AppContext, page: PageRow, text: str, values: dict[str, Any]) -> None:
+    _save(app, page, text, checkpoint=values)
+
+
+def _save(app: AppContext, page: PageRow, text: str, **values: Any) -> None:
+    with app.database.transaction() as connection:
+        TrialPosts(connection).save(page.id, text, **values)
+
+
+def _forget(app: AppContext, page: PageRow, text: str) -> None:
+    with app.database.transaction() as connection:
+        TrialPosts(connection).forget(page.id, text)
+
+
+State = Literal["ok", "failed", "unknown", "skipped"]
+
+
+def _of(trial: Trial, state: State, found: str, advice: str = "") -> PlatformCheck:
+    expected = f"{trial.what} is made{' and deleted' if trial.remove else ''}"
+    return _told(expected, state, found, advice)
+
+
+def _told(expected: str, state: State, found: str, advice: str) -> PlatformCheck:
+    return PlatformCheck(check=_CHECK, state=state, expected=expected, found=found, advice=advice)

@@ -1,0 +1,13 @@
+"""A post on LinkedIn that is deleted at once. LinkedIn creates no post that only its author sees."""
+
+from publishing.platforms.base import Account, Content
+from publishing.platforms.linkedin.calls import Calls, in_path
+from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.trial import Trial
+
+
+def _remove(settings: LinkedInSettings, account: Account, urn: str) -> None:
+    Calls(settings).delete(account, f"posts/{in_path(urn)}")
+
+
+TRIAL = Trial(what="a public post", is_public=True, content=Content, remove=_remove)

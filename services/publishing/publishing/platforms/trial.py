@@ -1,0 +1,28 @@
+"""How `posthaste platform check --post` makes a test post on a page and removes it again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from publishing.platforms.base import Account, Content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A platform's test post. One of `content` and `stage` makes it.
+
+    `settings` below are the platform's own. Every call raises PlatformRefusal.
+    """
+
+    #: The post as people read it: "a private video".
+    what: str
+    #: Whether everybody sees it until it is removed: the platform has no other posts.
+    is_public: bool = False
+    #: Whether `stage` needs the address of a photo.
+    needs_photo: bool = False
+    #: Builds what the connector publishes, from the text that names the test.
+    content: Callable[[str], Content] | None = None
+    #: Makes something that nobody sees, so it may be repeated: (settings, account, text, photo's address) → its id.
+    stage: Callable[[Any, Account, str, str], str] | None = None
+    #: Removes it, and may be repeated; None: nobody ever sees it and the platform removes it.
+    remove: Callable[[Any, Account, str], None] | None = None

@@ -1,0 +1,50 @@
+"""SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Real time."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from publishing.models import trial_posts
+from publishing.records import Row
+
+
+class TrialPost(Row):
+    """Columns are explained in `models.trial_posts`."""
+
+    page_id: str
+    text: str
+    began_at: datetime
+    checkpoint: dict[str, Any] | None
+    remote_id: str | None
+
+
+class TrialPosts:
+    """Test posts over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, page_id: str) -> tuple[TrialPost, float] | None:
+        """Returns the page's test post and its age in seconds."""
+        age = func.extract("epoch", func.clock_timestamp() - trial_posts.c.began_at).label("age")
+        statement = select(trial_posts, age).where(trial_posts.c.page_id == page_id)
+        row = self._connection.execute(statement).mappings().first()
+        return (TrialPost.of(row), float(row["age"])) if row else None
+
+    def begin(self, page_id: str, text: str) -> bool:
+        """Stores that a test post is being made; False while the page has another."""
+        statement = insert(trial_posts).values(page_id=page_id, text=text).on_conflict_do_nothing()
+        return self._connection.execute(statement).rowcount == 1
+
+    def save(self, page_id: str, text: str, **values: Any) -> None:
+        """Stores the checkpoint or the id of the post with this text."""
+        self._connection.execute(update(trial_posts).where(*_of(page_id, text)).values(**values))
+
+    def forget(self, page_id: str, text: str) -> None:
+        self._connection.execute(delete(trial_posts).where(*_of(page_id, text)))
+
+
+def _of(page_id: str, text: str) -> tuple[Any, Any]:
+    return trial_posts.c.page_id == page_id, trial_posts.c.text == text

@@ -1,0 +1,111 @@
+"""A first comment on a page whose token may write none is refused at once, wherever a post is made or changed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.world import World
+
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from publishing.credentials import Credentials
+from publishing.pages import health
+from publishing.posts import edits, several_pages, validation
+from publishing.store.pages import Pages
+
+MEMBER = ("openid", "profile", "w_member_social")
+
+
+@pytest.fixture
+def page(world: World) -> Callable[..., api.Page]:
+    """Makes a page whose token was granted these scopes; None: they were not stored."""
+
+    def make(platform: str, scopes: tuple[str, ...] | None) -> api.Page:
+        page = world.page(platform)
+        with world.database.transaction() as connection:
+            row = Pages(connection).get(page.id)
+            stored = world.app.vault.seal(Credentials(access_token="token", scopes=scopes))
+            assert Pages(connection).exchange_credentials(page.id, row.access_token, stored)
+        return page
+
+    return make
+
+
+def refused(call: Callable[..., Any], *arguments: Any, **fields: Any) -> dict[str, Any]:
+    with pytest.raises(ApiError) as raised:
+        call(*arguments, **fields)
+    return {"code": raised.value.code, **raised.value.extras}
+
+
+def edit(world: World, post: api.ScheduledPost, **fields: Any) -> api.ScheduledPost:
+    return edits.edit(world.app, world.caller(), api.EditPost(id=post.id, **fields))
+
+
+def test_a_member_of_linkedins_app_for_members_gets_no_first_comment(
+    world: World, platform: FakePlatform, page: Any
+) -> None:
+    member, at = page("LN", MEMBER), world.in_minutes(20)
+    expected = {"code": "PAGE_PERMISSION_MISSING", "field": "first_comment", "page_id": member.id}
+    assert refused(world.schedule, member, at, first_comment="first") == expected
+    assert refused(world.publish, member, "now", first_comment="first") == expected
+    several = api.PublishPosts(
+        pages=(api.PlannedPage(page_id=member.id, operation_id="op_1"),), message="m", first_comment="first"
+    )
+    assert refused(several_pages.publish_on_pages, world.app, world.caller("op"), several) == expected
+    post = world.schedule(member, at)
+    assert refused(edit, world, post, first_comment="first") == expected
+    assert edit(world, post, message="changed").message == "changed"
+    assert platform.posts == []
+
+
+def test_a_dry_run_says_so(world: World, page: Any) -> None:
+    request = api.ValidatePost(page_id=page("LN", MEMBER).id, message="m", first_comment="first")
+    [found] = validation.validate(world.app, world.caller(), request).errors
+    assert (found.code, found.field) == ("PAGE_PERMISSION_MISSING", "first_comment")
+    assert "LinkedIn" in found.message
+
+
+@pytest.mark.parametrize(
+    ("platform_code", "scopes", "may"),
+    [
+        ("LN", MEMBER, False),
+        ("LN", ("r_basicprofile", "w_member_social", "w_member_social_feed"), True),
+        ("LN", ("openid", "profile", "w_member_social", "rw_organization_admin"), True),
+        ("LN", None, None),
+        ("FB", ("pages_show_list", "pages_manage_posts"), False),
+        ("FB", ("pages_manage_posts", "pages_manage_engagement"), True),
+        ("IG", ("instagram_basic", "instagram_content_publish"), False),
+        ("YT", ("https://www.googleapis.com/auth/youtube.upload",), False),
+    ],
+)
+def test_the_granted_scopes_decide_and_pages_without_stored_scopes_are_not_refused(
+    world: World,
+    platform: FakePlatform,
+    page: Any,
+    platform_code: str,
+    scopes: tuple[str, ...] | None,
+    may: bool | None,
+) -> None:
+    made = page(platform_code, scopes)
+    request = api.ValidatePost(
+        page_id=made.id, message="m", first_comment="first", media_urls=("https://example.com/a.jpg",)
+    )
+    errors = validation.validate(world.app, world.caller(), request).errors
+    assert ("PAGE_PERMISSION_MISSING" in [found.code for found in errors]) is (may is False)
+    assert health.check(world.app, world.caller(), api.GetPage(id=made.id)).can_comment is may
+
+
+def test_a_platform_without_comments_says_that_it_has_none(world: World, page: Any) -> None:
+    video = "https://example.com/a.mp4"
+    request = api.ValidatePost(page_id=page("TT", ()).id, first_comment="first", media_urls=(video,))
+    codes = [found.code for found in validation.validate(world.app, world.caller(), request).errors]
+    assert "PAGE_PERMISSION_MISSING" not in codes
+    assert "VALIDATION_ERROR" in codes
+
+
+def test_other_accounts_learn_nothing_of_a_page(world: World, page: Any) -> None:
+    request = api.ValidatePost(page_id=page("LN", MEMBER).id, message="m", first_comment="first")
+    stranger = Caller(account_id="usr_z", user_id="usr_z")
+    assert refused(validation.validate, world.app, stranger, request)["code"] == "NOT_FOUND"
