@@ -3,8 +3,9 @@
 from publishing.platforms.base import Account, Content
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.facts import facts
-from publishing.platforms.linkedin.login import LinkedInLogin
+from publishing.platforms.linkedin.login import login
 from publishing.platforms.linkedin.settings import LinkedInPostSettings, LinkedInSettings
+from publishing.platforms.linkedin.trial import TRIAL
 from publishing.platforms.oauth.base import App
 
 from .played import NOW, Drive, Played, each_setting, photo, video
@@ -20,16 +21,15 @@ _ARTICLE = {"source": "https://example.org/bread", "title": "Bread", "descriptio
 
 def drive(played: Played) -> None:
     _answers(played)
-    members = LinkedInSettings(app=App("client", "secret"), poll_seconds=0.0, poll_limit_seconds=0.02)
-    pages = LinkedInSettings(
-        app=App("client", "secret"), poll_seconds=0.0, poll_limit_seconds=0.02, has_pages=True
-    )
+    members = LinkedInSettings(member_app=App("client", "secret"), poll_seconds=0.0, poll_limit_seconds=0.02)
+    pages = LinkedInSettings(pages_app=App("client", "secret"), poll_seconds=0.0, poll_limit_seconds=0.02)
     member, page = _on(played, members, _MEMBER), _on(played, pages, _PAGE)
     for one, settings in ((member, members), (page, pages)):
         played.granted = one.login.scopes
         one.log_in()
         _publish(one)
         one.attempt(lambda one=one, settings=settings: list(facts(settings, one.account)))
+        one.remove(TRIAL, settings, _SHARE)
     _look_up(page)
     page.comments(_SHARE, _COMMENT)
     page.read(_SHARE)
@@ -43,9 +43,7 @@ def drive(played: Played) -> None:
 
 
 def _on(played: Played, settings: LinkedInSettings, urn: str) -> Drive:
-    return Drive(
-        played, LinkedInConnector(settings), LinkedInLogin(settings), Account(urn, "token", "bakery")
-    )
+    return Drive(played, LinkedInConnector(settings), login(settings), Account(urn, "token", "bakery"))
 
 
 def _answers(played: Played) -> None:
@@ -63,6 +61,7 @@ def _answers(played: Played) -> None:
     played.on("PUT", "/dms-uploads/", (201, {}, {"ETag": '"e1"'}))
     played.on("GET", "/rest/(images|videos)/", {"status": "AVAILABLE"})
     played.on("POST", "/rest/posts$", (201, {}, {"x-restli-id": _SHARE}))
+    played.on("DELETE", "/rest/posts/", (204, {}))
     played.on("GET", "/rest/posts$", {"elements": [post]})
     played.on("POST", "/comments$", (201, comment, {"x-restli-id": "98"}))
     played.on("GET", "/comments$", {"elements": [comment] * 100}, {"elements": [comment, comment]})

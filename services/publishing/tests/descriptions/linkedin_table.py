@@ -121,6 +121,7 @@ LINKEDIN = Description(
         Operation(
             method="POST", url=f"{_API}/rest/posts", bodies={JSON: _NEW_POST}, scopes=_WRITES, headers=_VERSIONED
         ),
+        Operation(method="DELETE", url=f"{_API}/rest/posts/{{urn}}", scopes=_WRITES, headers=_VERSIONED),
         _action("images", "initializeUpload", record({"owner": _PERSON_OR_PAGE}, ("owner",))),
         _action(
             "videos",

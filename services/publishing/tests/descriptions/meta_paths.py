@@ -5,9 +5,11 @@ from typing import Any
 from publishing.platforms.base import Account, Content, MediaSource
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin
+from publishing.platforms.facebook.trial import TRIAL as FACEBOOK_TRIAL
 from publishing.platforms.instagram.connector import InstagramConnector
 from publishing.platforms.instagram.facts import facts as instagram_facts
 from publishing.platforms.instagram.login import InstagramLogin
+from publishing.platforms.instagram.trial import TRIAL as INSTAGRAM_TRIAL
 from publishing.platforms.meta.facts import facebook as facebook_facts
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.post_matching import fingerprint
@@ -86,6 +88,8 @@ def drive_facebook(played: Played) -> None:
     facebook.attempt(lambda: facebook.connector.subscribe(facebook.account))
     facebook.read("1001_5")
     facebook.attempt(lambda: list(facebook_facts(SETTINGS, facebook.account)))
+    facebook.stage(FACEBOOK_TRIAL, SETTINGS)
+    facebook.remove(FACEBOOK_TRIAL, SETTINGS, "3001")
 
 
 def _films(played: Played, facebook: Drive) -> None:
@@ -160,6 +164,7 @@ def drive_instagram(played: Played) -> None:
         instagram.attempt(lambda: instagram.connector.subscribe(instagram.account))
     instagram.read("1800")
     instagram.attempt(lambda: list(instagram_facts(SETTINGS, instagram.account)))
+    instagram.stage(INSTAGRAM_TRIAL, SETTINGS)
 
 
 def _again(played: Played, instagram: Drive, content: Content) -> None:

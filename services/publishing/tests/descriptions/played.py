@@ -26,6 +26,7 @@ from publishing.platforms.base import (
     PlatformRefusal,
 )
 from publishing.platforms.oauth.base import Login, Tokens
+from publishing.platforms.trial import Trial
 
 from .description import Request
 
@@ -134,6 +135,17 @@ class Drive:
         self.attempt(lambda: login.granted(tokens))
         self.attempt(lambda: login.refresh("refresh"))
         self.attempt(lambda: login.revoke(tokens))
+
+    def stage(self, trial: Trial, settings: Any) -> None:
+        """Stages a test post."""
+        stage = trial.stage
+        assert stage is not None
+        self.attempt(lambda: stage(settings, self.account, "Test", "https://a.example/a.jpg"))
+
+    def remove(self, trial: Trial, settings: Any, made_id: str) -> None:
+        """Removes a test post."""
+        assert trial.remove is not None
+        trial.remove(settings, self.account, made_id)
 
     def attempt(self, call: Callable[[], Any]) -> None:
         """Runs a call; what it makes of the platform's answers is tested elsewhere."""

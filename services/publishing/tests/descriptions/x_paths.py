@@ -9,6 +9,7 @@ from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
 from publishing.platforms.x.settings import XPostSettings, XSettings
+from publishing.platforms.x.trial import TRIAL
 
 from .played import NOW, Drive, Played, each_setting, photo, video
 
@@ -53,6 +54,7 @@ def _drive(played: Played, settings: XSettings) -> None:
     played.on("POST", "/media/upload/initialize$", _MADE)
     played.on("POST", "/media/(upload/11/(append|finalize)|metadata)$", {"data": {}})
     played.on("POST", "/tweets$", {"data": {"id": "99"}})
+    played.on("DELETE", "/tweets/99$", {"data": {"deleted": True}})
     played.on("POST", "/oauth2/token$", {"access_token": "t", "refresh_token": "r", "expires_in": 7_200})
     played.on("POST", "/oauth2/revoke$", {})
 
@@ -72,3 +74,4 @@ def _drive(played: Played, settings: XSettings) -> None:
     x.comments("98", "97", cursor="96")
     x.read("99")
     x.attempt(lambda: list(facts(settings, x.account)))
+    x.remove(TRIAL, settings, "99")

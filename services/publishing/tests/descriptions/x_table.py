@@ -104,12 +104,13 @@ X = Description(
                sort_order=one_of("recency relevancy"), **_LIST),
         *_read("tweets/{id}"),
         *_read("users/{id}/tweets", max_results=whole(5, 100), exclude=list_of("replies retweets"), **_LIST),
-        Operation(method="GET", url=f"{_API}/users/me", scopes=_READS, query={"user.fields": _USER_FIELDS}),
+        *_read("users/me"),
         Operation(
             method="GET", url=f"{_API}/media/upload", scopes=_MEDIA_WRITES, required=("media_id",),
             query={"media_id": _ID, "command": one_of("STATUS")},
         ),
         _write("tweets", {JSON: _POST}, ("tweet.write tweet.read users.read",)),
+        Operation(method="DELETE", url=f"{_API}/tweets/{{id}}", scopes=("tweet.write tweet.read users.read",)),
         _write(
             "media/upload",
             {MULTIPART: record({"media": anything, "media_category": one_of(_CATEGORIES)}, ("media",

@@ -7,6 +7,7 @@ from publishing.platforms.youtube.connector import YouTubeConnector
 from publishing.platforms.youtube.facts import facts
 from publishing.platforms.youtube.login import YouTubeLogin
 from publishing.platforms.youtube.settings import YouTubePostSettings, YouTubeSettings
+from publishing.platforms.youtube.trial import TRIAL
 
 from .played import NOW, Drive, Played, each_setting, video
 
@@ -44,6 +45,7 @@ def drive(played: Played) -> None:
     youtube.comments("v1", "c1.r1")
     youtube.read("v1")
     youtube.attempt(lambda: list(facts(settings, account)))
+    youtube.remove(TRIAL, settings, "v1")
 
 
 def _resume(played: Played, youtube: Drive, content: Content) -> None:
@@ -81,3 +83,4 @@ def _answers(played: Played) -> None:
     played.on("GET", "/comments$", {"items": [comment], "nextPageToken": "p2"}, {"items": [comment]})
     played.on("POST", "/token$", {"access_token": "t", "refresh_token": "r", "expires_in": 3_600})
     played.on("POST", "/revoke$", {})
+    played.on("DELETE", "/videos$", (204, {}))

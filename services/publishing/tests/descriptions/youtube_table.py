@@ -157,6 +157,10 @@ YOUTUBE = Description(
             },
         ),
         Operation(
+            method="DELETE", url=f"{_API}/videos", required=("id",), query={"id": text(), **_OWNER},
+            scopes=tuple(scope for scope in _UPLOADS if not scope.endswith(".upload")),
+        ),
+        Operation(
             # The address of the session comes from the answer to the call before.
             method="PUT", url="https://www.googleapis.com/upload/youtube/v3/videos", scopes=_UPLOADS,
             required=("upload_id",), query={"uploadType": one_of("resumable"), "upload_id": text()},
