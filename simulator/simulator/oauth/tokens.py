@@ -100,7 +100,7 @@ def _refresh(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, s
         if known.get("client", client_id) != client_id:
             raise BadGrant("another app's")
         account, facts = sim.grants.spend(token, rules.platform, once=rules.rotates)
-        more = {name: facts[name] for name in ("orgs", "client") if name in facts}
+        more: Answer = {name: facts[name] for name in ("orgs", "client") if name in facts}
         scopes = tuple(facts["scopes"])
         given = _tokens(sim, rules, account, facts["grant"], scopes, more, with_refresh=rules.rotates)
         if rules.platform == "LN":  # the same token, with its remaining lifetime
