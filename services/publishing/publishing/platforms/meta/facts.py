@@ -30,9 +30,8 @@ def facebook(settings: MetaSettings, account: Account) -> Iterator[Fact]:
 
     def upload() -> tuple[bool, str]:
         # Begins an upload that is never finished: nothing becomes visible.
-        asked = {"upload_phase": "start", "file_size": 1_000_000}
         answer = Graph(settings.upload_url, settings).ask(
-            account, account.remote_account_id, "videos", **asked
+            account, account.remote_account_id, "videos", upload_phase="start", file_size=1_000_000
         )
         begun = bool(answer.get("upload_session_id") and answer.get("video_id"))
         return begun, "an upload was begun" if begun else "an answer without an upload"
