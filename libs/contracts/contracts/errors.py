@@ -69,7 +69,8 @@ INVALID_MEDIA_URL = _row("INVALID_MEDIA_URL", 400, "request",
     "A media URL is not a public http(s) address.",
     "Use a public http or https URL; localhost, private ranges and other schemes are refused.")
 INVALID_FILE_CONTENT = _row("INVALID_FILE_CONTENT", 400, "media",
-    "The file's bytes do not match its declared type.", "Upload the file with its real MIME type and extension.")
+    "The file's bytes do not match its declared type.",
+    "Upload the original, or export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM; send it under its real MIME type or none.")
 UPLOAD_ERROR = _row("UPLOAD_ERROR", 400, "media", "The upload is malformed or of an unsupported type.",
     "Send multipart/form-data with one part named file of an allowed type.")
 NO_FILE = _row("NO_FILE", 400, "media", "The part named file is missing.", "Send the file in a part named file.")
