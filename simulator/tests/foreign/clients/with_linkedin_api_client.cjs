@@ -3,8 +3,7 @@ const assert = require("node:assert/strict");
 const trial = require("./trial.cjs");
 const { AuthClient, RestliClient } = require("linkedin-api-client");
 
-// The app for company pages, where members have another.
-const [clientId, clientSecret] = trial.app("APP_LN_pages" in process.env ? "LN_pages" : "LN");
+const [clientId, clientSecret] = trial.app("LN_pages");
 const auth = new AuthClient({ clientId, clientSecret, redirectUrl: trial.callback("linkedin") });
 const linkedin = new RestliClient();
 const scopes = [
