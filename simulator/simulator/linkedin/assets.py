@@ -1,8 +1,8 @@
 """Photos and films uploaded to LinkedIn: their upload addresses, parts and state.
 
 Limits: LinkedIn's Images API ("36,152,320 pixels", JPG, GIF, PNG) and Videos API (MP4, 75 KB to 500 MB, 3 s to
-30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, read in November 2026. The
-bytes of a photo (8 MB) are LinkedIn's help for members, as its API names none.
+30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, from memory: not opened in
+November 2026. The bytes of a photo (8 MB) are a guess: the API names none.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from simulator.world import Medium
 _MIB = 1 << 20
 PART_BYTES = 4 * _MIB
 PHOTO_BYTES = 8 * _MIB
-#: Images API, read November 2026.
+#: Images API, from memory.
 PHOTO_PIXELS = 36_152_320
 VIDEO_BYTES = (75 << 10, 500 * _MIB)
 VIDEO_SECONDS = (3.0, 30 * 60.0)

@@ -1,9 +1,9 @@
 """Media given to the Graph API by URL or as bytes, and the checks on them.
 
-Limits, read in November 2026 at developers.facebook.com/docs: graph-api/reference/page/photos ("smaller than 4MB and
-saved as JPG, PNG, GIF, TIFF or BMP"), page/videos and the video API (1 GB, 20 minutes by one call), and
-instagram-platform/instagram-graph-api/reference/ig-user/media (JPEG up to 8 MB, 4:5 to 1.91:1; MOV or MP4 with `moov`
-first, 3 s to 15 min). Where Meta's pages differ (Reels of 300 MB or 1 GB), the stricter.
+Limits of developers.facebook.com/docs, from memory (not opened in November 2026): graph-api/reference/page/photos
+("smaller than 4MB and saved as JPG, PNG, GIF, TIFF or BMP"), page/videos and the video API (1 GB, 20 minutes by one
+call), and instagram-platform/instagram-graph-api/reference/ig-user/media (JPEG up to 8 MB, 4:5 to 1.91:1; MOV or MP4
+with `moov` first, 3 s to 15 min). Where Meta's pages differ (Reels of 300 MB or 1 GB), the stricter.
 """
 
 from simulator import inspection

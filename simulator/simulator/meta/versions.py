@@ -3,7 +3,8 @@
 Meta keeps a version for two years at least and answers calls to an older one, or without one, by the oldest it still
 has (https://developers.facebook.com/docs/graph-api/guides/versioning). It takes any other first segment, a version to
 come or one spelled wrong, for the id of an object: error 2500 (arsduo/koala issue 611, flarum, both with a mistyped
-version). Dates from Meta's changelog, read in November 2026: v21.0 of October 2024 to v26.0.
+version). The window, v21.0 of October 2024 to v26.0, is from memory of Meta's changelog, which was not opened in
+November 2026.
 """
 
 import re

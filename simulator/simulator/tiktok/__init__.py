@@ -23,7 +23,8 @@ Answer = dict[str, Any]
 UPLOAD_HOST, _OTHER_UPLOAD_HOST = "open-upload.tiktokapis.com", "upload.us.tiktokapis.com"
 
 _REST_BYTES = 1 << 18
-#: Of the references of each call, read in November 2026: developers.tiktok.com/doc/content-posting-api-reference-…
+#: Of the references of each call (developers.tiktok.com/doc/content-posting-api-reference-…), from memory: they were
+#: not opened in November 2026.
 _PUBLISH, _UPLOAD = "video.publish", "video.upload"
 _CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired": 403}
 

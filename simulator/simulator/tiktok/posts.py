@@ -1,8 +1,8 @@
 """Posts in progress: their init, the chunks of a video, photos being fetched, and their state.
 
-Limits, all read in November 2026 at developers.tiktok.com/doc: chunks, sizes, formats and lengths in
-content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and
-content-posting-api-reference-photo-post.
+Limits of developers.tiktok.com/doc: chunks, sizes, formats and lengths in content-posting-api-media-transfer-guide
+(read in November 2026); texts and enums in content-posting-api-reference-direct-post and …-photo-post (from memory, not
+opened in November 2026).
 """
 
 import mmap
