@@ -22,7 +22,7 @@ _seen: list[tuple[bytes, bytes, bytes, bytes, float]] = []
 
 
 class Receiver(asyncio.Protocol):
-    """One connection; requests come one after the other, whole heads and bodies."""
+    """The server's side of one HTTP connection. Answers a request once its head and body are complete."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -15,7 +15,7 @@ from simulator.world import Post
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     control = Blueprint("control", __name__, url_prefix="/_sim")
     _add_accounts(control, sim)
     _add_faults(control, sim)

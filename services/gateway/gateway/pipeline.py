@@ -88,7 +88,10 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """402 and 429. Only a call that holds the scope and is to run takes a month unit."""
+    """Refuses with 402 where the plan or the month's units do not allow the call, and with 429 above the rate limit.
+
+    A call takes a unit of the month only if its token holds the scope and it will run, not replay a kept answer.
+    """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
     exchange.meter = meter  # set before the call: quota may count it although its answer is lost

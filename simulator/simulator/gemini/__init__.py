@@ -29,7 +29,7 @@ def hosts(sim: Simulation) -> Hosts:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     gemini = Blueprint("gemini", __name__)
     films = videos.Operations(sim.settings.film_seconds)
     sim.on_reset.append(films.clear)

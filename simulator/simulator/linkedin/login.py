@@ -24,7 +24,7 @@ def _unauthorized(scope: str) -> Answer:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     logins = routes.blueprint("LN")
     settings = sim.settings
     member, pages = settings.apps["LN"], settings.apps[LINKEDIN_PAGES]

@@ -9,7 +9,7 @@ from simulator.simulation import Simulation
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     people = Blueprint("people", __name__, url_prefix="/_sim")
 
     @people.post("/persons")

@@ -79,7 +79,9 @@ class Grants:
         self.revoked: list[str] = []
 
     def person(self, platform: str, count: int = 1, business: int = 0, **more: Any) -> Person:
-        """Adds a person with this number of pages; LinkedIn: with a profile and this number of company pages."""
+        """Adds a person with `count` pages (on LinkedIn: a profile and `count` company pages), and `business` more
+        that are reached through a business portfolio. `more`: further fields of Person.
+        """
         person_id, name = f"1221{secrets.randbelow(10**11):011d}", f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]
         if platform == "LN":

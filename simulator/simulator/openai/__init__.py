@@ -21,7 +21,7 @@ def hosts(sim: Simulation) -> Hosts:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes of the simulated OpenAI API, over the state in `sim`."""
     openai = Blueprint("openai", __name__, url_prefix="/v1")
     openai.before_request(lambda: _check_key(sim.settings.openai_key))
 

@@ -16,7 +16,7 @@ def hosts(sim: Simulation) -> Hosts:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Routes of one simulator, those of the control API for payments included."""
+    """Returns the routes, over the state in `sim`; those of the control API for payments included."""
     ledger, webhooks = Ledger(sim.clock), Webhooks(sim)
     sim.on_reset += [ledger.clear, webhooks.clear]
     stripe = Blueprint("stripe", __name__)

@@ -22,7 +22,7 @@ _CUSTOMER_FIELDS = ("email", "name", "description", "metadata", "payment_method"
 
 
 def blueprint(sim: Simulation, ledger: Ledger, webhooks: Webhooks) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     api = Blueprint("api", __name__, url_prefix="/v1")
     api.before_request(lambda: _check_key(sim.settings.stripe_key))
 

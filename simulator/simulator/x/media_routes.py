@@ -18,7 +18,7 @@ _INITIALIZE = {"additional_owners", "media_category", "media_type", "shared", "t
 
 
 def blueprint(sim: Simulation, uploads: Uploads, gate: Gate) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     x = Blueprint("x_media", __name__)
     _add_segments(x, sim, uploads, gate)
     _add_states(x, uploads, gate)

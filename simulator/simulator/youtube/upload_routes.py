@@ -18,7 +18,7 @@ _ADDRESSES = ("/upload/youtube/v3/videos", "/resumable/upload/youtube/v3/videos"
 
 
 def blueprint(sim: Simulation, quota: Quota) -> Blueprint:
-    """Routes of one simulator."""
+    """Returns the routes, over the state in `sim`."""
     youtube = Blueprint("youtube_uploads", __name__)
     sessions = uploads.Sessions()
     sim.on_reset.append(sessions.clear)

@@ -198,7 +198,7 @@ class Supervisor:
         fresh.replace(self.run / "state.json")
 
     async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
-        """Stops dependents first."""
+        """Stops the keeper's process once all that depend on it have stopped. `stopped`: an event per process."""
         for other in self.keepers.values():
             if keeper.row.name in other.row.depends:
                 await stopped[other.row.name].wait()

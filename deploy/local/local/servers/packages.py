@@ -56,7 +56,10 @@ def install(
 
 
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None]) -> None:
-    """Unpacks a package into `folder` unless it is there; does not change the system. Raises NotReady as `install`."""
+    """Downloads a system package and unpacks it into `folder`, unless that was done before; installs nothing.
+
+    `tell` gets the progress. Raises NotReady with the text `missing`, as `install` does.
+    """
     if folder.exists():
         return
     if shutil.which("apt-get") is None:

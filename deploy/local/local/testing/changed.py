@@ -92,7 +92,10 @@ def _names(path: Path) -> set[str]:
 
 
 def _run_by(name: str, folder: Path, modules: Mapping[str, Path]) -> Iterable[Path]:
-    """Yields the files that importing this name runs; `folder`: of the importing file, for the helpers of tests."""
+    """Yields the files that run when `name` is imported: the module and the `__init__.py` of its packages.
+
+    Helpers beside tests are looked up in `folder`, the importing file's own.
+    """
     parts = name.split(".")
     beside = folder / f"{parts[0]}.py"
     if beside.is_file():

@@ -83,8 +83,11 @@ class Operation(NamedTuple):
     is_void: bool
 
     def check(self, own: str | None = None) -> None:
-        """Returns when this try should do the work. Raises Done for another try's result, and IDEMPOTENCY_IN_PROGRESS
-        for a voided try."""
+        """Does nothing if this try should do the work. `own`: the result that this try may have stored already.
+
+        Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
+        this try was voided.
+        """
         if self.result not in (None, own):
             raise Done(self.result)
         if self.is_void:
@@ -171,9 +174,9 @@ class Operations:
         return Operation(made, is_void)
 
     def begin(self, caller: Caller, result: str | None = None) -> None:
-        """Locks the operation for this try. `end` is not needed if the `result` is given here.
+        """Locks the operation for this try. With a `result`, stores that too, so `end` need not be called.
 
-        Raises Done, IDEMPOTENCY_IN_PROGRESS for a voided try.
+        Raises Done if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if this try was voided.
         """
         self.lock(caller, result).check(own=result)
 

@@ -19,7 +19,7 @@ _SECONDS = 120.0
 
 @click.group()
 def platform() -> None:
-    """Platforms: what they tell about our apps and pages."""
+    """Ask the platforms about our apps and pages."""
 
 
 @platform.command()

@@ -116,7 +116,9 @@ def run_refills(database: Database, settings: CreditSettings, payments: PaymentP
 
 
 def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
-    """Writes a refill if the balance is below the threshold and the limits allow it; else sets the next check."""
+    """Stores an open refill, to be charged later, if the balance is below the threshold and the limits on refills allow
+    it. Otherwise stores when to check the account again, if at all.
+    """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
         settings_store, store = AutoRefills(connection), Refills(connection)

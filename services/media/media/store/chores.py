@@ -10,7 +10,7 @@ from media.models import chores
 
 
 class Chores:
-    """Periodic work over an open connection."""
+    """The turns of periodic work: which process takes one, and how far it came. Uses an open database connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -40,7 +40,11 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def check(app: AppContext, caller: Caller, request: CheckPlatform) -> PlatformReport:
-    """Raises MISSING_SCOPE for others than the operator; NOT_FOUND; VALIDATION_ERROR for a page on another platform."""
+    """Asks the platform about our app, and about a page if the request names one. Returns the report.
+
+    Raises MISSING_SCOPE unless the caller is the operator, NOT_FOUND for an unknown page, and VALIDATION_ERROR for a
+    page of another platform.
+    """
     caller.check_operator()
     platform = platform_code(request.platform)
     checks = [*_of_the_app(app, platform)]

@@ -38,5 +38,5 @@ def url_errors(field: str, value: Any) -> list[ApiError]:
 
 
 def parse(kind: type[R], settings: Mapping[str, Any]) -> R:
-    """Returns checked settings as a record, with defaults for the missing ones."""
+    """Converts settings that were checked before into a record, with defaults for the missing ones."""
     return msgspec.convert({name: value for name, value in settings.items() if value is not None}, kind)

@@ -111,7 +111,9 @@ def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer:
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Answers a repeat of the operation; None for a post that the platform refused, which may be sent again."""
+    """Returns the result of the post that the operation made. None if the platform refused the post, so that it may be
+    sent again. Raises NOT_FOUND, POST_IN_PROGRESS.
+    """
     post = get_post(app, caller, post_id)
     if post.state == "published":
         return post.result_view()

@@ -25,7 +25,9 @@ ReturnUrls = Collection[tuple[str, str]]
 
 
 def parse(entries: Collection[str]) -> frozenset[tuple[str, str]]:
-    """Parses the entries of CONNECT_RETURN_URLS. Raises ConfigError."""
+    """Parses the entries of CONNECT_RETURN_URLS (`ACCOUNT=URL`) into pairs of account id, or `*`, and URL. Raises
+    ConfigError.
+    """
     found = [_ENTRY.fullmatch(entry) for entry in entries]
     for entry, match in zip(entries, found, strict=True):
         if match is None or "?" in match[2] or _REFUSED & {*match[2]}:

@@ -41,7 +41,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
-    """Returns the size in the first chunk: of the canvas, or of the only frame."""
+    """Returns width and height in pixels, as the first chunk tells them: of the canvas, or of the only frame."""
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
     if kind == b"VP8 " and len(body) >= 10 and bytes(body[3:6]) == b"\x9d\x01\x2a":
