@@ -84,7 +84,7 @@ PAGE_EXPIRED = _row("PAGE_EXPIRED", 400, "platform", "The page's connection to t
     "Reconnect the page, then send the request again.")
 PAGE_PERMISSION_MISSING = _row("PAGE_PERMISSION_MISSING", 400, "platform",
     "The page's connection lacks a permission that the platform requires for this.",
-    "Leave `field` out, or connect the page again with the permission; docs/platforms says which app can have it.")
+    "Remove `field`, or reconnect the page with an app that has the permission (docs/platforms says which).")
 # --- authentication ---
 MISSING_TOKEN = _row("MISSING_TOKEN", 401, "authentication", "No API token was sent.",
     "Send the header Authorization: Bearer <API_TOKEN>.")

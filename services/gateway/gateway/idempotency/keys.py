@@ -227,7 +227,8 @@ class IdempotencyKeys:
         try:
             with self._database.reading() as connection:
                 store = Store(connection)
-                (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, claim.fence)
+                held = Held(operation_id=claim.operation_id, fence=claim.fence)
+                (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, held)
         except ApiError:
             return False
         return True
@@ -259,6 +260,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
     return Kept(
         claim.token_id,
         claim.key,
+        claim.operation_id,
         claim.fence,
         status=answer.status,
         headers=msgspec.json.encode(answer.headers),

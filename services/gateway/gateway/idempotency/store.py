@@ -78,10 +78,11 @@ def _claim() -> Any:
 
 
 class Kept(NamedTuple):
-    """The answer of the request that holds a key under this fence."""
+    """The answer of the request that holds a key for this operation, under this fence."""
 
     token_id: str
     key: str
+    operation_id: str
     fence: int
     status: int
     headers: bytes
@@ -93,27 +94,33 @@ class Kept(NamedTuple):
 _KEEP = Prepared(
     """
     UPDATE idempotency_keys k SET status = a.status, headers = a.headers, body = a.body
-    FROM unnest(%(token_id)s::text[], %(key)s::text[], %(fence)s::bigint[], %(status)s::int[], %(headers)s::bytea[],
-        %(body)s::bytea[]) AS a (token_id, key, fence, status, headers, body)
-    WHERE k.token_id = a.token_id AND k.key = a.key AND k.fence = a.fence AND k.status IS NULL
+    FROM unnest(%(token_id)s::text[], %(key)s::text[], %(operation_id)s::text[], %(fence)s::bigint[],
+        %(status)s::int[], %(headers)s::bytea[], %(body)s::bytea[])
+        AS a (token_id, key, operation_id, fence, status, headers, body)
+    WHERE k.token_id = a.token_id AND k.key = a.key AND k.operation_id = a.operation_id AND k.fence = a.fence
+        AND k.status IS NULL
         AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
     """
 )
 
 
 def _mine(statement: Any) -> Any:
-    """Restricts `statement` to the request that holds the lock, and commits asynchronously, like `_KEEP`."""
+    """Restricts `statement` to the request that holds the lock, and commits asynchronously, like `_KEEP`.
+
+    The fence alone is not enough: once a key is deleted, the next request with it has fence 1 again.
+    """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
         keys.c.key == bindparam("of_key"),
+        keys.c.operation_id == bindparam("of_operation_id"),
         keys.c.fence == bindparam("of_fence"),
         keys.c.status.is_(None),
         func.set_config("synchronous_commit", "off", True) == "off",
     )
 
 
-#: In the order of keys, so that two batches with the same keys cannot deadlock. A key that exists is not locked: its
-#: request then claims it alone.
+#: In the order of keys, so that two batches with the same keys cannot deadlock. A key that exists is left alone:
+#: its request then claims it alone.
 _CLAIM_NEW = Prepared(
     """
     INSERT INTO idempotency_keys (token_id, key, fingerprint, operation_id, fence, locked_until, created_at)
@@ -180,18 +187,23 @@ class Store:
         columns = zip(*answers, strict=True)
         _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
 
-    def unlock(self, token_id: str, key: str, fence: int) -> None:
+    def unlock(self, token_id: str, key: str, held: Held) -> None:
         """Lets the same request take over the key at once, with the same operation id."""
-        self._connection.execute(_UNLOCK, _of(token_id, key, fence))
+        self._connection.execute(_UNLOCK, _of(token_id, key, held))
 
-    def release(self, token_id: str, key: str, fence: int) -> None:
+    def release(self, token_id: str, key: str, held: Held) -> None:
         """Deletes the key, because its request had no effect."""
-        self._connection.execute(_RELEASE, _of(token_id, key, fence))
+        self._connection.execute(_RELEASE, _of(token_id, key, held))
 
     def forget_old(self, most: int) -> int:
         """Deletes at most `most` keys older than 24 hours; returns how many."""
         return self._connection.execute(_FORGET, {"most": most}).rowcount
 
 
-def _of(token_id: str, key: str, fence: int) -> dict[str, Any]:
-    return {"of_token_id": token_id, "of_key": key, "of_fence": fence}
+def _of(token_id: str, key: str, held: Held) -> dict[str, Any]:
+    return {
+        "of_token_id": token_id,
+        "of_key": key,
+        "of_operation_id": held.operation_id,
+        "of_fence": held.fence,
+    }

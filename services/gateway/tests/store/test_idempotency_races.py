@@ -162,6 +162,25 @@ class TestKilledGateway:
         keys.give_up(slow, outcome_open=False)
         assert key_count() == 1
 
+    def test_giving_up_twice_frees_no_key_that_a_later_request_has_claimed(
+        self, keys, database, key_count
+    ) -> None:
+        """The first release was committed and its answer lost, so it is repeated later."""
+        refused = keys.claim("tok_1", "k", b"f", 60.0)
+        assert refused is not None
+        keys.give_up(refused, outcome_open=False)
+        corrected = keys.claim("tok_1", "k", b"other body", 60.0)
+        assert corrected is not None
+        assert (corrected.verdict, corrected.fence) == (Verdict.CLAIMED, refused.fence)
+        keys.give_up(refused, outcome_open=False)
+        assert key_count() == 1
+        keys.keep(refused, Answer(400, b"late", {}))
+        keys.keep(corrected, Answer(201, b"{}", {}))
+        keys.store_answers()
+        stored = keys.claim("tok_1", "k", b"other body", 60.0)
+        assert stored is not None
+        assert (stored.verdict, stored.answer.status) == (Verdict.STORED, 201)
+
     def test_a_key_that_there_is_no_time_to_give_up_is_free_soon(self, keys) -> None:
         claim = keys.claim("tok_1", "k", b"f", 60.0)
         keys.give_up(claim, outcome_open=False, at_once=False)

@@ -315,7 +315,8 @@ def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
     if account_type is not None and account_type not in row.account_types:
         known = ", ".join(row.account_types)
         raise invalid(
-            "account_type", f"must be one of {known}" if known else f"{row.title} has one kind alone"
+            "account_type",
+            f"must be one of {known}" if known else f"{row.title} has one kind of account: leave it out",
         )
     login = app.logins.get(platform)
     login = login and login.of_app(account_type)

@@ -18,7 +18,7 @@ from chassis.db import clock
 from chassis.runtime.pool import Task
 from chassis.vault import UnreadableSecret
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from contracts.platforms import HOUR_SECONDS
+from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
 from contracts.record import Record
 from publishing.context import RENEWALS, AppContext
 from publishing.credentials import Credentials
@@ -134,8 +134,10 @@ def run(app: AppContext, renewal: Renewal) -> None:
     turn: Callable[[], None]
     if page.unlinked_at is not None:
         turn = partial(_revoke, app, login, renewal, credentials)
-    elif login is None or credentials.refresh_token is None:
+    elif credentials.refresh_token is None:
         turn = partial(_end, app, renewal)
+    elif login is None:
+        turn = partial(_wait_for_app, app, renewal)
     else:
         turn = partial(_refresh, app, login, renewal, credentials)
     try:
@@ -209,6 +211,13 @@ def _revoke(app: AppContext, login: Login | None, renewal: Renewal, credentials:
 def _end(app: AppContext, renewal: Renewal) -> None:
     with app.database.transaction() as connection:
         Renewals(connection).end(renewal)
+
+
+def _wait_for_app(app: AppContext, renewal: Renewal) -> None:
+    """Tries again in a day: the app may only be missing from the settings for now."""
+    page = renewal.page
+    log.warning("renewal_without_app", page_id=page.id, platform=page.platform)
+    _put_off(app, renewal, DAY_SECONDS)
 
 
 def _put_off(app: AppContext, renewal: Renewal, wait_seconds: float | None = None) -> None:

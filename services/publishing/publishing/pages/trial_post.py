@@ -84,7 +84,7 @@ def _make(app: AppContext, subject: Subject, photo: str) -> PlatformCheck:
     with app.database.transaction() as connection:
         is_ours = TrialPosts(connection).begin(page.id, text)
     if not is_ours:
-        return _of(trial, "unknown", "another check makes one at this moment", _AGAIN)
+        return _of(trial, "unknown", "another check is making one", _AGAIN)
     try:
         with permission_until(deadline):
             remote_id = _sent(app, subject, text, photo)
@@ -110,12 +110,12 @@ def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
 
 
 def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
-    """Ends what an earlier check left. None: there is nothing any more, a new post may be made."""
+    """Ends what an earlier check left. None: nothing is left of it, and a new post may be made."""
     began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
     if left.remote_id is not None:
         return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
     if age_seconds < _SECONDS:
-        return _of(subject.trial, "unknown", "another check makes one at this moment", _AGAIN)
+        return _of(subject.trial, "unknown", "another check is making one", _AGAIN)
     found = _outcome(subject, left)
     if isinstance(found, Published):
         _save(app, subject.page, left.text, remote_id=found.remote_id)

@@ -33,6 +33,12 @@ def check_content(app: AppContext, request: api.PostContent, page: PageRow, find
         raise finding
 
 
+def check_rules(app: AppContext, request: api.PostContent, page: PageRow, find: content.Find) -> None:
+    """As `check_content`, except for the permission to write a first comment."""
+    for finding in _rule_findings(app, request, page, find):
+        raise finding
+
+
 def content_findings(
     app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
 ) -> Iterator[ApiError]:
@@ -40,8 +46,14 @@ def content_findings(
 
     PAGE_PERMISSION_MISSING, VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM.
     """
-    settings = app.settings
     yield from _missing_permissions(app, request, page)
+    yield from _rule_findings(app, request, page, find)
+
+
+def _rule_findings(
+    app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
+) -> Iterator[ApiError]:
+    settings = app.settings
     yield from content.findings(
         request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
     )

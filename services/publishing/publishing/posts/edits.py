@@ -15,7 +15,7 @@ from publishing import attachments, post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
 from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_content, check_page, check_time, instant, unchangeable
+from publishing.posts.checks import check_content, check_page, check_rules, check_time, instant, unchangeable
 from publishing.posts.reading import get_scheduled, shown
 from publishing.records import Attached, PageRow, Post
 from publishing.rules import content
@@ -82,8 +82,14 @@ def _new_files(
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
-    check_content(app, _edited(post, request), page, attachment.attach)
+    _check(app, page, post, _edited(post, request), attachment.attach)
     return attachment.files
+
+
+def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
+    """Raises the first finding. An edit that leaves the first comment alone is not refused because of it."""
+    check = check_rules if changed.first_comment == post.content.first_comment else check_content
+    check(app, changed, page, find)
 
 
 def _edited(post: Post, request: api.EditPost) -> api.PostContent:
@@ -116,5 +122,5 @@ def _new_content(
     if changed == post.content:
         return {}
     held = post.files if files is None else files
-    check_content(app, changed, page, lambda media_ids: held)
+    _check(app, page, post, changed, lambda media_ids: held)
     return content.columns(changed, held) | {"media_types": None, "checkpoint": None}

@@ -79,14 +79,14 @@ def _pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> di
 def _check(
     app: SendingContext, caller: Caller, request: api.PublishPosts, pages: dict[str, PageRow], *, is_now: bool
 ) -> None:
-    """Raises the first rule that is broken on any page, with its page_id. What is the platform's to refuse, an expired
-    connection among it, is each page's own."""
+    """Raises the first rule that is broken on any page, with its page_id. What depends on a page's connection, that it
+    has expired or may write no comments, is each page's own."""
     find = _found_once(partial(attachments.look, app, caller))
     for page in pages.values():
         try:
             if is_now:
                 checks.check_connected(app, page)
-            checks.check_content(app, api.PostContent(**_content(request, page, pages)), page, find)
+            checks.check_rules(app, api.PostContent(**_content(request, page, pages)), page, find)
         except ApiError as error:
             raise ApiError(error.row, error.message, **error.extras | {"page_id": page.id}) from error
 

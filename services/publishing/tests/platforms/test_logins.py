@@ -283,6 +283,12 @@ def test_a_token_of_linkedin_is_renewed_by_the_app_that_issued_it(simulator: Sim
     assert login.of_app(None, ("openid", "w_member_social", "rw_organization_admin")) is pages
 
 
+def test_an_only_app_of_linkedin_renews_all_tokens_that_name_none(simulator: Simulator) -> None:
+    """An earlier release may have linked members by the app that became the one for company pages."""
+    alone = linkedin(simulator, member=False)
+    assert alone.of_app(None, ("openid", "profile", "w_member_social")) is alone
+
+
 @pytest.mark.parametrize(("kind", "count"), [("member", 1), ("organization", 2)])
 def test_a_person_who_logs_in_by_either_app_of_linkedin_gets_a_token_that_names_it(
     person: Callable[..., Person], at: dict[str, Login], kind: str, count: int

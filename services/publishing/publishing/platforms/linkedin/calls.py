@@ -17,6 +17,7 @@ from publishing.platforms.pinning import is_pinned
 #: Pages of 100 rows that a look-up reads at most: LinkedIn takes about 100 posts a day.
 _PAGES_READ = 5
 _ROWS_PER_PAGE = 100
+_GONE = ("404", "NOT_FOUND", "RESOURCE_NOT_FOUND")
 
 
 class Calls:
@@ -62,8 +63,12 @@ class Calls:
         return unquote(made_id), response.body if isinstance(response.body, dict) else {}
 
     def delete(self, account: Account, path: str) -> None:
-        """Deletes something. May be repeated: LinkedIn answers for what is gone as for what it deletes."""
-        self._call("DELETE", account, path, {}, headers={"X-RestLi-Method": "DELETE"})
+        """Deletes something. May be repeated: something that is gone counts as deleted."""
+        try:
+            self._call("DELETE", account, path, {}, headers={"X-RestLi-Method": "DELETE"})
+        except PlatformRefusal as refusal:
+            if refusal.code not in _GONE:
+                raise
 
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
         """Sends a file or a part to the address LinkedIn gave; returns its ETag without quotes."""

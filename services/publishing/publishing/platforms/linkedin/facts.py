@@ -50,6 +50,6 @@ def facts(settings: LinkedInSettings, account: Account) -> Iterator[Fact]:
     yield ask(
         "state of a file",
         "it can be read",
-        "Posts with files wait in vain for LinkedIn to say that a file is ready, and are sent some seconds later.",
+        "LinkedIn does not say when a file is ready: posts with files are sent some seconds later.",
         state,
     )

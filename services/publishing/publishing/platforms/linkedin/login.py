@@ -47,7 +47,8 @@ class LinkedInLogin(CodeLogin):
         self._connector = LinkedInConnector(settings)
 
     def of_app(self, name: str | None, granted: Collection[str] | None = None) -> Login | None:
-        if name is None and granted:  # tokens of an earlier release
+        # Tokens of an earlier release, which had one app, name none.
+        if name is None and granted and len(self.by_app) > 1:
             name = ORGANIZATION if set(_PAGES) & set(granted) else MEMBER
         return self if name is None else self.by_app.get(name)
 

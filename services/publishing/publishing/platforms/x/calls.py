@@ -98,9 +98,10 @@ class Calls:
         made = self._call("POST", account, f"{self._base}/tweets", data, visible=True).get("data")
         return required(made if isinstance(made, dict) else {}, "id", visible=True)
 
-    def delete(self, account: Account, post_id: str) -> None:
-        """Deletes a post. May be repeated: X says of one that is gone that it deleted nothing."""
-        self._call("DELETE", account, f"{self._base}/tweets/{quote(post_id, safe='')}")
+    def delete(self, account: Account, post_id: str) -> bool:
+        """Deletes a post, and may be repeated. Returns whether X says that it did."""
+        answer = self._call("DELETE", account, f"{self._base}/tweets/{quote(post_id, safe='')}").get("data")
+        return isinstance(answer, dict) and answer.get("deleted") is True
 
     def _call(
         self,

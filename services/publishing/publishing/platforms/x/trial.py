@@ -1,13 +1,18 @@
 """A post on X that is deleted at once: X has public posts alone, and charges for each."""
 
-from publishing.platforms.base import Account, Content
+from publishing.platforms.base import Account, Content, PlatformRefusal, Refusal
 from publishing.platforms.trial import Trial
 from publishing.platforms.x.calls import Calls
+from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.settings import XSettings
 
 
 def _remove(settings: XSettings, account: Account, post_id: str) -> None:
-    Calls(settings).delete(account, post_id)
+    """X also says that it deleted nothing when the post is gone already."""
+    if Calls(settings).delete(account, post_id):
+        return
+    if XConnector(settings).engagement(account, post_id).published_at is not None:
+        raise PlatformRefusal(Refusal.TRANSIENT, "NOT_DELETED", "X has not deleted the post.")
 
 
 TRIAL = Trial(what="a public post, for which X charges", is_public=True, content=Content, remove=_remove)

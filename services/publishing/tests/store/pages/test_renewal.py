@@ -427,3 +427,16 @@ def test_tokens_of_an_app_that_is_not_configured_any_more_are_left_until_they_en
     assert login.refreshed == []
     assert renewals.tick() == 0
     assert not renewals.row(page).expired
+
+
+def test_tokens_are_renewed_once_their_app_is_in_the_settings_again(
+    world: Any, renewals: Renewals, login: Any
+) -> None:
+    login.of_app = lambda name, granted=None: None
+    page = renewals.page()
+    world.shift(7_000)
+    renewals.tick()
+    login.of_app = lambda name, granted=None: login
+    world.shift(86_400)
+    renewals.tick()
+    assert renewals.credentials(page).access_token == "access 1"

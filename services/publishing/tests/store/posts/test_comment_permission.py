@@ -50,14 +50,33 @@ def test_a_member_of_linkedins_app_for_members_gets_no_first_comment(
     expected = {"code": "PAGE_PERMISSION_MISSING", "field": "first_comment", "page_id": member.id}
     assert refused(world.schedule, member, at, first_comment="first") == expected
     assert refused(world.publish, member, "now", first_comment="first") == expected
-    several = api.PublishPosts(
-        pages=(api.PlannedPage(page_id=member.id, operation_id="op_1"),), message="m", first_comment="first"
-    )
-    assert refused(several_pages.publish_on_pages, world.app, world.caller("op"), several) == expected
     post = world.schedule(member, at)
     assert refused(edit, world, post, first_comment="first") == expected
     assert edit(world, post, message="changed").message == "changed"
     assert platform.posts == []
+
+
+def test_of_several_pages_only_the_one_without_the_permission_is_refused(
+    world: World, platform: FakePlatform, page: Any
+) -> None:
+    member, other = page("LN", MEMBER), page("FB", None)
+    planned = tuple(api.PlannedPage(page_id=one.id, operation_id=f"op_{one.id}") for one in (member, other))
+    request = api.PublishPosts(pages=planned, message="m", first_comment="first")
+    results = several_pages.publish_on_pages(world.app, world.caller("op"), request).results
+    assert [result.status for result in results] == [400, 201]
+    assert platform.messages == ["m"]
+
+
+def test_an_edit_is_not_refused_because_of_a_first_comment_that_it_leaves_alone(
+    world: World, page: Any
+) -> None:
+    post = world.schedule(page("LN", None), world.in_minutes(20), first_comment="first")
+    with world.database.transaction() as connection:
+        row = Pages(connection).get(post.page_id)
+        stored = world.app.vault.seal(Credentials(access_token="token", scopes=MEMBER))
+        assert Pages(connection).exchange_credentials(post.page_id, row.access_token, stored)
+    assert edit(world, post, message="changed").message == "changed"
+    assert refused(edit, world, post, first_comment="second")["code"] == "PAGE_PERMISSION_MISSING"
 
 
 def test_a_dry_run_says_so(world: World, page: Any) -> None:
