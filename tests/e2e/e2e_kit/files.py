@@ -19,6 +19,7 @@ _BOUNDARY = "e2e-boundary-5f0c7"
 #: The same bytes again and again: nobody looks at them, and making them takes no time.
 _BLOCK = os.urandom(MB)
 _UPLOAD_SECONDS = 120.0
+_FRAMES, _FRAME_BYTES = 150, 32 * 1024
 
 
 @cache
@@ -33,10 +34,10 @@ def sample(simulator_url: str, address: str) -> bytes:
 def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
     """An MP4 of just this size that plays for five seconds: the first frame of a short one, made large by filler.
 
-    As stored it is some kilobytes smaller: padding is left out.
+    From 5 MB on it has 30 frames a second. As stored it is some kilobytes smaller: padding is left out.
     """
     frame = _first_frame(video)
-    count = max(size_bytes // MB, 1)
+    count = min(max(size_bytes // _FRAME_BYTES, 1), _FRAMES)
     head = _box(b"ftyp", b"isom", bytes(4), b"isom") + _box(b"free", bytes(4096))
     left = size_bytes - len(head) - len(_movie(video, 0, [0] * count)) - 8
     sizes = [left // count] * (count - 1) + [left - left // count * (count - 1)]

@@ -57,7 +57,7 @@ def test_another_accounts_internal_server_is_refused_when_a_subscription_is_made
         edit = api.EditSubscription(id=made.id, url=url)
         for call in (
             lambda url=url: desk.subscribe(url, desk.caller(account_id=STRANGER)),
-            lambda edit=edit: subscriptions.edit(desk.app, stranger, edit),
+            lambda edit=edit: subscriptions.edit(desk.app, desk.caller(account_id=STRANGER), edit),
         ):
             with pytest.raises(ApiError) as refused:
                 call()
