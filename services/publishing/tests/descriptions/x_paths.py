@@ -75,3 +75,5 @@ def _drive(played: Played, settings: XSettings) -> None:
     x.read("99")
     x.attempt(lambda: list(facts(settings, x.account)))
     x.remove(TRIAL, settings, "99")
+    played.on("DELETE", "/tweets/99$", {"data": {"deleted": False}})
+    x.attempt(lambda: x.remove(TRIAL, settings, "99"))

@@ -11,8 +11,13 @@ def _remove(settings: XSettings, account: Account, post_id: str) -> None:
     """X also says that it deleted nothing when the post is gone already."""
     if Calls(settings).delete(account, post_id):
         return
-    if XConnector(settings).engagement(account, post_id).published_at is not None:
-        raise PlatformRefusal(Refusal.TRANSIENT, "NOT_DELETED", "X has not deleted the post.")
+    try:
+        XConnector(settings).engagement(account, post_id)
+    except PlatformRefusal as refusal:
+        if refusal.code == "resource-not-found":
+            return
+        raise
+    raise PlatformRefusal(Refusal.TRANSIENT, "NOT_DELETED", "X has not deleted the post.")
 
 
 TRIAL = Trial(what="a public post, for which X charges", is_public=True, content=Content, remove=_remove)

@@ -437,6 +437,6 @@ def test_tokens_are_renewed_once_their_app_is_in_the_settings_again(
     world.shift(7_000)
     renewals.tick()
     login.of_app = lambda name, granted=None: login
-    world.shift(86_400)
+    renewals.rest_is_over()
     renewals.tick()
     assert renewals.credentials(page).access_token == "access 1"
