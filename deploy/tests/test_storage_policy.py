@@ -113,6 +113,7 @@ def bucket(server: str) -> Iterator[Bucket]:
             public_base_url="https://files.test",
             confined_at_once=1,
             videos_at_once=1,
+            workers=64,
             ffmpeg="",
             sandbox_required=False,
             orphan_sweep_seconds=3600,

@@ -9,6 +9,9 @@ from chassis import config
 from chassis.config import ConfigError
 from contracts.record import Record
 
+#: The default of MAX_WORKERS in chassis.
+_DEFAULT_WORKERS = 64
+
 
 class Settings(Record):
     """README.md has the table of variables."""
@@ -26,8 +29,11 @@ class Settings(Record):
     #: How many files are inspected or converted to JPEG at once. Each may take a gigabyte of memory for a moment. Our
     #: choice.
     confined_at_once: int
-    #: How many videos are copied at once. Each takes 2.25 times its size of the temporary folder. Our choice.
+    #: How many videos are copied at once; fewer if `confined_at_once` is not larger (context.py). Each takes 2.25 times
+    #: its size of the temporary folder. Our choice.
     videos_at_once: int
+    #: Calls, handlers and loops at once, of which inspections and waiting videos may take a part (context.py).
+    workers: int
     #: Whether the service refuses to start with an incomplete sandbox.
     sandbox_required: bool
     #: How often the whole bucket is searched for orphaned objects. Our choice.
@@ -49,6 +55,7 @@ class Settings(Record):
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
             videos_at_once=config.integer("MEDIA_VIDEOS_AT_ONCE", 2),
+            workers=config.integer("MAX_WORKERS", _DEFAULT_WORKERS),
             sandbox_required=config.flag("MEDIA_SANDBOX_REQUIRED"),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
             ffmpeg=_path_of_ffmpeg(),

@@ -1,6 +1,7 @@
 """What the use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
 from datetime import timedelta
+from fractions import Fraction
 from functools import cache
 
 from chassis.db.database import Database
@@ -20,10 +21,12 @@ from media.store.uploads import Uploads
 URL_VALID_FOR = timedelta(hours=1)
 #: An image of 200 megapixels takes 800 MB decoded. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
-#: Files being inspected or waiting for a sandboxed process; well below MAX_WORKERS. Our choice.
-_INSPECTIONS, _INSPECTION_WAIT_SECONDS = 32, 5.0
-#: A video waits this long for its turn: a copy takes seconds, and clients wait for two minutes. Our choice.
-_VIDEO_WAIT_SECONDS = 30.0
+#: An account gets at most this share of the slots that others leave. Our choice.
+_MAX_SHARE = Fraction(1, 2)
+#: An image waits this long for a slot. Our choice.
+_INSPECTION_WAIT_SECONDS = 5.0
+#: A video waits this long for a slot: a copy takes seconds, and ai's calls end after 30 s. Our choice.
+_VIDEO_WAIT_SECONDS = 15.0
 
 
 class AppContext:
@@ -31,10 +34,20 @@ class AppContext:
         self.database = database
         self.settings = settings
         self.bucket = Bucket(settings)
-        #: Limits the calls that read whole files, so that workers stay free for everything else.
-        self.inspection_slot = Limiter(_INSPECTIONS, wait_seconds=_INSPECTION_WAIT_SECONDS).slot
-        #: Limits the videos in the temporary folder.
-        self.video_slot = Limiter(settings.videos_at_once, wait_seconds=_VIDEO_WAIT_SECONDS).slot
+        #: Limits the calls that read whole images to half of the workers: `inspection_slot(account_id)`.
+        self.inspection_slot = Limiter(
+            max(1, settings.workers // 2), wait_seconds=_INSPECTION_WAIT_SECONDS, max_share=_MAX_SHARE
+        ).slot
+        # Of several sandboxed processes, videos leave one to images.
+        videos = max(1, min(settings.videos_at_once, settings.confined_at_once - 1))
+        #: Limits the videos in the temporary folder: `video_slot(account_id)`. Videos that wait for a slot occupy at
+        #: most a quarter of the workers, and no inspection slot.
+        self.video_slot = Limiter(
+            videos,
+            wait_seconds=_VIDEO_WAIT_SECONDS,
+            max_share=_MAX_SHARE,
+            waiting_per_slot=max(1, settings.workers // 4 // videos),
+        ).slot
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:

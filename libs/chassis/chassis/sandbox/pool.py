@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import msgspec
@@ -121,18 +121,35 @@ class SandboxPool:
         except WorkFailed as error:
             raise NotStarted(str(error)) from error
 
-    def run_program(self, program: Sequence[str], files: Sequence[int], limits: Limits | None = None) -> int:
+    def run_program(
+        self,
+        program: Sequence[str],
+        files: Sequence[int],
+        limits: Limits | None = None,
+        *,
+        has_turn: bool = False,
+    ) -> int:
         """Runs a program (path and arguments), and returns its exit status; negative: the signal that ended it.
 
-        `files`: its descriptors from 0 on. `limits` replace those of the pool. Raises WorkFailed (it cannot be run),
-        NotStarted (or it was ended from outside).
+        `files`: its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the caller holds a `turn`.
+        Raises WorkFailed (it cannot be run), NotStarted (or it was ended from outside).
         """
         order = _Order(program=tuple(program), limits=limits or self._limits)
-        with self._sent(order, files) as channel:
+        with self._sent(order, files, has_turn=has_turn) as channel:
             try:
                 return msgspec.convert(_read_answer(channel), int)
             except (EOFError, OSError) as error:
                 raise NotStarted("the program was ended from outside") from error
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Reserves one of the processes for the block, for programs that run one after another. Raises NotStarted."""
+        if not self._turns.acquire(timeout=_TURN_SECONDS):
+            raise NotStarted("too many tasks are waiting")
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def close(self) -> None:
         """Ends the fork server, and running programs with it. Running functions continue to their end."""
@@ -148,10 +165,12 @@ class SandboxPool:
                 raise OutOfLimits("the process ended without an answer") from error
 
     @contextmanager
-    def _sent(self, order: _Order, files: Sequence[int]) -> Iterator[socket.socket]:
+    def _sent(
+        self, order: _Order, files: Sequence[int], *, has_turn: bool = False
+    ) -> Iterator[socket.socket]:
         """Sends the order to a new process, and yields the channel to it."""
         body = msgspec.json.encode(order)
-        with self._turn():
+        with nullcontext() if has_turn else self.turn():
             ours, theirs = socket.socketpair()
             with ours, theirs:
                 ours.settimeout(order.limits.seconds + _GRACE_SECONDS)
@@ -160,15 +179,6 @@ class SandboxPool:
                 with suppress(OSError):  # it has ended already, which reading the channel will show
                     ours.sendall(_LENGTH.pack(len(body)) + body)
                 yield ours
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._turns.acquire(timeout=_TURN_SECONDS):
-            raise NotStarted("too many tasks are waiting")
-        try:
-            yield
-        finally:
-            self._turns.release()
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
         """Passes the descriptors to the fork server for its next fork. Restarts a fork server that died."""

@@ -58,7 +58,11 @@ def make_jpeg(context: AppContext, row: MediaRow) -> int:
 
     Raises NOT_FOUND (deleted meanwhile), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
-    with context.inspection_slot(), tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
+    with (
+        context.inspection_slot(row.account_id),
+        tempfile.TemporaryFile() as original,
+        tempfile.TemporaryFile() as made,
+    ):
         context.bucket.download(row.object_name, original)
         argument = {"mime_type": row.mime_type, "max_bytes": MAX_JPEG_BYTES}
         try:

@@ -141,8 +141,7 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE.
     """
     try:
-        with context.inspection_slot():
-            properties = inspect(context, upload, size_bytes)
+        properties = inspect(context, upload, size_bytes)
         kept = _keep(context, caller, upload, properties)
     except Exception as error:
         if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:

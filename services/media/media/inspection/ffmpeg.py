@@ -1,10 +1,12 @@
 """Copies pictures and sound of a video into a new file with ffmpeg, in the sandbox, and reads the copy's properties.
 
 Only the copy is stored: locations, titles, dates, chapters, covers, subtitles and data tracks stay behind. Packets are
-copied as they are, not encoded anew. ffmpeg gets the files as open descriptors. `fd` is its only protocol and the
-demuxer is fixed, so that it opens no address and no other file that a video names.
+copied as they are, not encoded anew: notes inside them stay (README.md, "What stays in a video"). ffmpeg gets the files
+as open descriptors. `fd` is its only protocol and the demuxer is fixed, so that it opens no address and no other file
+that a video names.
 """
 
+import os
 import re
 import signal
 import socket
@@ -45,7 +47,7 @@ _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
 _PICTURES = re.compile(
     r"^  Stream #0:\d+.*?: Video: .*?, (\d+)x(\d+)\b(?:.*?\bSAR (\d+):(\d+))?.*(?:\n {4}.*)*", re.MULTILINE
 )
-#: Pixels: the most that MP4 can express; and four months. What is more is an accident or an attack.
+#: The largest side in pixels that MP4 can express; and four months. Larger figures come from broken or forged files.
 _MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
 #: Frames a second. Of WebM ffmpeg guesses them; the index of MP4 and MOV counts all frames.
 _COUNTS_FRAMES = "Input #0, mov,"
@@ -54,23 +56,37 @@ _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
 class VideoProperties(Record):
-    """Width and height as displayed, in pixels; duration and frame rate are None where the video does not tell."""
+    """Width and height as displayed, in pixels. The duration is None if the file has none."""
 
     width: int
     height: int
     duration_seconds: float | None
-    #: Frames a second, on average.
+    #: Frames a second, on average; None if the file has no frame rate.
     frame_rate: float | None = None
 
 
 def copy(
     context: AppContext, mime_type: str, *, source: int, target: int, read_back: int, source_bytes: int
-) -> None:
-    """Copies all tracks of pictures and sound from `source` to the empty file `target`, its index first.
+) -> VideoProperties:
+    """Copies all tracks of pictures and sound from `source` to the empty file `target`, its index first. Returns the
+    copy's properties.
 
     All three are descriptors at the beginning of their files; `read_back` is the target opened once more, for reading.
-    Raises Refused, SERVICE_UNAVAILABLE.
+    Both programs run in one turn, so that a finished copy is not lost while others wait for a process. Raises Refused,
+    SERVICE_UNAVAILABLE.
     """
+    try:
+        with context.sandbox_pool.turn():
+            _copy(context, mime_type, source, target, read_back, source_bytes)
+            os.lseek(read_back, 0, os.SEEK_SET)
+            return _read_properties(context, mime_type, read_back)
+    except NotStarted as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+
+
+def _copy(
+    context: AppContext, mime_type: str, source: int, target: int, read_back: int, source_bytes: int
+) -> None:
     demuxer, muxer = _FORMATS[mime_type]
     arguments = (
         *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
@@ -94,11 +110,7 @@ def copy(
         raise Refused(_UNREADABLE)
 
 
-def read_properties(context: AppContext, mime_type: str, *, source: int) -> VideoProperties:
-    """Reads the properties of a copy, which has no texts of the uploader. `source`: a descriptor at its beginning.
-
-    Raises Refused, SERVICE_UNAVAILABLE.
-    """
+def _read_properties(context: AppContext, mime_type: str, source: int) -> VideoProperties:
     arguments = ("-protocol_whitelist", "fd", "-f", _FORMATS[mime_type][0], "-i", "fd:")
     limits = Limits(memory_bytes=_MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
     _, output = _run(context, arguments, (source, source), source, limits)
@@ -132,13 +144,13 @@ def _run(
 ) -> tuple[int, str]:
     """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and messages.
 
-    Raises SERVICE_UNAVAILABLE when it could not run to its end.
+    The caller has a turn of the sandbox. Raises SERVICE_UNAVAILABLE when it could not run to its end.
     """
     messages = _Messages()
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)
     try:
         with channel(messages.collect) as errors:
-            status = context.sandbox_pool.run_program(command, (*ends, errors, source), limits)
+            status = context.sandbox_pool.run_program(command, (*ends, errors, source), limits, has_turn=True)
     except (NotStarted, WorkFailed) as error:
         log.warning("ffmpeg_not_run", problem=str(error))
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error

@@ -52,7 +52,11 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
 
 
 def _image(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
-    with tempfile.TemporaryFile() as uploaded, tempfile.TemporaryFile() as replacement:
+    with (
+        context.inspection_slot(upload.account_id),
+        tempfile.TemporaryFile() as uploaded,
+        tempfile.TemporaryFile() as replacement,
+    ):
         context.bucket.download(upload.object_name, uploaded)
         files = (uploaded.fileno(), replacement.fileno())
         found = _inspect(context, "inspect_image", {"mime_type": mime_type}, files)
@@ -64,11 +68,15 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
 
 
 def _video(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
-    with context.video_slot(), tempfile.TemporaryFile() as uploaded, _opened_twice() as (made, read_back):
+    with (
+        context.video_slot(upload.account_id),
+        tempfile.TemporaryFile() as uploaded,
+        _opened_twice() as (made, read_back),
+    ):
         context.bucket.download(upload.object_name, uploaded)
         source_bytes = uploaded.tell()
         uploaded.seek(0)
-        ffmpeg.copy(
+        found = ffmpeg.copy(
             context,
             mime_type,
             source=uploaded.fileno(),
@@ -76,8 +84,6 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
             read_back=read_back.fileno(),
             source_bytes=source_bytes,
         )
-        os.lseek(read_back.fileno(), 0, os.SEEK_SET)
-        found = ffmpeg.read_properties(context, mime_type, source=read_back.fileno())
         size_bytes = _replace(context, upload, made, mime_type)
     return FileProperties(
         mime_type, size_bytes, found.width, found.height, found.duration_seconds, found.frame_rate

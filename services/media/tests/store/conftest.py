@@ -28,6 +28,7 @@ def world(database: Database, bucket: dict[str, str]) -> Iterator[World]:
         public_base_url="https://files.test",
         confined_at_once=2,
         videos_at_once=2,
+        workers=64,
         ffmpeg=imageio_ffmpeg.get_ffmpeg_exe(),
         sandbox_required=False,
         orphan_sweep_seconds=3600,

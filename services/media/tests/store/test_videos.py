@@ -8,6 +8,7 @@ import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import imageio_ffmpeg
 import msgspec
@@ -302,9 +303,9 @@ def test_no_temporary_file_is_left_that_has_a_name(
     seen: list[str] = []
     run = world.context.sandbox_pool.run_program
 
-    def look(*arguments: object) -> int:
+    def look(*arguments: Any, **options: Any) -> int:
         seen.extend(os.listdir(folder))
-        return run(*arguments)  # type: ignore[arg-type]
+        return run(*arguments, **options)
 
     monkeypatch.setattr(world.context.sandbox_pool, "run_program", look)
     keep(world, samples.film())

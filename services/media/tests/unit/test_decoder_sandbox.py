@@ -18,7 +18,7 @@ from media.inspection import decoder_sandbox
 
 SETTINGS = Settings(
     s3_url="", s3_public_url="", region="", bucket="", access_key="", secret_key="", public_base_url="",
-    confined_at_once=1, videos_at_once=1, ffmpeg="", sandbox_required=False, orphan_sweep_seconds=1,
+    confined_at_once=1, videos_at_once=1, workers=64, ffmpeg="", sandbox_required=False, orphan_sweep_seconds=1,
 )  # fmt: skip
 REQUIRED = replace(SETTINGS, sandbox_required=True)
 COMPLETE = Confinement(landlock_abi=1, seccomp=True)

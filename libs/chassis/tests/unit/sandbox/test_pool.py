@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chassis.sandbox.pool import Limits, OutOfLimits, SandboxPool, WorkFailed
+from chassis.sandbox.pool import Limits, NotStarted, OutOfLimits, SandboxPool, WorkFailed
 
 WORK = textwrap.dedent(
     """
@@ -207,6 +207,20 @@ def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop
         limits = Limits(memory_bytes=256 * 2**20, seconds=60, cpu_seconds=1, file_bytes=2**20)
         assert workshop.run_program(arguments, files, None if "300" in arguments else limits) == status
     assert program(workshop, "/bin/echo", "hello") == b"hello\n"
+
+
+def test_programs_of_one_turn_run_while_no_other_process_is_free(path, monkeypatch):
+    pool = SandboxPool("some_work", at_once=1)
+    monkeypatch.setattr("chassis.sandbox.pool._TURN_SECONDS", 0.01)
+    try:
+        with pool.turn(), tempfile.TemporaryFile() as file:
+            for _ in range(2):
+                assert pool.run_program(("/bin/true",), (file.fileno(),), has_turn=True) == 0
+                with pytest.raises(NotStarted):
+                    pool.run_program(("/bin/true",), (file.fileno(),))
+        assert pool.run("add", {"a": 1, "b": 2}) == 3
+    finally:
+        pool.close()
 
 
 def test_a_program_may_start_threads_and_no_process(workshop):

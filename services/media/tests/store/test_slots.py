@@ -1,0 +1,146 @@
+"""Videos that wait leave workers, inspection slots and sandboxed processes to images and to other accounts."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import pytest
+from media_kit import samples
+from media_kit.world import World
+
+from chassis.sandbox.pool import NotStarted
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from media.context import AppContext
+from media.files.downloads import make_jpeg
+from media.store.files import Files
+
+
+@pytest.fixture
+def adapt(world: World) -> Iterator[Callable[..., AppContext]]:
+    """`adapt(setting=value)` gives the world a context with other settings, and returns it."""
+    with ExitStack() as made:
+
+        def build(**settings: Any) -> AppContext:
+            changed = msgspec.structs.replace(world.context.settings, **settings)
+            world.context = AppContext(world.database, changed)
+            made.callback(world.context.sandbox_pool.close)
+            return world.context
+
+        yield build
+
+
+class Commit(threading.Thread):
+    """Commits a small video in a thread of its own."""
+
+    def __init__(self, world: World, caller: Caller) -> None:
+        super().__init__()
+        self._world, self._caller, self._data = world, caller, samples.film()
+        self._ticket = world.put(self._data, caller, filename="a.mp4", mime_type="video/mp4")
+        self.result: Any = None
+
+    def run(self) -> None:
+        try:
+            self.result = self._world.commit(self._ticket, len(self._data), self._caller)
+        except ApiError as error:
+            self.result = error.code
+
+
+def until_refused(commits: list[Commit], count: int) -> None:
+    """Waits until so many of the commits are refused."""
+    end = time.monotonic() + 10
+    while [it.result for it in commits].count("SERVICE_UNAVAILABLE") < count:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
+    world: World, adapt: Callable[..., AppContext]
+) -> None:
+    """Of eight workers, two may wait for a video's slot, and one of them for an account."""
+    context = adapt(workers=8)
+    one, other = world.caller("usr_a"), world.caller("usr_b")
+    commits = [Commit(world, one) for _ in range(8)]
+    with context.video_slot("usr_c"):
+        for commit in commits:
+            commit.start()
+        until_refused(commits, 7)
+        late = Commit(world, other)
+        late.start()
+        media = world.media(one)
+        with world.database.reading() as connection:
+            row = Files(connection).many([media.media_id])[media.media_id]
+        assert make_jpeg(context, row) > 0
+        with ExitStack() as all_slots:
+            for holder in ("usr_a", "usr_a", "usr_b", "usr_c"):
+                all_slots.enter_context(context.inspection_slot(holder, 0))
+        assert late.result is None
+        assert [it.result for it in commits].count(None) == 1
+    for commit in (*commits, late):
+        commit.join(60)
+    assert [it.result.duration_seconds for it in (*commits, late) if it.result != "SERVICE_UNAVAILABLE"] == [
+        2.5,
+        2.5,
+    ]
+
+
+def test_no_account_has_all_inspection_slots(adapt: Callable[..., AppContext]) -> None:
+    context = adapt(workers=8)
+    with context.inspection_slot("usr_a"), context.inspection_slot("usr_a"):
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"), context.inspection_slot("usr_a", 0):
+            pass
+        with context.inspection_slot("usr_b", 0):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("confined_at_once", "videos_at_once", "copied"), [(1, 2, 1), (2, 2, 1), (3, 2, 2), (4, 2, 2), (4, 9, 3)]
+)
+def test_videos_leave_one_sandboxed_process_to_images(
+    adapt: Callable[..., AppContext], confined_at_once: int, videos_at_once: int, copied: int
+) -> None:
+    context = adapt(confined_at_once=confined_at_once, videos_at_once=videos_at_once)
+    with ExitStack() as held:
+        for number in range(copied):
+            held.enter_context(context.video_slot(f"usr_{number}", 0))
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"), context.video_slot("usr_late", 0):
+            pass
+
+
+def test_a_finished_copy_waits_for_no_second_turn(
+    world: World, adapt: Callable[..., AppContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = adapt(confined_at_once=1).sandbox_pool
+    monkeypatch.setattr("chassis.sandbox.pool._TURN_SECONDS", 0.01)
+    run, refused = pool.run_program, 0
+
+    def run_and_compete(*arguments: Any, **options: Any) -> int:
+        nonlocal refused
+        status = run(*arguments, **options)
+        with pytest.raises(NotStarted):
+            pool.confinement()
+        refused += 1
+        return status
+
+    monkeypatch.setattr(pool, "run_program", run_and_compete)
+    commit = Commit(world, world.caller())
+    commit.run()
+    assert commit.result.duration_seconds == 2.5
+    assert refused == 2
+
+
+def test_a_video_that_finds_no_sandboxed_process_may_be_committed_again(
+    world: World, adapt: Callable[..., AppContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = adapt(confined_at_once=1).sandbox_pool
+    commit = Commit(world, world.caller())
+    with monkeypatch.context() as patch:
+        patch.setattr("chassis.sandbox.pool._TURN_SECONDS", 0.01)
+        with pool.turn():
+            commit.run()
+    assert commit.result == "SERVICE_UNAVAILABLE"
+    commit.run()
+    assert commit.result.duration_seconds == 2.5
