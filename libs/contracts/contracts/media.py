@@ -59,7 +59,7 @@ class Media(Record):
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
-    #: Frames a second of an MP4 or QuickTime video, on average; None where it does not tell.
+    #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
 
 

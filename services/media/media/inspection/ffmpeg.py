@@ -49,9 +49,10 @@ _PICTURES = re.compile(
 )
 #: The largest side in pixels that MP4 can express; and four months. Larger figures come from broken or forged files.
 _MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
-#: Frames a second. Of WebM ffmpeg guesses them; the index of MP4 and MOV counts all frames.
+#: Frames a second: the average, and the rate that fits all timestamps. If they are equal, the rate is constant. Of WebM
+#: ffmpeg guesses both; the index of MP4 and MOV counts all frames.
 _COUNTS_FRAMES = "Input #0, mov,"
-_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps\b")
+_CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
@@ -61,7 +62,7 @@ class VideoProperties(Record):
     width: int
     height: int
     duration_seconds: float | None
-    #: Frames a second, on average; None if the file has no frame rate.
+    #: Frames a second; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
 
 
@@ -130,7 +131,7 @@ def properties_in(output: str) -> VideoProperties:
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
         raise Refused(_UNREADABLE)
     seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
-    rate = _FRAME_RATE.search(pictures[0]) if _COUNTS_FRAMES in output else None
+    rate = _CONSTANT_FRAME_RATE.search(pictures[0]) if _COUNTS_FRAMES in output else None
     return VideoProperties(
         width=width,
         height=height,

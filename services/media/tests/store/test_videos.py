@@ -136,6 +136,16 @@ def test_a_rotation_is_kept_and_the_size_is_as_displayed(world: World, tmp_path:
     assert "rotation of -90.00" in streams(tmp_path, stored)
 
 
+@pytest.mark.parametrize(("dropped", "frame_rate"), [("0", 30.0), ("eq(mod(n,7),3)", None)])
+def test_a_frame_rate_is_stored_if_it_is_constant(
+    world: World, tmp_path: Path, dropped: str, frame_rate: float | None
+) -> None:
+    source = ("-f", "lavfi", "-i", "testsrc=d=2:s=64x48:r=30", "-vf", f"select='not({dropped})'")
+    command = (FFMPEG, "-v", "error", *source, "-fps_mode", "vfr", *H264, "a.mp4")
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    assert keep(world, (tmp_path / "a.mp4").read_bytes())[0].frame_rate == frame_rate
+
+
 @pytest.mark.parametrize(
     ("data", "name"),
     [
