@@ -40,12 +40,14 @@ def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
     count = min(max(size_bytes // _FRAME_BYTES, 1), _FRAMES)
     head = _box(b"ftyp", b"isom", bytes(4), b"isom") + _box(b"free", bytes(4096))
     left = size_bytes - len(head) - len(_movie(video, 0, [0] * count)) - 8
-    sizes = [left // count] * (count - 1) + [left - left // count * (count - 1)]
+    rest = (left - len(frame)) // count
+    sizes = [left - rest * (count - 1)] + [rest] * (count - 1)
     start = size_bytes - left
     yield head + _movie(video, start, sizes) + struct.pack(">I4s", left + 8, b"mdat")
-    for size in sizes:
-        filler = size - len(frame) - 4
-        yield frame + struct.pack(">IB", filler, 0x0C)  # a unit of H.264 that decoders skip
+    for number, size in enumerate(sizes):
+        shown = b"" if number else frame
+        filler = size - len(shown) - 4
+        yield shown + struct.pack(">IB", filler, 0x0C)  # a unit of H.264 that decoders skip
         for at in range(1, filler, len(_BLOCK)):
             yield _BLOCK[: filler - at]
 
