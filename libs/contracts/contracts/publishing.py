@@ -272,8 +272,8 @@ class PagesOfPost(PostContent, kw_only=True):
     With several pages, each settings field applies to the pages of its platform.
     """
 
-    #: Exactly one of these is given.
-    ONE_OF: ClassVar[tuple[str, ...]] = ("page_id", "page_ids")
+    #: Exactly one of these is given; what follows the operation's name in the name of a body with it.
+    ONE_OF: ClassVar[dict[str, str]] = {"page_id": "", "page_ids": "s"}
     page_id: str | None = None
     page_ids: PageIds | None = None
 
@@ -380,8 +380,8 @@ class ScheduledPostList(Record):
 class HeldPosts(Record):
     """Selects held posts that the caller may access: these, those of one maker, or all."""
 
-    #: Exactly one of these is given.
-    ONE_OF: ClassVar[tuple[str, ...]] = ("post_ids", "made_by")
+    #: As in `PagesOfPost`.
+    ONE_OF: ClassVar[dict[str, str]] = {"post_ids": "", "made_by": "OfMaker"}
     post_ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)] | None = None
     #: The id of a user or a token, or `anybody`.
     made_by: Annotated[str, Meta(min_length=1, max_length=64)] | None = None

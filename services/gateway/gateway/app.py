@@ -51,7 +51,7 @@ class App(Flask):
 
 def create_app(services: Services) -> Flask:
     """Makes the application of a process, and the description of its endpoints."""
-    services.description = _description(services.config.idempotency_key_required)
+    services.description = _description(services.config.public_url, services.config.idempotency_key_required)
     app = App(__name__, static_folder=None)
     app.url_map = _url_map()
     views: dict[str, Any] = {_name(endpoint): _view(services, endpoint) for endpoint in ENDPOINTS}
@@ -60,9 +60,9 @@ def create_app(services: Services) -> Flask:
 
 
 @cache
-def _description(key_required: bool) -> dict[str, Any]:
+def _description(public_url: str, key_required: bool) -> dict[str, Any]:
     """Made once, at start: it takes a tenth of a second."""
-    return describe(ENDPOINTS, key_required=key_required)
+    return describe(ENDPOINTS, public_url=public_url, key_required=key_required)
 
 
 @cache

@@ -41,13 +41,18 @@ class Config(Record):
     services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
     documentation_url: str = "/api/v1/openapi.json"
-    #: Whether PUBLIC_BASE_URL is HTTPS: cookies are then sent over HTTPS only.
-    is_https: bool = False
+    #: The address under which clients and browsers reach this gateway, without a slash at its end.
+    public_url: str = "http://localhost:8000"
+
+    @property
+    def is_https(self) -> bool:
+        """Whether cookies are sent over HTTPS only."""
+        return self.public_url.startswith("https://")
 
     @classmethod
     def from_env(cls) -> "Config":
         default = cls(amqp_url="", database_url="")
-        public_url = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+        public_url = config.text("PUBLIC_BASE_URL", default.public_url).rstrip("/")
         return cls(
             amqp_url=config.amqp_url(),
             database_url=config.service_database_url(),
@@ -73,6 +78,6 @@ class Config(Record):
                 SANDBOX_PREFIX,
                 config.text("LEGACY_TOKEN_PREFIX", DEFAULT_LEGACY_PREFIX),
             ),
-            is_https=public_url.startswith("https://"),
+            public_url=public_url,
             documentation_url=config.text("DOCUMENTATION_URL", f"{public_url}/api/v1/openapi.json"),
         )

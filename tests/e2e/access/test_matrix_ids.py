@@ -269,22 +269,26 @@ def test_the_rows_are_all_fields_with_an_id(accounts: Accounts) -> None:
         for row in ROWS
         for field in (*row.fields, *re.findall(r"[?&](\w+)={", row.path))
     }
+    description = accounts.client(None).get("/openapi.json")
     described = {
         (f"{method.upper()} {re.sub('{.+?}', '{}', path)}", field)
-        for path, operations in accounts.client(None).get("/openapi.json")["paths"].items()
+        for path, operations in description["paths"].items()
         for method, operation in operations.items()
         if "scope" in operation.get("description", "")
-        for field in inputs_of(operation)
+        for field in inputs_of(operation, description["components"]["schemas"])
         if re.fullmatch(r"\w+_ids?|made_by", field) and field != "account_ids"
     }
     assert described == named
 
 
-def inputs_of(operation: Json) -> list[str]:
-    """The parameters of a query and the fields of a JSON body."""
+def inputs_of(operation: Json, schemas: Json) -> list[str]:
+    """The parameters of a query and the fields of each JSON body."""
     content = operation.get("requestBody", {}).get("content", {})
-    body = content.get("application/json", {}).get("schema", {}).get("properties", {})
-    return [one["name"] for one in operation["parameters"] if one["in"] == "query"] + list(body)
+    body = content.get("application/json", {}).get("schema", {})
+    bodies = [schemas[one["$ref"].rpartition("/")[2]] for one in body.get("oneOf", [body] if body else [])]
+    return [one["name"] for one in operation["parameters"] if one["in"] == "query"] + [
+        field for one in bodies for field in one["properties"]
+    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

@@ -79,8 +79,8 @@ class Reader:
         #: Fields of the query or the body.
         self.own_fields = [field for field in self.fields if field.name not in path_names]
         self.takes_body = takes_body and bool(self.own_fields)
-        #: Fields of which exactly one must be given, the usual one first.
-        self.one_of: tuple[str, ...] = getattr(record, "ONE_OF", ())
+        #: Fields of which exactly one must be given, the usual one first, with what they add to the body's name.
+        self.one_of: Mapping[str, str] = getattr(record, "ONE_OF", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
         """Raises ApiError as the module says, also INVALID_JSON, and NOT_FOUND for a malformed id in the path."""
@@ -128,7 +128,7 @@ class Reader:
                     errors.append(_broken(field.name, str(error)))
         given = [name for name in self.one_of if converted.get(name) is not None or name in _named(errors)]
         if self.one_of and not given:
-            missing.insert(0, self.one_of[0])
+            missing.insert(0, next(iter(self.one_of)))
         errors += [
             {"field": name, "message": f"Must not be given together with {given[0]}"} for name in given[1:]
         ]

@@ -1,81 +1,24 @@
 """Generates /openapi.json (OpenAPI 3.1) from the endpoint rows and the contracts' records. Pure."""
 
 from collections.abc import Iterable, Iterator
-from http import HTTPStatus
 from typing import Any
 
-from contracts import errors
-from contracts.errors import ERRORS, ErrorRow
 from contracts.media import CONVERTED_TYPES, MIME_TYPES
 from gateway import API_VERSION, BASE_PATH
 from gateway.endpoint import Endpoint
-from gateway.http.request_reader import Field, Reader
 from gateway.openapi import platform_table
-from gateway.openapi.schemas import Schemas, described_fields
+from gateway.openapi.responses import BINARY, error_schema, responses_of
+from gateway.openapi.schemas import Schemas, described_fields, not_null
+from gateway.openapi.tags import described_tags, tag_of
 
-#: Errors of every endpoint.
-_EVERYWHERE = (
-    errors.INVALID_JSON,
-    errors.MISSING_FIELD,
-    errors.INVALID_DATE,
-    errors.VALIDATION_ERROR,
-    errors.NOT_FOUND,
-    errors.METHOD_NOT_ALLOWED,
-    errors.PAYLOAD_TOO_LARGE,
-    errors.UNSUPPORTED_MEDIA_TYPE,
-    errors.RATE_LIMITED,
-    errors.SERVER_ERROR,
-    errors.SERVICE_UNAVAILABLE,
-)
-#: Errors of every endpoint that needs a token.
-_WITH_TOKEN = (
-    errors.MISSING_TOKEN,
-    errors.INVALID_TOKEN,
-    errors.TOKEN_REVOKED,
-    errors.TOKEN_EXPIRED,
-    errors.SANDBOX_EXHAUSTED,
-    errors.MISSING_SCOPE,
-    errors.IP_NOT_ALLOWED,
-    errors.COLLABORATOR_INSUFFICIENT,
-    errors.DAILY_LIMIT_EXCEEDED,
-    errors.MONTHLY_QUOTA_EXCEEDED,
-)
-#: Errors of every write that takes a key.
-_WITH_KEY = (errors.INVALID_IDEMPOTENCY_KEY, errors.IDEMPOTENCY_KEY_MISMATCH, errors.IDEMPOTENCY_IN_PROGRESS)
-
-_RATE_HEADERS = {
-    "X-RateLimit-Limit": ("integer", "Requests per minute."),
-    "X-RateLimit-Remaining": ("integer", "Requests left in this minute."),
-    "X-RateLimit-Reset": ("integer", "End of this minute, in Unix seconds."),
-    "X-API-Tier": ("string", "The account's tier, or `sandbox`."),
-    "X-API-Scopes": ("string", "The token's scopes, separated by spaces."),
-}
-#: Headers of single endpoints.
-_ROW_HEADERS = {
-    "X-Credits-Remaining": ("integer", "AI credits left, from the plan and as a bonus."),
-    "ETag": ("string", "Changes when the file changes."),
-}
-#: Answers with a public file, besides 200.
-_OF_FILES = {
-    206: "The requested range.",
-    304: "The client already has this file.",
-    416: "The range begins after the end of the file.",
-}
-#: Answers with an HTML page, besides 200.
-_OF_PAGES = {
-    303: "Redirect to the page of the login.",
-    403: "The login belongs to another browser, or the form was not sent from our page.",
-}
 _ABOUT = (
     "Publishes and schedules posts on social platforms. The limits of each platform are below and in `x-platforms`; "
     "`POST /posts/validate` checks a post against them, with its files."
 )
-_BINARY = {"type": "string", "format": "binary"}
-_PAGE = {"text/html": {"schema": {"type": "string"}}}
 #: Spec "Upload rules", and the types that are stored as JPEG. Without a type the bytes decide.
 _MULTIPART = {
     "multipart/form-data": {
-        "schema": {"type": "object", "properties": {"file": _BINARY}, "required": ["file"]},
+        "schema": {"type": "object", "properties": {"file": BINARY}, "required": ["file"]},
         "encoding": {
             "file": {"contentType": ", ".join((*MIME_TYPES, *CONVERTED_TYPES, "application/octet-stream"))}
         },
@@ -83,14 +26,21 @@ _MULTIPART = {
 }
 
 
-def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> dict[str, Any]:
-    """Describes all endpoints. key_required: the deployment refuses writes without an Idempotency-Key."""
+def describe(
+    endpoints: Iterable[Endpoint], *, public_url: str = "http://localhost:8000", key_required: bool = False
+) -> dict[str, Any]:
+    """Describes all endpoints. public_url: where clients reach them. key_required: the deployment refuses writes
+    without an Idempotency-Key.
+    """
     rows = list(endpoints)
     results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
-    schemas = Schemas(dict.fromkeys(results))
+    schemas = Schemas(dict.fromkeys(results), [row.request for row in rows if row.reader.takes_body])
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, key_required)
+        operation = _operation(row, schemas, key_required)
+        if row.outside:
+            operation["servers"] = [{"url": public_url}]
+        paths.setdefault(row.path, {})[row.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {
@@ -99,7 +49,8 @@ def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> di
             "description": f"{_ABOUT}\n\n{platform_table.for_people()}",
         },
         "x-platforms": platform_table.for_programs(),
-        "servers": [{"url": BASE_PATH}],
+        "servers": [{"url": public_url + BASE_PATH}],
+        "tags": described_tags(rows),
         "security": [{"bearer": []}, {"key": []}],
         "paths": paths,
         "components": {
@@ -107,56 +58,29 @@ def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> di
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             },
-            "schemas": {**schemas.components, "Error": _error_schema()},
+            "schemas": {**schemas.components, "Error": error_schema()},
         },
     }
 
 
-def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
-    """All documented errors of an endpoint."""
-    return (
-        *_EVERYWHERE,
-        *(_WITH_TOKEN if row.token else ()),
-        *(_WITH_KEY if row.idempotent else ()),
-        *row.errors,
-    )
-
-
 def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str, Any]:
+    words = row.handler.__name__.split("_")
     operation: dict[str, Any] = {
-        "operationId": row.handler.__name__,
+        "operationId": words[0] + "".join(map(str.capitalize, words[1:])),
+        "tags": [tag_of(row)],
         "summary": row.summary,
         "parameters": list(_parameters(row, key_required)),
-        "responses": {str(row.status): _success(row, schemas), **_refusals(row)},
+        "responses": responses_of(row, schemas),
     }
     if row.scope is not None:
         operation["description"] = f"Needs the scope `{row.scope}`."
     if not row.token:
         operation["security"] = []
-    if row.outside:
-        operation["servers"] = [{"url": "/"}]
     if row.reader.takes_body:
-        schema = _body_schema(row.reader)
+        schema = schemas.of_body(row.reader, "".join(map(str.capitalize, words)))
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     elif row.streams:
         operation["requestBody"] = {"required": True, "content": _MULTIPART}
-    if row.several is not None:
-        some = {
-            "description": "Some pages succeeded; each failed page has its own error.",
-            "headers": _own_headers(row),
-        }
-        content = {"application/json": {"schema": schemas.of(row.several)}}
-        operation["responses"]["207"] = some | {"content": content}
-    if row.result is bytes:
-        operation["responses"] |= {
-            str(status): {"description": text, "headers": _own_headers(row)}
-            for status, text in _OF_FILES.items()
-        }
-    if row.result is str:
-        operation["responses"] |= {
-            str(status): {"description": text, "headers": _own_headers(row), "content": _PAGE}
-            for status, text in _OF_PAGES.items()
-        }
     return operation
 
 
@@ -171,7 +95,7 @@ def _parameters(row: Endpoint, key_required: bool) -> Iterator[dict[str, Any]]:
                 "schema": {"type": "string", "minLength": 1},
             }
         elif not row.reader.takes_body:
-            schema = _not_null(properties[field.name])
+            schema = not_null(properties[field.name])
             yield {"name": field.name, "in": "query", "required": field.required, "schema": schema}
     if row.idempotent:
         yield {
@@ -180,105 +104,3 @@ def _parameters(row: Endpoint, key_required: bool) -> Iterator[dict[str, Any]]:
             "required": key_required,
             "schema": {"type": "string", "minLength": 1, "maxLength": 120},
         }
-
-
-def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query parameter is never null, only absent."""
-    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
-    if not options:
-        return {key: value for key, value in schema.items() if value is not None}
-    return options[0] if len(options) == 1 else {"anyOf": options}
-
-
-def _body_schema(reader: Reader) -> dict[str, Any]:
-    """The record without its path fields. Inline, because operations do not share bodies."""
-    properties = described_fields(reader.record)
-    own: list[Field] = reader.own_fields
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {field.name: properties[field.name] for field in own},
-        "required": [field.name for field in own if field.required],
-    }
-    if reader.one_of:
-        schema["oneOf"] = [{"required": [name]} for name in reader.one_of]
-        schema["properties"] |= {name: _not_null(properties[name]) for name in reader.one_of}
-    return schema
-
-
-def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
-    success = {"description": HTTPStatus(row.status).phrase, "headers": _own_headers(row)}
-    if row.result is bytes:
-        success["content"] = {mime_type: {"schema": _BINARY} for mime_type in MIME_TYPES}
-    elif row.result is str:
-        success["content"] = _PAGE
-    elif row.result is not None:
-        kinds = [schemas.of(kind) for kind in (row.result, row.several) if kind is not None]
-        schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-        success["content"] = {"application/json": {"schema": schema}}
-    return success
-
-
-def _own_headers(row: Endpoint) -> dict[str, Any]:
-    headers: dict[str, Any] = {"X-Request-Id": _header("string", "Identifies this request in our logs.")}
-    if row.token:
-        headers |= {name: _header(kind, text) for name, (kind, text) in _RATE_HEADERS.items()}
-    if row.idempotent:
-        headers["Idempotency-Replayed"] = _header("string", "true if this repeats a kept answer.")
-    for name in row.headers:
-        kind, text = _ROW_HEADERS[name]
-        headers[name] = _header(kind, text)
-    return headers
-
-
-def _header(kind: str, text: str) -> dict[str, Any]:
-    return {"description": text, "schema": {"type": kind}}
-
-
-def _refusals(row: Endpoint) -> dict[str, Any]:
-    """One response per HTTP status, with the error codes that it may have."""
-    codes: dict[int, list[str]] = {}
-    for error in refusals_of(row):
-        found = codes.setdefault(error.http_status, [])
-        if error.code not in found:
-            found.append(error.code)
-    refusals = {str(status): _refusal(status, codes[status]) for status in sorted(codes)}
-    if row.result is str:
-        for refusal in refusals.values():
-            refusal["content"] |= _PAGE
-    return refusals
-
-
-def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
-    schema = {"allOf": [{"$ref": "#/components/schemas/Error"}], "properties": {"code": {"enum": codes}}}
-    headers = {"X-Request-Id": _header("string", "Identifies this request in our logs.")}
-    if status in (409, 429, 503):
-        headers["Retry-After"] = _header("integer", "Seconds to wait before a retry.")
-    description = "; ".join(f"{code}: {ERRORS[code].message}" for code in codes)
-    return {
-        "description": description,
-        "headers": headers,
-        "content": {"application/json": {"schema": schema}},
-    }
-
-
-def _error_schema() -> dict[str, Any]:
-    """Spec "Errors". Some codes have further fields."""
-    field_error = {
-        "type": "object",
-        "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-        "required": ["field", "message"],
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "error": {"type": "string", "description": "Message for people."},
-            "code": {"type": "string", "description": "Code for programs; GET /errors lists all."},
-            "request_id": {"type": "string"},
-            "field": {"type": "string"},
-            "errors": {"type": "array", "items": field_error},
-            "retry_after_seconds": {"type": "number"},
-            "required_scope": {"type": "string"},
-            "your_scopes": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["error", "code", "request_id"],
-    }

@@ -1,39 +1,77 @@
-"""JSON schemas of records: msgspec's, with the formats that it leaves out. Pure."""
+"""The component schemas of records: msgspec's with the formats that it leaves out, and a named one per body. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import msgspec
 
-from gateway.http.request_reader import Field
+from gateway.http.request_reader import Field, Reader
 
 _REF = "#/components/schemas/{name}"
 
+Schema = dict[str, Any]
+
 
 class Schemas:
-    """The component schemas of a set of types."""
+    """The component schemas of a set of types. Bodies are added as they are asked for."""
 
-    def __init__(self, types: Iterable[Any]) -> None:
+    def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
+        """bodies: records of requests. They become components through `of_body` alone."""
         self._types = list(types)
-        schemas, self.components = msgspec.json.schema_components(self._types, ref_template=_REF)
+        self._bodies = list(dict.fromkeys(bodies))
+        schemas, self.components = msgspec.json.schema_components(
+            [*self._types, *self._bodies], ref_template=_REF
+        )
         self._schemas = list(schemas)
-        for record in {found for kind in self._types for found in _records_in(kind)}:
+        for record in {found for kind in (*self._types, *self._bodies) for found in _records_in(kind)}:
             _add_formats(self.components[record.__name__], record)
+        self._requests = {record: self.components.pop(record.__name__) for record in self._bodies}
 
-    def of(self, kind: Any) -> dict[str, Any]:
+    def of(self, kind: Any) -> Schema:
         return self._schemas[self._types.index(kind)]
 
+    def of_body(self, reader: Reader, name: str) -> Schema:
+        """The body without the fields of its path: a component of this name, or one for each field of which one must be
+        given, whose bodies accept no other of these fields."""
+        if not reader.one_of:
+            return self._add_body(reader, name, frozenset(), None)
+        bodies = [
+            self._add_body(reader, name + suffix, frozenset(reader.one_of) - {given}, given)
+            for given, suffix in reader.one_of.items()
+        ]
+        return {"oneOf": bodies}
 
-def described_fields(record: type) -> dict[str, dict[str, Any]]:
-    """The schema of each field of a request record, by its name in JSON."""
+    def _add_body(self, reader: Reader, name: str, without: frozenset[str], given: str | None) -> Schema:
+        if name in self.components:
+            raise ValueError(f"Two schemas are named {name}: rename the record or the operation")
+        whole = self._requests[reader.record]
+        own = [field for field in reader.own_fields if field.name not in without]
+        properties = {field.name: whole["properties"][field.name] for field in own}
+        if given is not None:
+            properties[given] = not_null(properties[given])
+        required = [field.name for field in own if field.required or field.name == given]
+        self.components[name] = {**whole, "title": name, "properties": properties, "required": required}
+        return {"$ref": _REF.format(name=name)}
+
+
+def described_fields(record: type) -> dict[str, Schema]:
+    """The schema of each field of a query's or path's record, by its name in JSON."""
     _, components = msgspec.json.schema_components([record], ref_template=_REF)
     schema = components[record.__name__]
     _add_formats(schema, record)
-    properties: dict[str, dict[str, Any]] = schema["properties"]
+    properties: dict[str, Schema] = schema["properties"]
     return properties
 
 
-def _add_formats(schema: dict[str, Any], record: type) -> None:
+def not_null(schema: Schema) -> Schema:
+    """The schema of a value that is never null, only absent."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if not options:
+        return {key: value for key, value in schema.items() if value is not None}
+    return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _add_formats(schema: Schema, record: type) -> None:
     """Adds `date-time`. msgspec does not, because a datetime may lack a time zone; ours always have one."""
     for field in map(Field, msgspec.structs.fields(record)):
         if field.is_date:

@@ -107,7 +107,7 @@ def generate_video(exchange: Exchange, request: api.VideoBody) -> AiJobAccepted:
 @endpoint(
     "GET", "/ai/jobs", scope="write:ai", meter="reads", headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
-def list_jobs(exchange: Exchange, request: api.ListJobs) -> JobListView:
+def list_ai_jobs(exchange: Exchange, request: api.ListJobs) -> JobListView:
     """List jobs, newest first."""
     found = exchange.ask(exchange.services.ai.list_jobs, request)
     exchange.headers[CREDITS_HEADER] = str(found.credits_remaining)
@@ -118,7 +118,7 @@ def list_jobs(exchange: Exchange, request: api.ListJobs) -> JobListView:
     "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", errors=(NOT_FOUND,), headers=(CREDITS_HEADER,),
     on_refusal=add_credits_header,
 )  # fmt: skip
-def get_job(exchange: Exchange, request: api.JobId) -> api.AiResult:
+def get_ai_job(exchange: Exchange, request: api.JobId) -> api.AiResult:
     """Get a job, with its media once it is completed."""
     return _spend(exchange, exchange.services.ai.get_job, request)
 
@@ -143,7 +143,7 @@ def write_caption(exchange: Exchange, request: api.CaptionBody) -> api.Caption:
 @endpoint(
     "POST", "/hooks/stripe", scope=None, meter="", result=None, idempotent=False, token=False, outside=True
 )
-def stripe_hook(exchange: Exchange, _request: Nothing) -> Answer:
+def receive_stripe_event(exchange: Exchange, _request: Nothing) -> Answer:
     """Receive an event from Stripe; the signature is checked over the raw body."""
     try:
         body = exchange.body.decode()

@@ -27,7 +27,7 @@ _GUARDRAILS = views.PublishGuardrails(
 
 
 @endpoint("GET", "/", scope=None, meter="", token=False)
-def probe(exchange: Exchange, _request: Nothing) -> views.Probe:
+def get_service(exchange: Exchange, _request: Nothing) -> views.Probe:
     """Name and version of this API."""
     return views.Probe(
         service="posthaste",
@@ -38,19 +38,19 @@ def probe(exchange: Exchange, _request: Nothing) -> views.Probe:
 
 
 @endpoint("GET", "/errors", scope=None, meter="", token=False)
-def errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
+def list_errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
     """List all error codes with category, HTTP status, message and recommended fix."""
     return tuple(ERRORS.values())
 
 
 @endpoint("GET", "/openapi.json", scope=None, meter="", token=False)
-def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
+def get_description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
     """Get this description."""
     return exchange.services.description
 
 
 @endpoint("GET", "/me", scope=None, meter="reads")
-def me(exchange: Exchange, _request: Nothing) -> views.Me:
+def get_me(exchange: Exchange, _request: Nothing) -> views.Me:
     """Get the token and its owner."""
     user, token = exchange.identity.user, exchange.identity.token
     return views.Me(
@@ -68,7 +68,7 @@ def me(exchange: Exchange, _request: Nothing) -> views.Me:
 
 
 @endpoint("GET", "/account", scope="read:account", meter="reads")
-def account(exchange: Exchange, _request: Nothing) -> views.Account:
+def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
     """Get the account, the token and what is left of the quotas."""
     exchange.await_admission()  # so that the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
@@ -108,6 +108,6 @@ def account(exchange: Exchange, _request: Nothing) -> views.Account:
 
 
 @endpoint("GET", "/account/credits", scope="read:account", meter="reads")
-def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
+def get_credits(exchange: Exchange, _request: Nothing) -> CreditsBalance:
     """Get the AI credits, what they cost per action, and packs for sale."""
     return exchange.ask(exchange.services.ai.get_credits, Nothing())

@@ -52,7 +52,7 @@ def delete_media(exchange: Exchange, request: api.MediaId) -> api.MediaDeleted:
     "POST", "/media/uploads", scope="write:media", meter="writes", status=201,
     errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
 )  # fmt: skip
-def begin_parts(exchange: Exchange, request: api.BeginParts) -> api.UploadParts:
+def begin_upload(exchange: Exchange, request: api.BeginParts) -> api.UploadParts:
     """Begin the upload of a large file in parts, straight into storage."""
     return exchange.ask(exchange.services.media.begin_parts, request)
 
@@ -61,7 +61,7 @@ def begin_parts(exchange: Exchange, request: api.BeginParts) -> api.UploadParts:
     "POST", "/media/uploads/{id}/complete", scope="write:media", meter="writes", status=201,
     errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
 )  # fmt: skip
-def complete_parts(exchange: Exchange, request: api.CompleteParts) -> api.UploadedMedia:
+def complete_upload(exchange: Exchange, request: api.CompleteParts) -> api.UploadedMedia:
     """Complete an upload after all its parts were sent."""
     return exchange.ask(exchange.services.media.complete_parts, request)
 

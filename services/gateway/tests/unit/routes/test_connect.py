@@ -130,7 +130,11 @@ def test_the_cookie_is_for_the_browser_alone(person) -> None:
 
 
 def test_on_https_the_cookie_is_for_https_and_this_host_alone(make_gateway) -> None:
-    cookie = make_gateway(is_https=True).get(PAGE, base_url="https://posthaste.test").headers["Set-Cookie"]
+    cookie = (
+        make_gateway(public_url="https://posthaste.test")
+        .get(PAGE, base_url="https://posthaste.test")
+        .headers["Set-Cookie"]
+    )
     assert cookie.startswith("__Host-connect-lnk_1=")
     assert "; Secure" in cookie
     assert "Domain" not in cookie

@@ -1,0 +1,41 @@
+"""The groups of operations in `/openapi.json`: one per module of the routes, and one for pages of browsers. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from gateway.endpoint import Endpoint
+
+_BROWSER = ("Browser", "HTML pages for a person in a browser; a program has no use for them.")
+#: By module of `gateway.routes`. Another module's tag is its name.
+_TAGS = {
+    "introspection": ("Account", "The token, its account, what is left of the quotas, and this description."),
+    "brands": ("Brands", "Brands, which hold pages."),
+    "pages": ("Pages", "Pages: the accounts on social platforms that posts go to."),
+    "connect": ("Linking", "Linking pages through each platform's own login."),
+    "posts": ("Posts", "Publish, schedule, validate and follow posts."),
+    "comments": ("Comments", "Comments on posts, and replies."),
+    "media": ("Media", "Images and videos for posts."),
+    "ai": ("AI", "Images, videos and captions by AI, paid with credits."),
+    "webhooks": ("Webhooks", "Subscriptions to events, their secrets and deliveries."),
+    "auth": ("Sign-up", "Creating an account."),
+    "hooks": ("Callbacks", "Calls that platforms and Stripe make to this service."),
+}
+
+
+def tag_of(row: Endpoint) -> str:
+    return _described(row)[0]
+
+
+def described_tags(rows: Iterable[Endpoint]) -> list[dict[str, Any]]:
+    """The tags of these operations, in their order."""
+    return [
+        {"name": name, **({"description": text} if text else {})}
+        for name, text in dict.fromkeys(map(_described, rows))
+    ]
+
+
+def _described(row: Endpoint) -> tuple[str, str]:
+    if row.result is str:
+        return _BROWSER
+    module = row.handler.__module__.rpartition(".")[2]
+    return _TAGS.get(module, (module.replace("_", " ").capitalize(), ""))
