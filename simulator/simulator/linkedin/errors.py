@@ -37,6 +37,14 @@ def denied(what: str) -> LinkedInError:
     return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
 
 
+def member_author() -> LinkedInError:
+    """Posts by a person, asked for with the scopes of company pages: status and words as of the API's version 202503
+    (gacabartosz/linkedin-mcp-server f6070c3, docs/API-CAPABILITY-MATRIX-org.md); the code is a guess.
+    """
+    message = "Member permissions must be used when using member as author"
+    return LinkedInError(400, "ILLEGAL_ARGUMENT", message)
+
+
 def not_found(what: str) -> LinkedInError:
     return LinkedInError(404, "NOT_FOUND", f"Could not find entity {what}")
 

@@ -80,10 +80,18 @@ class Gate:
             raise errors.unauthorized("REVOKED_ACCESS_TOKEN")
         return account
 
+    def grants(self, scope: str) -> bool:
+        """Whether the token's list of scopes has this one; False for a token of the control API, which has no list."""
+        return scope in (self._granted() or ())
+
+    def _granted(self) -> list[str] | None:
+        token = request.headers.get("Authorization", "").partition(" ")[2]
+        granted: list[str] | None = self._sim.accounts.facts(token).get("scopes")
+        return granted
+
     def _check_scope(self, scope: str | None) -> None:
         """A token that the control API made has no list of scopes: it may do everything."""
-        token = request.headers.get("Authorization", "").partition(" ")[2]
-        granted = self._sim.accounts.facts(token).get("scopes")
+        granted = self._granted()
         if scope is not None and granted is not None and scope not in granted:
             raise errors.denied(f"{request.endpoint} without {scope}")
 

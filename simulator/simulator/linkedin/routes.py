@@ -11,7 +11,7 @@ from simulator.accounts import Account
 from simulator.hosts import HERE, Hosts
 from simulator.linkedin import asset_routes, login
 from simulator.linkedin.assets import Assets
-from simulator.linkedin.errors import LinkedInError, denied, invalid, no_resource, not_found
+from simulator.linkedin.errors import LinkedInError, denied, invalid, member_author, no_resource, not_found
 from simulator.linkedin.gate import OLDEST_VERSION, Gate
 from simulator.linkedin.social import Social
 from simulator.linkedin.views import comment_view, page_view, post_view
@@ -19,6 +19,7 @@ from simulator.simulation import Simulation
 
 Answer = dict[str, Any]
 _ORGANIZATION = "urn:li:organization:"
+_READS_PAGES = "r_organization_social"
 _THINGS = re.compile(r"urn:li:(?:share|activity|ugcPost|image|video):[\w-]+")
 
 
@@ -80,7 +81,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             if request.args.get("q") != "author":
                 raise invalid("q", "only the finder author is supported here")
             if author != account.account_id or not author.startswith(_ORGANIZATION):
-                raise denied("posts.FINDER-author")
+                raise member_author() if gate.grants(_READS_PAGES) else denied("posts.FINDER-author")
             posts = social.sim.world.posts_of(author, "LN")[::-1]
             return page_view([post_view(post) for post in posts], start, count)
 

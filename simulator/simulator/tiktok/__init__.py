@@ -23,8 +23,8 @@ Answer = dict[str, Any]
 UPLOAD_HOST, _OTHER_UPLOAD_HOST = "open-upload.tiktokapis.com", "upload.us.tiktokapis.com"
 
 _REST_BYTES = 1 << 18
-#: Of the references of each call (developers.tiktok.com/doc/content-posting-api-reference-…), from memory: they were
-#: not opened in November 2026.
+#: "Scope" in the reference of each call (developers.tiktok.com/doc/content-posting-api-reference-…: direct-post and
+#: photo-post as fetched on 11 September 2026, get-video-status in an undated copy).
 _PUBLISH, _UPLOAD = "video.publish", "video.upload"
 _CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired": 403}
 
@@ -129,7 +129,8 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 
         def act() -> Answer:
             gate.post(account)
-            made = posts.begin_photos(sim, account, info, body.get("source_info"))
+            label = {"is_aigc": body.get("is_aigc")}  # beside post_info, unlike a video's
+            made = posts.begin_photos(sim, account, info | label, body.get("source_info"))
             return good({"publish_id": made.publish_id})
 
         return _json(_faulted(sim, "publish", act))

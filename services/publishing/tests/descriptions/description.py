@@ -79,6 +79,8 @@ class Operation:
     headers: Mapping[str, Shape] = field(default_factory=dict)
     #: Each is enough: scopes between blanks, of which a token must have all. Empty: no scope is needed.
     scopes: Collection[str] = ()
+    #: Where its facts are from, with date; empty: all of the description's.
+    source: str = ""
 
     def matches(self, request: Request, ids: Mapping[str, str]) -> bool:
         parts = re.split(r"\{(\w+)\}", self.url)

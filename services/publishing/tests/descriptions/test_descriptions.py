@@ -73,6 +73,17 @@ def test_every_described_call_is_made(platform: str, driven: Any) -> None:
     assert [one.url for one in description.operations if one not in made] == []
 
 
+@pytest.mark.parametrize("platform", ["linkedin", "tiktok"])
+def test_every_call_of_a_platform_without_one_document_names_its_source_and_a_date(platform: str) -> None:
+    """The other platforms' tables are from one file of the platform's own, which the description names."""
+    undated = [
+        one.url
+        for one in CASES[platform][0].operations
+        if not re.search(r"20\d\d-?\d\d|of 20\d\d|undated", one.source)
+    ]
+    assert undated == []
+
+
 def test_the_calls_in_the_code_are_found() -> None:
     """Every folder with a connector is a platform here, and a request of each is found from end to end."""
     assert {path.parent.name for path in ROOT.glob("*/connector.py")} == set(PLATFORMS) == set(CASES)

@@ -1,4 +1,8 @@
-"""TikTok's API."""
+"""TikTok's API, as the pages of developers.tiktok.com/doc describe it.
+
+All were read in stored copies on 23 November 2026. A date is the day on which the page was copied or, with "updated",
+the one that it names itself; "undated" is a copy that names none.
+"""
 
 from .description import BYTES, FORM, JSON, Description, Operation
 from .shapes import anything, array, flag, list_of, named, one_of, record, text, whole
@@ -8,13 +12,27 @@ _JSON_TYPE = {"Content-Type": text(r"application/json; charset=UTF-8")}
 _MIB = 2**20
 _PRIVACIES = one_of("PUBLIC_TO_EVERYONE MUTUAL_FOLLOW_FRIENDS FOLLOWER_OF_CREATOR SELF_ONLY")
 _COMMERCIAL = named("disable_comment brand_content_toggle brand_organic_toggle", flag)
+#: "Required: true" in both references, whose examples leave the two toggles out.
+_REQUIRED = ("privacy_level", "brand_content_toggle", "brand_organic_toggle")
+
+_DIRECT = "content-posting-api-reference-direct-post, 2026-09-11"
+_PHOTOS = "content-posting-api-reference-photo-post, 2026-09-11"
+_CREATOR = "content-posting-api-get-started, 2026-09-11: without a body; many clients send an empty object"
+_STATUS = "content-posting-api-reference-get-video-status, undated"
+_QUERY = "tiktok-api-v2-video-query, undated; tiktok-api-v2-video-object, updated 2026-08-24"
+_USER = "tiktok-api-v2-get-user-info, undated"
+_CHUNKS = f"{_DIRECT}; content-posting-api-media-transfer-guide, 2026-09-11"
+#: The page for the web names no PKCE: that it is taken there is a guess from public clients.
+_LOGIN = "login-kit-web, undated; code_challenge: login-kit-desktop, undated"
+_TOKENS = "oauth-get-a-user-access-token and oauth-refresh-a-user-access-token, updated 2026-11-02"
+_REVOCATION = "oauth-user-access-token-management, undated; ten public clients send these fields"
 
 _VIDEO_POST = record(
     {
         **_COMMERCIAL, **named("disable_duet disable_stitch is_aigc", flag), "privacy_level": _PRIVACIES,
         "title": text(r"(?s).*", longest=2_200), "video_cover_timestamp_ms": whole(),
     },
-    ("privacy_level",),
+    _REQUIRED,
 )  # fmt: skip
 _VIDEO_SOURCE = record(
     {
@@ -29,7 +47,7 @@ _PHOTO_POST = record(
         **_COMMERCIAL, "auto_add_music": flag, "privacy_level": _PRIVACIES,
         "title": text(r"(?s).*", longest=90), "description": text(r"(?s).*", longest=4_000),
     },
-    ("privacy_level",),
+    _REQUIRED,
 )  # fmt: skip
 _PHOTO_SOURCE = record(
     {
@@ -46,7 +64,7 @@ _USER_FIELDS = {
 }
 _VIDEO_FIELDS = (
     "id create_time cover_image_url share_url video_description duration height width title embed_html embed_link"
-    " like_count comment_count share_count view_count"
+    " like_count comment_count share_count view_count is_aigc"
 )
 _SCOPES = (
     "user.info.basic user.info.profile user.info.stats video.list video.publish video.upload"
@@ -55,52 +73,58 @@ _SCOPES = (
 _APP = named("client_key client_secret", text())
 
 
-def _post(path: str, body: object, scope: str, **query: object) -> Operation:
+def _post(path: str, source: str, body: object, *scopes: str, **query: object) -> Operation:
     return Operation(
-        method="POST", url=f"{_API}/{path}", bodies={JSON: body}, scopes=(scope,), headers=_JSON_TYPE, query=query,
-        required=tuple(query),
+        method="POST", url=f"{_API}/{path}", bodies={JSON: body}, scopes=scopes, headers=_JSON_TYPE, query=query,
+        required=tuple(query), source=source,
     )  # type: ignore[arg-type]  # fmt: skip
 
 
 TIKTOK = Description(
-    source="developers.tiktok.com/doc: Content Posting API (Query Creator Info, Direct Post, Photo, Get Video"
-    " Status, Media"
-    " Transfer Guide), Display API (Get User Info, Query Videos), OAuth User Access Token Management, Login Kit"
-    " for Web,"
-    " Scopes. Read in November 2026.",
+    source="developers.tiktok.com/doc; each operation names its page.",
     operations=(
-        _post("post/publish/creator_info/query/", record({}), "video.publish"),
+        _post("post/publish/creator_info/query/", _CREATOR, record({}), "video.publish"),
         _post(
             "post/publish/video/init/",
+            _DIRECT,
             record({"post_info": _VIDEO_POST, "source_info": _VIDEO_SOURCE}, ("post_info", "source_info")),
             "video.publish",
         ),
         _post(
             "post/publish/content/init/",
+            _PHOTOS,
             record(
                 {
                     "media_type": one_of("PHOTO"), "post_mode": one_of("DIRECT_POST MEDIA_UPLOAD"),
-                    "post_info": _PHOTO_POST, "source_info": _PHOTO_SOURCE,
+                    "post_info": _PHOTO_POST, "source_info": _PHOTO_SOURCE, "is_aigc": flag,
                 },
                 ("media_type", "post_mode", "post_info", "source_info"),
             ),
             "video.publish",
         ),
-        _post("post/publish/status/fetch/", record({"publish_id": text(longest=64)}, ("publish_id",)), "video.publish"),
+        _post(
+            "post/publish/status/fetch/",
+            _STATUS,
+            record({"publish_id": text(longest=64)}, ("publish_id",)),
+            "video.publish",
+            "video.upload",
+        ),
         _post(
             "video/query/",
+            _QUERY,
             record({"filters": record({"video_ids": array(text(r"\d+"), 20)}, ("video_ids",))}, ("filters",)),
             "video.list",
             fields=list_of(_VIDEO_FIELDS),
         ),
         Operation(
             method="GET", url=f"{_API}/user/info/", required=("fields",), scopes=(" ".join(_USER_FIELDS),),
+            source=_USER,
             query={"fields": list_of(" ".join(_USER_FIELDS.values()))},
         ),
         Operation(
             # The address comes from the answer of video/init and has parameters of its own.
             method="PUT", url="https://open-upload.tiktokapis.com/video/", bodies={BYTES: anything},
-            query=named("upload_id upload_token"),
+            query=named("upload_id upload_token"), source=_CHUNKS,
             headers={
                 "Content-Range": text(r"bytes \d+-\d+/\d+"), "Content-Length": whole(1, 128 * _MIB),
                 "Content-Type": one_of("video/mp4 video/quicktime video/webm"),
@@ -108,7 +132,7 @@ TIKTOK = Description(
         ),
         Operation(
             method="GET", url="https://www.tiktok.com/v2/auth/authorize/",
-            required=("client_key", "scope", "redirect_uri", "state", "response_type"),
+            required=("client_key", "scope", "redirect_uri", "state", "response_type"), source=_LOGIN,
             query={
                 **named("client_key redirect_uri state", text()), "response_type": one_of("code"),
                 "scope": list_of(_SCOPES), "disable_auto_auth": one_of("0 1"), "code_challenge": text("[0-9a-f]{64}"),
@@ -116,7 +140,7 @@ TIKTOK = Description(
             },
         ),
         Operation(
-            method="POST", url=f"{_API}/oauth/token/",
+            method="POST", url=f"{_API}/oauth/token/", source=_TOKENS,
             bodies={
                 FORM: record(
                     {
@@ -128,7 +152,7 @@ TIKTOK = Description(
             },
         ),
         Operation(
-            method="POST", url=f"{_API}/oauth/revoke/",
+            method="POST", url=f"{_API}/oauth/revoke/", source=_REVOCATION,
             bodies={
                 FORM: record({**_APP, "token": text()}, ("client_key", "client_secret", "token"))
             },

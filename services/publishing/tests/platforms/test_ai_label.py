@@ -15,7 +15,9 @@ PHOTO = MediaSource("photo", f"{HOST}/photo-800x800.jpg")
 REEL = MediaSource("video", f"{HOST}/video-5s.mp4")
 
 
-@pytest.fixture(params=["FB pieces", "FB address", "IG photo", "IG reel", "IG carousel", "TT", "TW", "YT"])
+@pytest.fixture(
+    params=["FB pieces", "FB address", "IG photo", "IG reel", "IG carousel", "TT", "TT photo", "TW", "YT"]
+)
 def case(request: pytest.FixtureRequest, film: Callable[..., MediaSource]) -> Any:
     """Platform, files, the setting of the label, and its value on the platform."""
     label = "is_ai_generated"
@@ -26,6 +28,7 @@ def case(request: pytest.FixtureRequest, film: Callable[..., MediaSource]) -> An
         "IG reel": ("IG", (REEL,), label, "true"),
         "IG carousel": ("IG", (PHOTO, REEL), label, "true"),
         "TT": ("TT", (film(1_000_000),), "is_aigc", True),
+        "TT photo": ("TT", (PHOTO,), "is_aigc", True),
         "TW": ("TW", (film(1_000_000),), "made_with_ai", True),
         "YT": ("YT", (film(1_000_000),), "contains_synthetic_media", True),
     }[request.param]
@@ -50,8 +53,3 @@ def test_other_media_are_marked_if_the_client_asks_for_it(case: Any, page_on: Ca
     platform, files, name, marked = case
     assert label_of(page_on(platform), Content("asked", files, {name: True}), name) == marked
     assert not label_of(page_on(platform), Content("plain", files), name)
-
-
-def test_photos_on_tiktok_have_no_such_mark(page_on: Callable[[str], Page]) -> None:
-    made = Content("photo", (replace(PHOTO, is_ai_made=True),))
-    assert label_of(page_on("TT"), made, "is_aigc") is None

@@ -105,6 +105,17 @@ def test_the_same_post_twice_is_refused_for_good(page: Page) -> None:
     assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "DUPLICATE_POST")
 
 
+def test_a_member_of_the_pages_app_who_is_refused_a_look_at_posts_is_never_sent_again(
+    page: Page, simulator: Simulator
+) -> None:
+    """LinkedIn calls the question wrong (400) instead of forbidden."""
+    scopes = ["w_member_social", "r_organization_social"]
+    made = simulator.call("POST", "linkedin/members", name="Mel", scopes=scopes)
+    page.account = Account(made["account_id"], made["access_token"], made["username"])
+    page.stored = {"sent_at": 1.0}
+    assert page.look_up(TEXT) == StillUnknown()
+
+
 def test_a_duplicate_after_an_unknown_outcome_is_the_post_itself_for_members_too(
     member: Page, simulator: Simulator
 ) -> None:

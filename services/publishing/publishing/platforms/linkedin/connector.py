@@ -22,7 +22,7 @@ from publishing.platforms.base import (
 from publishing.platforms.http_client import poll
 from publishing.platforms.linkedin.errors import DUPLICATE, WAITING_UPLOAD, duplicate_of
 from publishing.platforms.linkedin.media import Uploads
-from publishing.platforms.linkedin.reading import LinkedInReading
+from publishing.platforms.linkedin.reading import ORGANIZATION, LinkedInReading
 from publishing.platforms.linkedin.settings import LinkedInPostSettings, LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
@@ -78,7 +78,8 @@ class LinkedInConnector(LinkedInReading):
                 if post.get("id") not in attempt.known_remote_ids and _is_like(post, content, urns)
             ]
         except PlatformRefusal as refusal:
-            if refusal.kind is Refusal.PERMISSION:
+            is_member = not attempt.account.remote_account_id.startswith(ORGANIZATION)
+            if refusal.kind is Refusal.PERMISSION or (is_member and refusal.kind is Refusal.REJECTED):
                 # A member's posts cannot be read (platforms.md 4), so the post is never sent again.
                 return StillUnknown()
             raise

@@ -22,7 +22,7 @@ from publishing.platforms.post_matching import fingerprint
 from publishing.platforms.sources import check_bytes
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
-from publishing.platforms.tiktok.texts import post_info, source_of_photos
+from publishing.platforms.tiktok.texts import photo_post, post_info
 from publishing.platforms.tiktok.upload import UPLOAD_LOST, Upload, cut
 
 #: Processing has ended. A post in the inbox is published by the creator.
@@ -137,12 +137,7 @@ class TikTokConnector(TikTokReading):
 
     def _send_photos(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
         """Sends the one call that makes a post of photos. Raises OutcomeUnknown."""
-        body = {
-            "media_type": "PHOTO",
-            "post_mode": "DIRECT_POST",
-            "post_info": info,
-            "source_info": source_of_photos(content),
-        }
+        body = photo_post(content, info)
         checkpoint.save(content=fingerprint(content), privacy=info["privacy_level"], asked=True)
         try:
             answer = self._api.ask(account, "post/publish/content/init/", body, visible=True)

@@ -1,4 +1,4 @@
-"""Builds `post_info` and `source_info` of a TikTok post: its texts, settings and privacy. Pure."""
+"""Builds what TikTok is told of a post: its texts, settings and privacy. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,8 @@ _PHOTO_TITLE_UNITS = 90
 _PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
 #: The `tiktok_settings` that belong into `source_info`.
 _OF_SOURCE = ("photo_cover_index",)
-#: Those that TikTok's references of video and photo posts name for one kind alone.
+#: Those that TikTok's references of video and photo posts (fetched on 11 September 2026) name for one kind alone.
+#: `is_aigc` of photos stands beside `post_info`.
 _OF_VIDEOS = ("disable_duet", "disable_stitch", "is_aigc", "video_cover_timestamp_ms")
 _OF_PHOTOS = ("auto_add_music",)
 
@@ -23,11 +24,14 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
         name: value for name, value in content.settings.items() if value is not None and name not in others
     }
     info = {
+        # Both references call them required; their examples leave them out.
+        "brand_content_toggle": False,
+        "brand_organic_toggle": False,
         **_texts(content, asked),
         **asked,
         "privacy_level": privacy(asked.get("privacy_level"), creator, is_audited),
     }
-    if content.is_ai_made and _is_video(content):  # photos have no such field
+    if content.is_ai_made and _is_video(content):
         info["is_aigc"] = True
     kinds = ("comment", "duet", "stitch") if _is_video(content) else ("comment",)
     for kind in kinds:
@@ -55,6 +59,18 @@ def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
         message = "TikTok offers no privacy level to post with for this account."
         raise PlatformRefusal(Refusal.REJECTED, "privacy_level_option_mismatch", message)
     return offered[0]
+
+
+def photo_post(content: Content, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Builds the body of the one call that makes a post of photos. Raises PlatformRefusal."""
+    body = {
+        "media_type": "PHOTO",
+        "post_mode": "DIRECT_POST",
+        "post_info": info,
+        "source_info": source_of_photos(content),
+    }
+    is_made_by_ai = content.is_ai_made or content.settings.get("is_aigc")
+    return body | ({"is_aigc": True} if is_made_by_ai else {})
 
 
 def source_of_photos(content: Content) -> dict[str, Any]:

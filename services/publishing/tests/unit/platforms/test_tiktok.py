@@ -1,5 +1,6 @@
 """TikTok: what its codes mean, how a file is cut, what a post is told to be."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from publishing.platforms.tiktok.calls import data_of
 from publishing.platforms.tiktok.connector import _published
 from publishing.platforms.tiktok.errors import failure
 from publishing.platforms.tiktok.texts import cut as cut_text
-from publishing.platforms.tiktok.texts import post_info, privacy, source_of_photos
+from publishing.platforms.tiktok.texts import photo_post, post_info, privacy, source_of_photos
 from publishing.platforms.tiktok.upload import cut
 
 MIB = 2**20
@@ -126,12 +127,13 @@ def test_the_privacy_is_one_that_is_offered_and_the_strictest_unless_asked(
 def test_a_video_has_a_caption_and_photos_a_title_and_a_description() -> None:
     settings = {"is_aigc": True, "photo_cover_index": 2, "new": [1], "disable_duet": None}
     video = post_info(Content("Bread", VIDEO, settings), OFFERED | {"duet_disabled": True}, is_audited=True)
-    assert video == {
+    required = {"brand_content_toggle": False, "brand_organic_toggle": False}
+    assert video == required | {
         "title": "Bread", "is_aigc": True, "new": [1], "privacy_level": "SELF_ONLY", "disable_duet": True,
     }  # fmt: skip
     message = "\n" + "🍞" * 50 + "\nmore"
     photos = post_info(Content(message, PHOTOS), OFFERED | {"comment_disabled": True}, is_audited=True)
-    assert photos == {
+    assert photos == required | {
         "title": "🍞" * 45, "description": message, "privacy_level": "SELF_ONLY", "disable_comment": True,
     }  # fmt: skip
     titled = post_info(Content("Bread", PHOTOS, {"title": "Loaf"}), OFFERED, is_audited=True)
@@ -142,10 +144,25 @@ def test_a_setting_of_the_other_kind_of_post_is_not_sent() -> None:
     """TikTok's references name these fields for one kind alone."""
     settings = dict.fromkeys(("disable_duet", "disable_stitch", "is_aigc", "auto_add_music"), True)
     settings |= {"video_cover_timestamp_ms": 5, "brand_content_toggle": True}
+    both = {"privacy_level", "brand_content_toggle", "brand_organic_toggle"}
     photos = post_info(Content("", PHOTOS, settings), OFFERED, is_audited=True)
-    assert set(photos) == {"description", "privacy_level", "auto_add_music", "brand_content_toggle"}
+    assert set(photos) == {*both, "description", "auto_add_music"}
     video = post_info(Content("", VIDEO, settings), OFFERED, is_audited=True)
-    assert set(video) == {"title", "privacy_level", *settings} - {"auto_add_music"}
+    assert set(video) == {*both, "title", *settings} - {"auto_add_music"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_ai_made", "label"),
+    [({}, False, None), ({"is_aigc": True}, False, True), ({"is_aigc": False}, True, True)],
+)
+def test_photos_of_an_ai_are_marked_beside_the_other_fields_of_the_post(
+    settings: dict[str, Any], is_ai_made: bool, label: bool | None
+) -> None:
+    photos = tuple(replace(photo, is_ai_made=is_ai_made) for photo in PHOTOS)
+    content = Content("Bread", photos, settings)
+    body = photo_post(content, post_info(content, OFFERED, is_audited=True))
+    assert body.get("is_aigc") is label
+    assert "is_aigc" not in body["post_info"]
 
 
 @pytest.mark.parametrize(
