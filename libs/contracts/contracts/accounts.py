@@ -67,8 +67,17 @@ class UserId(Record):
     user_id: str
 
 
+class ListUsers(Record):
+    """Lists all users for the operator, newest first; with `email` the one with this address."""
+
+    email: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
 class UserList(Record):
     users: tuple[User, ...]
+    next_cursor: str | None = None
 
 
 class InviteUser(Record):
@@ -299,7 +308,7 @@ class RecordAudit(Record):
         " record_use list_brands get_brand"
     ),
     ctl=(
-        "create_user verify_user list_unverified invite_user get_user change_tier create_token"
+        "create_user verify_user list_users list_unverified invite_user get_user change_tier create_token"
         " revoke_token rotate_token get_token list_tokens set_token_use create_brand list_brands"
         " get_brand_owner set_collaborator remove_collaborator list_audit record_audit"
     ),
@@ -313,6 +322,7 @@ class AccountsApi(Protocol):
     def refuse_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...
     def create_user(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
     def verify_user(self, caller: Caller, request: UserId) -> User: ...
+    def list_users(self, caller: Caller, request: ListUsers) -> UserList: ...
     def list_unverified(self, caller: Caller, request: Nothing) -> UserList: ...
     def invite_user(self, caller: Caller, request: InviteUser) -> Invite: ...
     def get_user(self, caller: Caller, request: GetUser) -> User: ...

@@ -75,6 +75,20 @@ def test_user_invite_prints_the_code(line: Any) -> None:
     assert line.bus.calls[0][2] == InviteUser(email="ann@example.com")
 
 
+def test_user_list_shows_every_page_of_users_or_the_one_with_an_address(line: Any) -> None:
+    def answer(request: Any) -> UserList:
+        return UserList(users=(USER,), next_cursor=None if request.cursor else "next")
+
+    line.bus.answers["list_users"] = answer
+    assert len(line.json("user", "list")) == 2
+    line.bus.answers["list_users"] = UserList(users=(USER,))
+    assert [row["email"] for row in line.json("user", "list", "--email", "ann@example.com")] == [
+        "ann@example.com"
+    ]
+    assert [call[2].cursor for call in line.bus.calls] == [None, "next", None]
+    assert line.bus.calls[2][2].email == "ann@example.com"
+
+
 def test_user_unverified_lists_sign_ups_and_verify_names_one_by_its_id(line: Any) -> None:
     waiting = replace(USER, verified=False)
     line.bus.answers |= {"list_unverified": UserList(users=(waiting,)), "verify_user": USER}

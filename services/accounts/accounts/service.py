@@ -102,6 +102,7 @@ class AccountsService:
             return invites.invite_user(connection, self.config, caller, request)
 
     get_user = reading(users.get_user)
+    list_users = reading(users.list_users)
     change_tier = writing(users.change_tier)
 
     @rpc

@@ -1,8 +1,10 @@
 """`user`: accounts and their tiers."""
 
+from collections.abc import Iterator
+
 import click
 
-from contracts.accounts import ChangeTier, CreateUser, InviteUser, UserId
+from contracts.accounts import ChangeTier, CreateUser, InviteUser, ListUsers, User, UserId
 from contracts.plans import TIERS
 from contracts.record import Nothing
 from ctl.session import Session, pass_session
@@ -29,6 +31,24 @@ def create(
     """
     request = CreateUser(email=email, tier=tier, password=password, firstname=firstname, lastname=lastname)
     session.show(session.accounts.create_user(session.caller, request))
+
+
+@user.command("list")
+@click.option("--email", help="Only the user with this address.")
+@pass_session
+def list_(session: Session, email: str | None) -> None:
+    """List all users, newest first."""
+    session.show_all(_users(session, email), ("id", "email", "tier", "verified", "created_at"))
+
+
+def _users(session: Session, email: str | None) -> Iterator[User]:
+    cursor: str | None = None
+    while True:
+        found = session.accounts.list_users(session.caller, ListUsers(email=email, limit=100, cursor=cursor))
+        yield from found.users
+        cursor = found.next_cursor
+        if cursor is None:
+            return
 
 
 @user.command()

@@ -47,6 +47,13 @@ class UserStore:
         rows = self.connection.execute(statement.with_for_update(skip_locked=True))
         return [User(**row._mapping) for row in rows]
 
+    def list_all(self, *, before_id: str | None, limit: int) -> list[User]:
+        """Returns users, newest first: ids grow with time."""
+        statement = select(*_COLUMNS).order_by(users.c.id.desc()).limit(limit)
+        if before_id is not None:
+            statement = statement.where(users.c.id < before_id)
+        return [User(**row._mapping) for row in self.connection.execute(statement)]
+
     def list_unverified(self, *, limit: int) -> list[User]:
         """Returns unverified accounts, newest first."""
         statement = select(*_COLUMNS).where(~users.c.verified)

@@ -12,11 +12,21 @@ from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
 from accounts.tokens.scopes import SANDBOX_SCOPES
 from accounts.users import passwords, verification
+from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
-from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, SignUp, User
+from contracts.accounts import (
+    ChangeTier,
+    CreatedUser,
+    CreateUser,
+    GetUser,
+    ListUsers,
+    SignUp,
+    User,
+    UserList,
+)
 from contracts.caller import Caller
 from contracts.errors import EMAIL_TAKEN, IDEMPOTENCY_KEY_MISMATCH, SERVICE_UNAVAILABLE, ApiError
 
@@ -141,6 +151,20 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
     if user is None:
         raise fields.not_found()
     return access.check_verified(user) if request.verified else user
+
+
+def list_users(connection: Connection, caller: Caller, request: ListUsers) -> UserList:
+    """Returns a page of all users for the operator, newest first, or the one with the address asked for."""
+    caller.check_operator()
+    if request.email is not None:
+        user = UserStore(connection).find_by_email(fields.email(request.email))
+        return UserList(users=(user,) if user else ())
+    before_id = decode_cursor(request.cursor, 1)[0] if request.cursor else None
+    found = UserStore(connection).list_all(before_id=before_id, limit=request.limit + 1)
+    shown = found[: request.limit]
+    return UserList(
+        users=tuple(shown), next_cursor=encode_cursor(shown[-1].id) if len(found) > len(shown) else None
+    )
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:

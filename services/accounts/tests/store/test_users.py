@@ -11,7 +11,7 @@ from sqlalchemy import text
 from accounts.tokens import tokens
 from accounts.tokens.scopes import SANDBOX_SCOPES
 from accounts.users import users
-from contracts.accounts import ChangeTier, GetUser, ListTokens
+from contracts.accounts import ChangeTier, GetUser, ListTokens, ListUsers
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 
@@ -36,6 +36,26 @@ def test_the_password_is_stored_as_a_hash(accounts: Any) -> None:
     accounts.sign_up(STRANGER)
     hashed = accounts.call(lambda c: c.execute(text("SELECT password_hash FROM users")).scalar_one())
     assert PasswordHasher().verify(hashed, "correct horse")
+
+
+def test_the_operator_lists_all_users_newest_first_and_finds_one_by_its_address(accounts: Any) -> None:
+    made = [accounts.sign_up(STRANGER, email=f"{name}@example.com").user.id for name in ("ann", "bob", "eve")]
+    shown, cursor = [], None
+    while cursor is not None or not shown:
+        page = accounts.call(users.list_users, operator(), ListUsers(limit=2, cursor=cursor))
+        shown += [user.id for user in page.users]
+        cursor = page.next_cursor
+    assert shown == made[::-1]
+    [found] = accounts.call(users.list_users, operator(), ListUsers(email="BOB@example.com ")).users
+    assert found.id == made[1]
+    assert accounts.call(users.list_users, operator(), ListUsers(email="zoe@example.com")).users == ()
+
+
+def test_nobody_but_the_operator_lists_users(accounts: Any) -> None:
+    made = accounts.sign_up(STRANGER).user.id
+    with pytest.raises(ApiError) as caught:
+        accounts.call(users.list_users, Caller(account_id=made, user_id=made), ListUsers())
+    assert caught.value.code == "MISSING_SCOPE"
 
 
 def test_an_address_is_taken_whatever_its_case(accounts: Any) -> None:
