@@ -84,8 +84,8 @@ PLATFORMS: dict[str, Platform] = {
             code="FB", name="facebook", title="Facebook", per_hour=10, per_24h=40, message_limit=63_206, photos=10,
             first_comment=True, comments=True, engagement=True,
             files={
-                # "Less than 4 MB".
-                "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 4 * MIB - 1)),
+                # "Files can not exceed 10MB" (reference of page photos, copy of 11 September 2026).
+                "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 10 * MIB)),
                 "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 10 * 1024 * MIB), seconds=(0, 4 * 3_600)),
             },
         ),
@@ -98,7 +98,10 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60)),
+                # "Frame rate: 23-60 FPS" (reference of IG User Media, for reels, stories and carousels).
+                "video": FileLimits(
+                    types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60)
+                ),
             },
         ),
         Platform(
@@ -106,8 +109,9 @@ PLATFORMS: dict[str, Platform] = {
             length_unit="escaped characters", photos=20, first_comment=True, comments=True, comment_limit=1_250,
             account_types=("member", "organization"),
             files={
+                # "Less than 36,152,320 pixels" (Images API).
                 "photo": FileLimits(
-                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_152_320
+                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_152_319
                 ),
                 "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
             },

@@ -1,8 +1,9 @@
 """Photos and films uploaded to LinkedIn: their upload addresses, parts and state.
 
 Limits: LinkedIn's Images API ("36,152,320 pixels", JPG, GIF, PNG) and Videos API (MP4, 75 KB to 500 MB, 3 s to
-30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, from memory: not opened in
-November 2026. The bytes of a photo (8 MB) are a guess: the API names none.
+30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, as public clients and
+Ayrshare's media guide quote them (read in November 2026; of the pages themselves only the first third was at hand). The
+bytes of a photo (8 MB) are a guess: the API names none.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from simulator.world import Medium
 _MIB = 1 << 20
 PART_BYTES = 4 * _MIB
 PHOTO_BYTES = 8 * _MIB
-#: Images API, from memory.
+#: Images API: "must have less than".
 PHOTO_PIXELS = 36_152_320
 VIDEO_BYTES = (75 << 10, 500 * _MIB)
 VIDEO_SECONDS = (3.0, 30 * 60.0)
@@ -174,4 +175,4 @@ def _failure_of(kind: str, data: Any) -> str:
     photo = inspection.photo(data[:])
     if photo.format not in ("JPEG", "PNG", "GIF"):
         return f"Unsupported image format {photo.format}"
-    return "" if photo.width * photo.height <= PHOTO_PIXELS else "The image has too many pixels"
+    return "" if photo.width * photo.height < PHOTO_PIXELS else "The image has too many pixels"

@@ -3,8 +3,8 @@
 Meta keeps a version for two years at least and answers calls to an older one, or without one, by the oldest it still
 has (https://developers.facebook.com/docs/graph-api/guides/versioning). It takes any other first segment, a version to
 come or one spelled wrong, for the id of an object: error 2500 (arsduo/koala issue 611, flarum, both with a mistyped
-version). The window, v21.0 of October 2024 to v26.0, is from memory of Meta's changelog, which was not opened in
-November 2026.
+version). The window is that of November 2026: v26.0 came on 29 July 2026, v20.0 ended on 24 September 2026 and v21.0
+ends on 21 January 2027, as public clients quote https://developers.facebook.com/docs/graph-api/changelog/versions.
 """
 
 import re

@@ -134,7 +134,7 @@ def test_an_orphaned_photo_is_deleted(page, media_url):
     ("name", "subcode"),
     [
         ("photo-800x800.webp", 1366046),
-        ("photo-800x800-4mb.jpg", 1366046),
+        ("photo-800x800-11mb.jpg", 1366046),
         ("huge.jpg", 1366046),
         ("404.jpg", 2069019),
         ("html-as.jpg", 2069019),

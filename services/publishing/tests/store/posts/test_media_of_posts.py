@@ -113,7 +113,7 @@ def test_a_refused_post_gives_its_files_back_at_once(world: World, media: FakeMe
     error = refused(world.schedule, page, at + timedelta(seconds=1), media_ids=(photo,))
     assert error.code == "PAGE_PUBLISH_GUARDRAIL"
     assert not media.in_use(photo)
-    big = media.add(size_bytes=5 * 2**20)
+    big = media.add(size_bytes=11 * 2**20)
     assert refused(send_now, page, big).code == "VALIDATION_ERROR"
     assert not media.in_use(big)
     assert media.calls == ["attach", "detach"] * 2

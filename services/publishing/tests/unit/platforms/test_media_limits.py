@@ -42,14 +42,15 @@ def setting_errors(platform: str, *files: MediaSource, before_conversion: bool =
 @pytest.mark.parametrize(
     ("platform", "file"),
     [
-        ("FB", photo(size_bytes=4 * MIB - 1)), ("FB", photo("image/png")), ("FB", photo("image/gif")),
+        ("FB", photo(size_bytes=10 * MIB)), ("FB", photo("image/png")), ("FB", photo("image/gif")),
         ("FB", photo("image/webp", 20 * MIB)), ("FB", video(14_400, size_bytes=10_240 * MIB)),
         ("FB", video(content_type="video/quicktime")),
         ("IG", photo(size_bytes=8 * MIB)), ("IG", photo(side=(1080, 1350))), ("IG", photo(side=(1080, 566))),
         ("IG", photo(side=(200, 200))), ("IG", photo(side=(4032, 3024))), ("IG", photo(side=(3024, 4032))),
         ("IG", photo("image/png", 20 * MIB)), ("IG", photo("image/webp")), ("IG", video(3)),
         ("IG", video(900, size_bytes=1_024 * MIB)),
-        ("LN", photo(size_bytes=8 * MIB)), ("LN", photo(side=(6_025, 6_000))), ("LN", video(3, size_bytes=75 * KIB)),
+        ("IG", video(frame_rate=23.976)), ("IG", video(frame_rate=60)),
+        ("LN", photo(size_bytes=8 * MIB)), ("LN", photo(side=(6_012, 6_013))), ("LN", video(3, size_bytes=75 * KIB)),
         ("LN", video(1_800, size_bytes=500 * MIB)),
         ("TT", photo("image/webp", 20 * MIB)), ("TT", photo("image/png")), ("TT", video(600, size_bytes=4_096 * MIB)),
         ("TT", video(content_type="video/webm", side=(360, 640))), ("TT", video(side=(4_096, 2_160))),
@@ -67,7 +68,8 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
 @pytest.mark.parametrize(
     ("platform", "file", "words"),
     [
-        ("FB", photo(size_bytes=4 * MIB), "at most 4,194,303 bytes"), ("FB", video(14_400.1), "at most 14,400 seconds"),
+        ("FB", photo(size_bytes=10 * MIB + 1), "at most 10,485,760 bytes"),
+        ("FB", video(14_400.1), "at most 14,400 seconds"),
         ("FB", video(size_bytes=10_240 * MIB + 1), "at most 10,737,418,240 bytes"),
         ("FB", video(content_type="video/webm"), "as video/mp4, video/quicktime, this one is video/webm"),
         ("IG", photo(size_bytes=8 * MIB + 1), "at most 8,388,608 bytes"), ("IG", photo("image/gif"), "image/gif"),
@@ -75,7 +77,8 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
         ("IG", photo("image/png", side=(1080, 564)), "between 0.75:1 and 1.91:1"),
         ("IG", video(2.9), "at least 3 seconds"), ("IG", video(900.5), "at most 900 seconds"),
         ("IG", video(size_bytes=1_024 * MIB + 1), "at most 1,073,741,824"),
-        ("LN", photo(size_bytes=8 * MIB + 1), "bytes"), ("LN", photo(side=(6_026, 6_000)), "at most 36,152,320 pixels"),
+        ("IG", video(frame_rate=15), "at least 23 frames a second, this one has 15"),
+        ("LN", photo(size_bytes=8 * MIB + 1), "bytes"), ("LN", photo(side=(5_120, 7_061)), "at most 36,152,319 pixels"),
         ("LN", video(size_bytes=75 * KIB - 1), "at least 76,800 bytes"), ("LN", video(1_801), "at most 1,800"),
         ("LN", video(content_type="video/quicktime"), "this one is video/quicktime"),
         ("TT", photo("image/gif"), "image/gif"), ("TT", photo(size_bytes=20 * MIB + 1), "bytes"),
