@@ -295,7 +295,8 @@ class Profile:
     username: str | None
     followers: int
     picture: str | None
-    #: Longest message of this account, in the platform's unit; None: as of every account.
+    #: Longest message of this account, in the platform's unit; None: the platform does not tell, so what it told before
+    #: still counts.
     message_limit: int | None = None
 
 

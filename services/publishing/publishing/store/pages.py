@@ -180,7 +180,7 @@ class Pages:
     ) -> None:
         values = {
             "name": name, "username": username, "followers": followers, "picture": picture,
-            "message_limit": message_limit,
+            "message_limit": func.coalesce(message_limit, pages.c.message_limit),
         }  # fmt: skip
         self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
 

@@ -228,7 +228,7 @@ def test_a_long_post_goes_out_for_an_account_with_premium_and_is_found_again(
     page: Page, simulator: Simulator
 ) -> None:
     long = Content("Bread and cakes. " * 60)
-    assert page.connector.profile(page.account).message_limit is None
+    assert page.connector.profile(page.account).message_limit == 280
     with pytest.raises(PlatformRefusal) as refusal:
         page.publish(long)
     assert refusal.value.kind is Refusal.REJECTED

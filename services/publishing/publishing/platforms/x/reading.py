@@ -112,7 +112,7 @@ class XReading(Connector):
             followers=int((user.get("public_metrics") or {}).get("followers_count", 0)),
             # The default is 48 x 48.
             picture=re.sub(r"_normal(\.\w+)?\Z", r"_400x400\1", picture) if picture else None,
-            message_limit=PREMIUM_LIMIT if user.get("subscription_type") in _PREMIUM else None,
+            message_limit=_message_limit(user.get("subscription_type")),
         )
 
     def user(self, account: Account) -> Answer:
@@ -120,6 +120,13 @@ class XReading(Connector):
         fields = "name,username,profile_image_url,public_metrics,subscription_type"
         user: Answer = self._calls.read(account, "users/me", user__fields=fields).get("data") or {}
         return user
+
+
+def _message_limit(subscription: str | None) -> int | None:
+    """Returns the account's longest message; None if X does not tell its subscription."""
+    if subscription is None:
+        return None
+    return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit
 
 
 def references(post: Answer) -> Sequence[Answer]:

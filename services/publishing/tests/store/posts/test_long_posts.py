@@ -48,6 +48,17 @@ def test_a_long_text_is_taken_once_the_platform_has_told_the_account_s_limit(
     assert publish_now.publish(world.app, world.caller(), request).post_id
 
 
+def test_a_limit_is_kept_while_the_platform_does_not_tell_it_and_goes_when_it_tells_another(
+    world: Any, page: api.Page, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_health(world, page)
+    for told, expected in ((None, []), (280, ["message"])):
+        profile = Profile("x", None, 0, None, message_limit=told)
+        monkeypatch.setattr(platform, "profile", lambda account, profile=profile: profile)
+        check_health(world, page)
+        assert problems(world, page) == expected
+
+
 def test_another_account_s_texts_stay_short(world: Any, page: api.Page) -> None:
     check_health(world, page)
     with pytest.raises(ApiError, match="at most 280"):
