@@ -31,7 +31,8 @@ class NewLink(Record):
     platform: str
     brand_id: str
     return_url: Annotated[str, Meta(max_length=2_000)] | None = None
-    #: LinkedIn alone: `organization` for company pages and the member, `member` for the member alone.
+    #: LinkedIn alone: `organization` for company pages and the member, `member` for the member alone. Without it the
+    #: member's app, or the only one.
     account_type: Literal["member", "organization"] | None = None
 
 

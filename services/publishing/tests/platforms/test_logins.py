@@ -100,7 +100,10 @@ class Person:
 @pytest.fixture
 def person(simulator: Simulator, at: dict[str, Login]) -> Callable[..., Person]:
     def make(platform: str, **more: Any) -> Person:
-        return Person(at[platform], platform, simulator.call("POST", "persons", platform=platform, **more))
+        # LinkedIn's app for company pages finds the member as well.
+        login = at[platform].of_app("organization" if platform == "LN" else None)
+        assert login is not None
+        return Person(login, platform, simulator.call("POST", "persons", platform=platform, **more))
 
     return make
 
@@ -195,16 +198,15 @@ def test_instagrams_login_asks_to_read_ads_only_where_the_operator_says_so(
 
 
 @pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])
-def test_what_a_person_withholds_is_known(
-    person: Callable[..., Person], at: dict[str, Login], platform: str
-) -> None:
-    withheld = at[platform].scopes[-1]
+def test_what_a_person_withholds_is_known(person: Callable[..., Person], platform: str) -> None:
+    scopes = person(platform).login.scopes
+    withheld = scopes[-1]
     somebody = person(platform, withholds=[withheld])
     tokens = somebody.allow()
     assert withheld not in (tokens.scopes or ())
     page = somebody.login.accounts(tokens)[0].tokens
     granted = somebody.login.granted(Tokens(page.access_token, scopes=tokens.scopes))
-    assert set(at[platform].scopes) - set(granted or ()) == {withheld}
+    assert set(scopes) - set(granted or ()) == {withheld}
 
 
 @pytest.mark.parametrize("platform", NAMES)
@@ -263,15 +265,15 @@ def test_each_app_of_linkedin_asks_for_the_scopes_of_its_own_products(simulator:
     assert members == {"openid", "profile", "w_member_social"}
     assert community & {"openid", "profile", "email"} == set()
     assert {"r_basicprofile", "rw_organization_admin", "w_organization_social_feed"} <= community
-    old = linkedin(simulator, has_feed_scopes=False).scopes
+    old = linkedin(simulator, member=False, has_feed_scopes=False).scopes
     assert set(old) == {scope for scope in community if not scope.endswith("_feed")}
 
 
-def test_linkedins_login_is_that_of_company_pages_where_it_has_an_app(simulator: Simulator) -> None:
-    assert linkedin(simulator).app_name == linkedin(simulator, member=False).app_name == "organization"
+def test_an_app_for_company_pages_leaves_linkedins_login_to_the_members_app(simulator: Simulator) -> None:
     alone = linkedin(simulator, pages=False)
-    assert alone.app_name == "member"
+    assert alone.app_name == linkedin(simulator).app_name == "member"
     assert alone.of_app("organization") is None
+    assert linkedin(simulator, member=False).app_name == "organization"
 
 
 def test_a_token_of_linkedin_is_renewed_by_the_app_that_issued_it(simulator: Simulator) -> None:

@@ -23,8 +23,11 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns the login for company pages where they have an app, else the members'. Each knows the other."""
-    apps = {ORGANIZATION: settings.pages_app, MEMBER: settings.member_app}
+    """Returns the members' login, or that of the only app. Each knows the other.
+
+    So an operator who adds the app for company pages changes nothing for clients that name no kind of account.
+    """
+    apps = {MEMBER: settings.member_app, ORGANIZATION: settings.pages_app}
     found = {name: LinkedInLogin(settings, name) for name, app in apps.items() if app.client_id}
     for one in found.values():
         one.by_app = found
@@ -40,7 +43,8 @@ class LinkedInLogin(CodeLogin):
         base = f"{settings.oauth_url.rstrip('/')}/oauth/v2"
         self._has_pages = app_name == ORGANIZATION
         app = settings.pages_app if self._has_pages else settings.member_app
-        super().__init__(app, f"{base}/authorization", f"{base}/accessToken", f"{base}/revoke")
+        dialog = f"{(settings.authorize_url or settings.oauth_url).rstrip('/')}/oauth/v2/authorization"
+        super().__init__(app, dialog, f"{base}/accessToken", f"{base}/revoke")
         self.app_name, self.by_app = app_name, {app_name: self}
         feed = _FEED if settings.has_feed_scopes else ()
         self.scopes = (*_COMMUNITY, *feed) if self._has_pages else _MEMBER

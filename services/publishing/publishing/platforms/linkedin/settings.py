@@ -23,6 +23,8 @@ class LinkedInSettings:
     #: The app with Community Management, for company pages. LinkedIn allows it no other product.
     pages_app: App = field(default_factory=App)
     oauth_url: str = "https://www.linkedin.com"
+    #: Where browsers log in, if that is not `oauth_url`: with a simulator that they reach by another address than we.
+    authorize_url: str = ""
     #: Whether `pages_app` may ask for the `_feed` scopes, which comments need. Guess: apps approved long ago lack them.
     has_feed_scopes: bool = True
     #: YYYYMM. Each is served for about a year; then every call answers 426 until this is updated.
@@ -48,6 +50,7 @@ class LinkedInSettings:
             member_app=member_app,
             pages_app=pages_app,
             oauth_url=config.text("LINKEDIN_OAUTH_URL", default.oauth_url),
+            authorize_url=config.text("LINKEDIN_AUTHORIZE_URL", default.authorize_url),
             has_feed_scopes=config.flag("LINKEDIN_FEED_SCOPES", default.has_feed_scopes),
             version=config.text("LINKEDIN_VERSION", default.version),
             upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
@@ -56,8 +59,8 @@ class LinkedInSettings:
 
     @property
     def app(self) -> App:
-        """The app of a login for which the client names no kind of account."""
-        return self.pages_app if self.pages_app.client_id else self.member_app
+        """The app of a login for which the client names no kind of account (`login.login`)."""
+        return self.member_app if self.member_app.client_id else self.pages_app
 
 
 def _apps() -> tuple[App, App]:

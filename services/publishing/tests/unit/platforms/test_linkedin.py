@@ -23,6 +23,7 @@ from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content, length
 from publishing.platforms.linkedin.calls import Calls
 from publishing.platforms.linkedin.errors import duplicate_of, refusal_from, wait_in
+from publishing.platforms.linkedin.login import login
 from publishing.platforms.linkedin.media import Uploads
 from publishing.platforms.linkedin.reading import with_current_cursor
 from publishing.platforms.linkedin.settings import LinkedInSettings
@@ -280,7 +281,20 @@ def test_members_and_company_pages_have_apps_of_their_own(
 ) -> None:
     found = environment(**variables)
     assert (found.member_app.client_id, found.pages_app.client_id) == (member, pages)
-    assert found.app.client_id == (pages or member)
+    assert found.app.client_id == (member or pages)
+
+
+def test_browsers_may_log_in_at_another_address_than_the_server_fetches_tokens_from(
+    environment: Callable[..., LinkedInSettings],
+) -> None:
+    inside = {"CLIENT_ID": "a", "OAUTH_URL": "http://simulator"}
+    for more, expected in (
+        ({}, "http://simulator/"),
+        ({"AUTHORIZE_URL": "http://localhost/"}, "http://localhost/"),
+    ):
+        made = login(environment(**inside, **more))
+        address = made.authorize_url("state", "https://example.com/back", "verifier")
+        assert address.startswith(f"{expected}oauth/v2/authorization?")
 
 
 @pytest.mark.parametrize(
