@@ -89,10 +89,11 @@ def _make(app: AppContext, subject: Subject, photo: str) -> PlatformCheck:
         with permission_until(deadline):
             remote_id = _sent(app, subject, text, photo)
     except PlatformRefusal as refusal:
-        _forget(app, page, text)
-        return _of(
-            trial, "failed", f"{refusal.message} ({refusal.code})", "A real post would be refused as well."
-        )
+        reason = f"{refusal.message} ({refusal.code})"
+        with app.database.reading() as connection:
+            begun = TrialPosts(connection).get(page.id)
+        kept = begun and _clear(app, subject, begun[0], reason)
+        return kept or _of(trial, "failed", reason, "A real post would be refused as well.")
     except OutcomeUnknown as error:
         return _of(trial, "unknown", f"it is not known whether it was made ({error})", _AGAIN)
     _save(app, page, text, remote_id=remote_id)
@@ -123,8 +124,18 @@ def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: flo
     if isinstance(found, StillUnknown) and age_seconds < DAY_SECONDS:
         advice = f'Look for "{left.text}" on the page and delete it. A new one can be made a day after that.'
         return _of(subject.trial, "unknown", f"{began}; whether it was made is not known", advice)
-    _forget(app, subject.page, left.text)
-    return None
+    return _clear(app, subject, left, began)
+
+
+def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) -> PlatformCheck | None:
+    """Removes what a post that failed has left, and forgets it; returns the check's result if that failed."""
+    remote_id = subject.trial.left(failed.checkpoint or {})
+    if remote_id is None:
+        _forget(app, subject.page, failed.text)
+        return None
+    _save(app, subject.page, failed.text, remote_id=remote_id)
+    removed = _removed(app, subject, failed.text, remote_id, f"{reason}, {remote_id}")
+    return None if removed.state == "ok" else removed
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:

@@ -1,6 +1,6 @@
 """How `posthaste platform check --post` makes a test post on a page and removes it again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,3 +26,5 @@ class Trial:
     stage: Callable[[Any, Account, str, str], str] | None = None
     #: Removes it, and may be repeated; None: nobody ever sees it and the platform removes it.
     remove: Callable[[Any, Account, str], None] | None = None
+    #: Finds in a checkpoint the id of what a post that failed leaves on the platform.
+    left: Callable[[Mapping[str, Any]], str | None] = lambda checkpoint: None

@@ -1,6 +1,8 @@
 """A private video on YouTube of one second, which is deleted at once."""
 
 import base64
+from collections.abc import Mapping
+from typing import Any
 
 from publishing.platforms.base import Account, Content, MediaSource
 from publishing.platforms.trial import Trial
@@ -43,4 +45,9 @@ def _remove(settings: YouTubeSettings, account: Account, video_id: str) -> None:
     DataApi(settings).delete(account, "videos", id=video_id)
 
 
-TRIAL = Trial(what="a private video", content=_content, remove=_remove)
+def _left(checkpoint: Mapping[str, Any]) -> str | None:
+    """A video that YouTube has taken and then fails to process stays in the channel."""
+    return checkpoint.get("video_id")
+
+
+TRIAL = Trial(what="a private video", content=_content, remove=_remove, left=_left)

@@ -1,6 +1,9 @@
 """The test post of `platform check --post`: made once and removed, also when a check was interrupted."""
 
+import os
+import signal
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +138,59 @@ def test_a_check_that_is_run_again_after_an_unknown_outcome_makes_no_second_post
     found = check(world, page)
     [(remote_id, _)] = platform.posts
     assert (found.state, hand.removed, left(world)) == ("ok", [remote_id], 0)
+
+
+def test_a_process_that_is_killed_after_it_sent_leaves_a_post_that_the_next_check_deletes(
+    world: World, platform: FakePlatform, hand: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, sent = world.page(), tmp_path / "sent"
+
+    def publish_and_die(account: Any, content: Content, checkpoint: Any) -> Any:
+        sent.write_text(content.message)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        # The connections are the parent's.
+        world.app.database.engine.dispose(close=False)
+        monkeypatch.setattr(platform, "publish", publish_and_die)
+        check(world, page)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    platform.posts.append(("p1", sent.read_text()))
+    assert check(world, page).found == "another check is making one"
+    pass_time(world)
+    found = check(world, page)
+    assert (found.state, hand.removed, left(world)) == ("ok", ["p1"], 0)
+    assert len(platform.posts) == 1
+
+
+def test_what_a_refused_post_leaves_is_removed_and_by_the_next_check_if_that_fails(
+    world: World, platform: FakePlatform, hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """YouTube takes a video before it fails to process it."""
+
+    def fail(account: Any, content: Content, checkpoint: Any) -> Any:
+        checkpoint.save(video_id="v1")
+        raise PlatformRefusal(Refusal.REJECTED, "failed", "The video cannot be processed.")
+
+    trial = Trial(
+        what="a private video",
+        content=Content,
+        remove=hand.remove,
+        left=lambda values: values.get("video_id"),
+    )
+    use(monkeypatch, trial)
+    monkeypatch.setattr(platform, "publish", fail)
+    page = world.page()
+    found = check(world, page)
+    assert (found.state, found.found) == ("failed", "The video cannot be processed. (failed)")
+    assert (hand.removed, left(world)) == (["v1"], 0)
+    hand.problem = transient("500", "Broken.")
+    found = check(world, page)
+    assert (found.state, "v1, but not deleted" in found.found, left(world)) == ("failed", True, 1)
+    assert check(world, page).state == "ok"
+    assert (hand.removed, left(world)) == (["v1", "v1"], 0)
 
 
 def test_a_check_that_was_killed_before_it_sent_is_followed_by_one_post(
