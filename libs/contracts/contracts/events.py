@@ -56,6 +56,16 @@ class CommentReplied(Record, rename="camel"):
     reply: Reply
 
 
+class FirstCommentFailed(Record, rename="camel"):
+    """A published post's first comment was given up: refused by the platform, or not there after a lost answer."""
+
+    user_id: str
+    brand_id: str
+    page_id: str
+    post_id: str
+    error: PostError
+
+
 class PageExpired(Record, rename="camel"):
     """`error`: the platform's message and code; the codes CREDENTIAL_UNREADABLE and OPERATOR are ours."""
 
@@ -224,6 +234,7 @@ EVENTS: dict[str, Route] = {
     "post.failed": Route(sender="publishing", receivers=("webhooks",)),
     "comment.received": Route(sender="publishing", receivers=("webhooks",)),
     "comment.replied": Route(sender="publishing", receivers=("webhooks",)),
+    "first_comment.failed": Route(sender="publishing", receivers=("webhooks",)),
     "page.expired": Route(sender="publishing", receivers=("webhooks",)),
     "page.connect.refused": Route(sender="publishing", receivers=("webhooks",)),
     "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),

@@ -145,7 +145,7 @@ class BeginLink(Record):
     account_name: str = ""
     #: Where the person is sent at the end: one of the URLs that the operator allows for the account.
     return_url: str | None = None
-    #: One of the platform's `account_types`; None: the server's choice.
+    #: One of the platform's `account_types`; None: the first that the server has an app for.
     account_type: str | None = None
 
 
@@ -333,6 +333,15 @@ class PostHold(Record):
     made_by: Maker
 
 
+class FirstCommentResult(Record):
+    """What became of a published post's first comment."""
+
+    #: pending, published or failed
+    status: str
+    #: Set when it has failed: the post itself stays published.
+    error: PostError | None = None
+
+
 class ScheduledPost(PostContent, kw_only=True):
     """A post with a time, in any state (spec "ScheduledPost")."""
 
@@ -353,6 +362,8 @@ class ScheduledPost(PostContent, kw_only=True):
     error: PostError | None = None
     #: Set on a held post.
     hold: PostHold | None = None
+    #: Set on a published post with a first comment.
+    first_comment_result: FirstCommentResult | None = None
 
 
 class PostId(Record):
@@ -487,6 +498,8 @@ class PublishedPost(Record):
     published_at: datetime
     message: str | None
     metrics: Metrics
+    #: Set on a post with a first comment.
+    first_comment_result: FirstCommentResult | None = None
 
 
 class PublishedPostList(Record):

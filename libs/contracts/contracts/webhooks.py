@@ -11,13 +11,14 @@ from contracts.publishing import Limit
 from contracts.record import Record
 from contracts.senders import called_by
 
-#: Spec "Webhook subscriptions"; page.expired, page.connect.refused, account.credits.adjusted, posts.held,
-#: webhooks.disabled: decisions "Events".
+#: Spec "Webhook subscriptions"; first_comment.failed, page.expired, page.connect.refused, account.credits.adjusted,
+#: posts.held, webhooks.disabled: decisions "Events".
 EventName = Literal[
     "post.published",
     "post.failed",
     "comment.received",
     "comment.replied",
+    "first_comment.failed",
     "page.expired",
     "page.connect.refused",
     "account.quota.warning",

@@ -182,6 +182,9 @@ posts = Table(
     Column("comment_began_at", _TIME),
     Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
+    #: Of a failed first comment; null if an earlier release gave it up.
+    Column("comment_error_code", Text),
+    Column("comment_error_message", Text),
     #: W3C traceparent of the call that made the post, then of its last attempt; null if not traced.
     Column("traceparent", Text),
     #: Real time: until then the client of a publish at once waits for its outcome. Null: no client waits, an event

@@ -174,6 +174,8 @@ class Post(Row):
     maker_token_id: str | None = None
     held_at: datetime | None = None
     hold_reason: str | None = None
+    comment_error_code: str | None = None
+    comment_error_message: str | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
@@ -194,6 +196,17 @@ class Post(Row):
         if self.error_code is None:
             return None
         return api.PostError(code=self.error_code, message=self.error_message or "")
+
+    @property
+    def first_comment_result(self) -> api.FirstCommentResult | None:
+        """What became of the first comment; None without one, and before the post is published."""
+        if self.comment_state is None:
+            return None
+        status = {"done": "published", "failed": "failed"}.get(self.comment_state, "pending")
+        if self.comment_error_code is None:
+            return api.FirstCommentResult(status=status)
+        error = api.PostError(code=self.comment_error_code, message=self.comment_error_message or "")
+        return api.FirstCommentResult(status=status, error=error)
 
     @property
     def made_by(self) -> Maker:
@@ -259,6 +272,7 @@ class Post(Row):
             published_at=self.published_at,
             error=self.error,
             hold=self.hold,
+            first_comment_result=self.first_comment_result,
             **(self.settings or {}),
         )
 
@@ -275,6 +289,7 @@ class Post(Row):
             published_at=self.out_at,
             message=self.message,
             metrics=api.Metrics(likes=self.likes, comments=self.comments, shares=self.shares),
+            first_comment_result=self.first_comment_result,
         )
 
     def result_view(self) -> api.PublishResult:

@@ -21,7 +21,8 @@ from e2e_kit.waiting import until
 from posthaste import webhooks
 
 EVENTS = (
-    "post.published", "post.failed", "comment.received", "comment.replied", "page.expired", "page.connect.refused",
+    "post.published", "post.failed", "comment.received", "comment.replied", "first_comment.failed", "page.expired",
+    "page.connect.refused",
     "account.quota.warning", "account.credits.adjusted", "ai.job.completed", "ai.job.failed",
     "posts.held", "webhooks.disabled",
 )  # fmt: skip

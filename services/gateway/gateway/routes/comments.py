@@ -4,6 +4,7 @@ from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     NOT_FOUND,
     PAGE_EXPIRED,
+    PAGE_PERMISSION_MISSING,
     PLATFORM_ERROR,
     PLATFORM_OUTCOME_UNKNOWN,
     PLATFORM_REJECTED,
@@ -31,7 +32,7 @@ def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
 
 @endpoint(
     "POST", "/comments/reply", scope="write:comments", meter="replies", status=201, deadline_seconds=_REPLY_SECONDS,
-    errors=(*_REFUSALS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN, POST_IN_PROGRESS),
+    errors=(*_REFUSALS, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN, POST_IN_PROGRESS),
 )  # fmt: skip
 def reply_to_comment(exchange: Exchange, request: ReplyToComment) -> ReplyView:
     """Reply to a comment."""

@@ -33,7 +33,7 @@ from publishing.platforms.limits import comment_length
 from publishing.platforms.permission import permission_until
 from publishing.platforms.registry import PLUGINS
 from publishing.posts.answers import Answer
-from publishing.posts.checks import check_page
+from publishing.posts.checks import check_may_comment, check_page
 from publishing.posts.publish_now import rejected
 from publishing.records import PageRow, Post
 from publishing.rules import reach
@@ -68,7 +68,7 @@ def reply(
     """Replies to a comment, once per operation; returns when the platform has answered, even if the client was answered
     before (`answer`).
 
-    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
+    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
     work = partial(_reply, app, caller, request, answer or Answer())
@@ -85,6 +85,7 @@ def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer:
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
     check_page(app, page)
+    check_may_comment(app, page, "page_id")
     lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PLUGINS[page.platform].reply_calls
     deadline = local_deadline(lease)
     with app.database.transaction() as connection:

@@ -33,42 +33,28 @@ def check_content(app: AppContext, request: api.PostContent, page: PageRow, find
         raise finding
 
 
-def check_rules(app: AppContext, request: api.PostContent, page: PageRow, find: content.Find) -> None:
-    """As `check_content`, except for the permission to write a first comment."""
-    for finding in _rule_findings(app, request, page, find):
-        raise finding
-
-
 def content_findings(
     app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
 ) -> Iterator[ApiError]:
-    """Yields every finding of the content rules.
-
-    PAGE_PERMISSION_MISSING, VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM.
-    """
-    yield from _missing_permissions(app, request, page)
-    yield from _rule_findings(app, request, page, find)
-
-
-def _rule_findings(
-    app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
-) -> Iterator[ApiError]:
+    """Yields VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND and UNSUPPORTED_PLATFORM: every finding of the rules."""
     settings = app.settings
-    yield from content.findings(
+    return content.findings(
         request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
     )
 
 
-def _missing_permissions(app: AppContext, request: api.PostContent, page: PageRow) -> Iterator[ApiError]:
-    """Yields PAGE_PERMISSION_MISSING for a first comment that the page's token may not write."""
-    row = PLATFORMS[page.platform]
-    if request.first_comment and row.first_comment and can_comment(app, page) is False:
-        yield ApiError(
-            PAGE_PERMISSION_MISSING,
-            f"first_comment: {row.title} has not given this page's connection the permission to write comments.",
-            field="first_comment",
-            page_id=page.id,
-        )
+def check_first_comment(app: AppContext, request: api.PostContent, page: PageRow) -> None:
+    """Raises PAGE_PERMISSION_MISSING for a first comment that the page's token may not write."""
+    if request.first_comment and PLATFORMS[page.platform].first_comment:
+        check_may_comment(app, page, "first_comment")
+
+
+def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
+    """Raises PAGE_PERMISSION_MISSING, with the field that asked for a comment, if the page's token may write none."""
+    if can_comment(app, page) is False:
+        title = PLATFORMS[page.platform].title
+        message = f"{field}: {title} has not given this page's connection the permission to write comments."
+        raise ApiError(PAGE_PERMISSION_MISSING, message, field=field, page_id=page.id)
 
 
 def check_page(app: AppContext, page: PageRow) -> None:

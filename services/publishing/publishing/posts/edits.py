@@ -15,7 +15,14 @@ from publishing import attachments, post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
 from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_content, check_page, check_rules, check_time, instant, unchangeable
+from publishing.posts.checks import (
+    check_content,
+    check_first_comment,
+    check_page,
+    check_time,
+    instant,
+    unchangeable,
+)
 from publishing.posts.reading import get_scheduled, shown
 from publishing.records import Attached, PageRow, Post
 from publishing.rules import content
@@ -88,8 +95,9 @@ def _new_files(
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
     """Raises the first finding. An edit that leaves the first comment alone is not refused because of it."""
-    check = check_rules if changed.first_comment == post.content.first_comment else check_content
-    check(app, changed, page, find)
+    if changed.first_comment != post.content.first_comment:
+        check_first_comment(app, changed, page)
+    check_content(app, changed, page, find)
 
 
 def _edited(post: Post, request: api.EditPost) -> api.PostContent:

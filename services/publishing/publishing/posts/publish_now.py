@@ -14,7 +14,7 @@ from publishing.pages.expiry import expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import guardrail_checks
 from publishing.posts.answers import Answer
-from publishing.posts.checks import check_connected, check_content, check_page
+from publishing.posts.checks import check_connected, check_content, check_first_comment, check_page
 from publishing.posts.reading import get_post
 from publishing.posts.schedule import new_post
 from publishing.records import PageRow, Post
@@ -55,6 +55,7 @@ def _publish(
     post_id = new_id("pst") if repeated is None else repeated.id
     revision = 1 if repeated is None else repeated.media_revision + 1
     with Attachment(app, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
+        check_first_comment(app, request, page)
         check_content(app, request, page, attachment.attach)
         page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id

@@ -18,7 +18,7 @@ from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
 from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_content, check_page, check_time, instant
+from publishing.posts.checks import check_content, check_first_comment, check_page, check_time, instant
 from publishing.posts.reading import shown
 from publishing.records import PageRow, Post
 from publishing.rules import content, reach
@@ -49,6 +49,7 @@ def _attach(
     page = reach.page(caller, found)
     check_page(app, page)
     check_time(scheduled_at, now)
+    check_first_comment(app, request, page)
     check_content(app, request, page, attachment.attach)
 
 
@@ -63,6 +64,7 @@ def _queue(
         check_page(app, page)
         if not request.media_ids:  # otherwise checked before the files were attached
             check_time(scheduled_at, around.now)
+            check_first_comment(app, request, page)
             check_content(app, request, page, content.find_nothing)
         breach = guardrail_checks.breach_of_schedule(store, page, scheduled_at, around.near)
         if breach is not None:

@@ -86,7 +86,7 @@ def _check(
         try:
             if is_now:
                 checks.check_connected(app, page)
-            checks.check_rules(app, api.PostContent(**_content(request, page, pages)), page, find)
+            checks.check_content(app, api.PostContent(**_content(request, page, pages)), page, find)
         except ApiError as error:
             raise ApiError(error.row, error.message, **error.extras | {"page_id": page.id}) from error
 

@@ -11,7 +11,13 @@ from contracts.errors import (
 from publishing import attachments
 from publishing.context import AppContext
 from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_connected, check_time, content_findings, instant
+from publishing.posts.checks import (
+    check_connected,
+    check_first_comment,
+    check_time,
+    content_findings,
+    instant,
+)
 from publishing.records import PageRow
 from publishing.rules import reach
 from publishing.store.pages import Pages
@@ -34,6 +40,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
         _collect(errors, check_time, at, now)
     warnings = [] if request.scheduled_at is None else _connected(app, page)
     errors += _connected(app, page) if request.scheduled_at is None else []
+    _collect(errors, check_first_comment, app, request, page)
     errors += content_findings(app, request, page, partial(attachments.look, app, caller))
     with app.database.reading() as connection:
         is_answerable = at is not None or request.scheduled_at is None

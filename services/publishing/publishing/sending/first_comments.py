@@ -5,20 +5,39 @@ before another try.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
+from chassis.bus import outbox
 from chassis.db.leases import local_deadline
 from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
+from contracts.errors import (
+    NOT_FOUND,
+    PAGE_EXPIRED,
+    PLATFORM_ERROR,
+    PLATFORM_OUTCOME_UNKNOWN,
+    PLATFORM_REJECTED,
+    UNSUPPORTED_PLATFORM,
+)
+from contracts.events import FirstCommentFailed
 from contracts.platforms import DAY_SECONDS
+from contracts.publishing import PostError
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.renewal import effective_refusal
-from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
+from publishing.platforms.base import (
+    NotConnected,
+    OpenComment,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
 from publishing.platforms.permission import permission_until
 from publishing.records import PageRow, Post
+from publishing.rules.content import storable
 from publishing.rules.retries import wait_before_next
 from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store.comments import Comments, FirstComment
@@ -28,6 +47,25 @@ log = structlog.get_logger()
 
 #: Longer than the two calls that a first comment or its look-up takes at most. Our choice.
 _LEASE_SECONDS = 2 * LONGEST_CALL_SECONDS + 20.0
+_UNLINKED = PostError(
+    code=NOT_FOUND.code, message="The page was unlinked before the first comment was written."
+)
+_NOT_THERE = PostError(
+    code=PLATFORM_ERROR.code,
+    message="The platform gave no usable answer, and the comment is not under the post. Write it yourself.",
+)
+_UNKNOWN = PostError(
+    code=PLATFORM_OUTCOME_UNKNOWN.code,
+    message="The platform has not shown for a day whether the comment was written. Look under the post.",
+)
+
+
+class _Step(NamedTuple):
+    """The next state of a first comment, the wait before it, and of a failed one the reason."""
+
+    state: str
+    wait_seconds: float = 0.0
+    error: PostError | None = None
 
 
 def send_first_comments(app: AppContext) -> int:
@@ -54,12 +92,26 @@ def run(app: AppContext, page: PageRow, first: FirstComment) -> None:
         page = begun
     named = {"post_id": post.id, "platform": post.platform}
     with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
-        state, wait = (
+        step = (
             _make(app, page, post, deadline) if post.comment_state == "sending" else _look(app, page, first)
         )
         with app.database.transaction() as connection:
-            Comments(connection).end_first_comment(post, state, wait)
-    log.info("first_comment", post_id=post.id, state=state)
+            is_ours = Comments(connection).end_first_comment(post, *step)
+            if is_ours and step.error is not None:
+                outbox.stage(
+                    connection,
+                    "first_comment.failed",
+                    FirstCommentFailed(
+                        user_id=post.account_id,
+                        brand_id=post.brand_id,
+                        page_id=post.page_id,
+                        post_id=post.id,
+                        error=step.error,
+                    ),
+                    account_id=post.account_id,
+                    brand_id=post.brand_id,
+                )
+    log.info("first_comment", post_id=post.id, state=step.state)
 
 
 def _begin(app: AppContext, post: Post) -> PageRow | None:
@@ -72,10 +124,10 @@ def _begin(app: AppContext, post: Post) -> PageRow | None:
         return page if Comments(connection).begin_first_comment(post, _LEASE_SECONDS) else None
 
 
-def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> tuple[str, float]:
-    """Makes the comment, not after the deadline and not on an unlinked page; returns (next state, wait in seconds)."""
+def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> _Step:
+    """Makes the comment, not after the deadline and not on an unlinked page."""
     if page.unlinked_at is not None:
-        return "failed", 0.0
+        return _Step("failed", error=_UNLINKED)
     try:
         connector, account = connection_to(app, page)
         with permission_until(deadline):
@@ -84,19 +136,24 @@ def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> tuple[
         refusal = effective_refusal(app, page, first)
         wait = wait_before_next(post.comment_attempts, refusal.wait_seconds) if refusal.retryable else None
         log.warning("first_comment_refused", post_id=post.id, code=refusal.code, wait_seconds=wait)
-        return ("failed", 0.0) if wait is None else ("due", wait)
-    except NotConnected:
-        return "failed", 0.0
+        return _Step("failed", error=_refused(refusal)) if wait is None else _Step("due", wait)
+    except NotConnected as problem:
+        return _Step("failed", error=PostError(code=UNSUPPORTED_PLATFORM.code, message=str(problem)))
     except OutcomeUnknown:
-        return "unknown", app.settings.reconcile_first_seconds
+        return _Step("unknown", app.settings.reconcile_first_seconds)
     except Exception:
         log.exception("first_comment_failed_unforeseen", post_id=post.id)
-        return "unknown", app.settings.reconcile_first_seconds
-    return "done", 0.0
+        return _Step("unknown", app.settings.reconcile_first_seconds)
+    return _Step("done")
 
 
-def _look(app: AppContext, page: PageRow, first: FirstComment) -> tuple[str, float]:
-    """Looks for the comment under the post; returns (next state, wait in seconds).
+def _refused(refusal: PlatformRefusal) -> PostError:
+    code = PAGE_EXPIRED if refusal.kind is Refusal.EXPIRED else PLATFORM_REJECTED
+    return PostError(code=code.code, message=storable(f"{refusal.message} ({refusal.code})"))
+
+
+def _look(app: AppContext, page: PageRow, first: FirstComment) -> _Step:
+    """Looks for the comment under the post.
 
     If it is not there once the settling time is over, it may be made again.
     """
@@ -109,10 +166,11 @@ def _look(app: AppContext, page: PageRow, first: FirstComment) -> tuple[str, flo
         )
     except Exception as problem:  # noqa: BLE001 - `wait_after_failure` logs it
         wait = wait_after_failure(app, page, problem, first.began_seconds, post_id=post.id)
-        return ("failed", 0.0) if first.began_seconds > DAY_SECONDS else ("unknown", wait)
+        is_over = first.began_seconds > DAY_SECONDS
+        return _Step("failed", error=_UNKNOWN) if is_over else _Step("unknown", wait)
     if found is not None:
-        return "done", 0.0
+        return _Step("done")
     if first.began_seconds < app.settings.reconcile_settle_seconds:
-        return "unknown", wait_before_next_look_up(app, first.began_seconds)
+        return _Step("unknown", wait_before_next_look_up(app, first.began_seconds))
     again = wait_before_next(post.comment_attempts)
-    return ("failed", 0.0) if again is None else ("due", 0.0)
+    return _Step("failed", error=_NOT_THERE) if again is None else _Step("due")

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, select, text
 
 from chassis.ids import is_id, new_id
 from chassis.telemetry import tracing
+from contracts.publishing import PostError
 from publishing.models import comments, replies
 from publishing.records import Post, Row
 
@@ -72,7 +73,8 @@ _END_FIRST = text(
     """
     UPDATE posts SET comment_state = :state,
         comment_wake_at = CASE WHEN :state IN ('due', 'unknown')
-            THEN clock_timestamp() + make_interval(secs => :wait) END
+            THEN clock_timestamp() + make_interval(secs => :wait) END,
+        comment_error_code = :error_code, comment_error_message = :error_message
     WHERE id = :id AND comment_fence = :fence
     """
 )
@@ -186,9 +188,19 @@ class Comments:
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 
-    def end_first_comment(self, post: Post, state: str, wait_seconds: float = 0.0) -> None:
-        values = {"id": post.id, "fence": post.comment_fence, "state": state, "wait": wait_seconds}
-        self._connection.execute(_END_FIRST, values)
+    def end_first_comment(
+        self, post: Post, state: str, wait_seconds: float = 0.0, error: PostError | None = None
+    ) -> bool:
+        """Stores the outcome of a step; False when the claim no longer holds."""
+        values = {
+            "id": post.id,
+            "fence": post.comment_fence,
+            "state": state,
+            "wait": wait_seconds,
+            "error_code": error and error.code,
+            "error_message": error and error.message,
+        }
+        return self._connection.execute(_END_FIRST, values).rowcount == 1
 
     def _reply(self, statement: Any, values: dict[str, Any]) -> ReplyRow | None:
         row = self._connection.execute(statement, values).mappings().first()

@@ -10,10 +10,12 @@ from publishing_kit.world import World
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
+from publishing.comments import replies
 from publishing.credentials import Credentials
 from publishing.pages import health
 from publishing.posts import edits, several_pages, validation
 from publishing.store.pages import Pages
+from publishing.store.received import Received
 
 MEMBER = ("openid", "profile", "w_member_social")
 
@@ -122,6 +124,20 @@ def test_a_platform_without_comments_says_that_it_has_none(world: World, page: A
     codes = [found.code for found in validation.validate(world.app, world.caller(), request).errors]
     assert "PAGE_PERMISSION_MISSING" not in codes
     assert "VALIDATION_ERROR" in codes
+
+
+def test_a_reply_is_refused_before_the_platform_is_asked(
+    world: World, platform: FakePlatform, page: Any
+) -> None:
+    member = page("LN", MEMBER)
+    post = world.published(member)
+    with world.database.transaction() as connection:
+        Received(connection).add(post.post_id, ["r1"])
+        comment = Received(connection).known(post.post_id, ["r1"])["r1"]
+    request = api.ReplyToComment(page_id=member.id, comment_id=comment.id, message="thanks")
+    expected = {"code": "PAGE_PERMISSION_MISSING", "field": "page_id", "page_id": member.id}
+    assert refused(replies.reply, world.app, world.caller("op"), request) == expected
+    assert platform.comments == []
 
 
 def test_other_accounts_learn_nothing_of_a_page(world: World, page: Any) -> None:
