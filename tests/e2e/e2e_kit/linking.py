@@ -97,6 +97,8 @@ def begin(
 ) -> Linking:
     person = person or simulator.person(platform, **more)
     body = {"platform": NAMES[platform], "brand_id": account.brand_id}
+    if platform == "LN":  # by the app that finds company pages as well
+        body["account_type"] = "organization"
     begun = account.api.post("/pages/connect", body)
     return Linking(account.api, simulator, account.brand_id, platform, person, begun)
 
