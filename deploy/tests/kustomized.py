@@ -6,6 +6,7 @@ kustomization is an error here.
 """
 
 import copy
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,9 @@ from local.paths import ROOT
 FOLDER = ROOT / "deploy" / "kubernetes"
 OVERLAYS = ("small", "production")
 UNITS = ("gateway", *SERVICES)
+VERSION = tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
+#: Folders of an overlay beside its units: what is applied before them.
+JOBS = ("databases", "migrations")
 Resource = dict[str, Any]
 #: Lists that a strategic merge joins by the name of their elements; all others it replaces.
 _MERGED_BY = {
@@ -182,3 +186,11 @@ def selected(resources: list[Resource], selector: Resource) -> set[str]:
             if listed and selector.get("matchLabels", {}).items() <= labels.items():
                 found.add(one["metadata"]["name"])
     return found
+
+
+def jobs_of(overlay: str) -> list[Resource]:
+    return [it for jobs in JOBS for it in build(FOLDER / "overlays" / overlay / jobs)]
+
+
+#: Secret → the keys that an operator fills in.
+SECRETS = {it["metadata"]["name"]: it["stringData"] for it in documents(FOLDER / "secrets.yaml")}

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from ai_kit.fuse import Fuse
+from ai_kit.payment_provider import FakePaymentProvider
+from ai_kit.refills import NOON, Set, wish
 
 from chassis.db import clock
 from chassis.db.database import Database
@@ -32,3 +34,14 @@ def at(database: Database) -> Callable[[datetime], None]:
 @pytest.fixture
 def fuse(database: Database) -> Fuse:
     return Fuse(database)
+
+
+@pytest.fixture
+def till() -> FakePaymentProvider:
+    return FakePaymentProvider()
+
+
+@pytest.fixture
+def wished(database: Database, at: Set) -> None:
+    at(NOON)
+    wish(database)

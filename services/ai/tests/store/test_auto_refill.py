@@ -1,101 +1,28 @@
-"""Auto-refill on a real database, with a provider that may die, not answer, or answer twice."""
+"""Auto-refill on a real database: when a payment is requested, and what the account is shown."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from ai_kit.payment_provider import FakePaymentProvider
+from ai_kit.refills import ANN, NOON, WISH, Set, begin, bonus, order, run, shown, spend, wish
 from msgspec.structs import replace
-from sqlalchemy import text
 
 from ai.credits import payment_notifications
 from ai.credits.auto_refill import run_refills, set_auto_refill
-from ai.credits.balances import balance, charge
-from ai.jobs import lifecycle
 from ai.payments.base import PackSale
 from ai.payments.manual import Manual
 from ai.rules.prices import CreditSettings
 from chassis import telemetry
 from chassis.db.database import Database
 from chassis.telemetry import tracing
-from contracts.ai import AutoRefill, PaymentHook, SetAutoRefill
+from contracts.ai import PaymentHook
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from testkit.collector import Collector
 
-SETTINGS = CreditSettings(payment_provider="stripe")
-ANN = Caller(account_id="usr_1", user_id="usr_1", tier="free")
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-WISH = SetAutoRefill(
-    account_id="usr_1", tier="free", enabled=True, threshold=25, amount=1_000, payment_customer="cus_1",
-    payment_method="pm_1",
-)  # fmt: skip
-Set = Callable[[datetime], None]
 #: A client's traceparent, which is recorded.
 CAUSE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-
-
-@pytest.fixture
-def till() -> FakePaymentProvider:
-    return FakePaymentProvider()
-
-
-@pytest.fixture
-def wished(database: Database, at: Set) -> None:
-    at(NOON)
-    wish(database)
-
-
-def wish(database: Database, **changes: Any) -> None:
-    set_auto_refill(database, operator(), replace(WISH, **changes))
-
-
-def spend(database: Database, amount: int, operation_id: str) -> None:
-    with database.transaction() as connection:
-        charge(
-            connection, SETTINGS, ANN, operation_id=operation_id, job_id=None, credits=amount, action="image"
-        )  # fmt: skip
-
-
-def begin(database: Database, kind: str) -> None:
-    """Begins a job, as every call does that spends credits."""
-    context: Any = SimpleNamespace(database=database, settings=SimpleNamespace(credits=SETTINGS))
-    lifecycle.begin(context, ANN, kind, lease_seconds=0, prompt="A boat", brief="A boat")
-
-
-def run(database: Database, till: FakePaymentProvider) -> None:
-    """Ticks until nothing is left to do; claims lapse at once."""
-    with database.transaction() as connection:
-        connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
-    for _ in range(5):
-        if run_refills(database, SETTINGS, till) == 0:
-            return
-    raise AssertionError("it never comes to rest")
-
-
-def order(database: Database, till: FakePaymentProvider, mood: str) -> None:
-    """Spends credits, and runs the refill that follows against a provider in this mood."""
-    till.mood = mood
-    spend(database, 10, "op_1")
-    run(database, till)
-
-
-def tell(database: Database, order_id: str, till: FakePaymentProvider) -> None:
-    payment_notifications.receive(
-        database, SETTINGS, till, PaymentHook(provider="stripe", body=order_id, signature="")
-    )
-
-
-def bonus(database: Database) -> int:
-    with database.reading() as connection:
-        return balance(connection, SETTINGS, ANN).credits.bonus
-
-
-def shown(database: Database) -> AutoRefill:
-    with database.reading() as connection:
-        return balance(connection, SETTINGS, ANN).auto_refill
 
 
 @pytest.mark.usefixtures("wished")
@@ -111,126 +38,6 @@ def test_a_charge_that_leaves_too_little_is_followed_by_a_refill(
     assert bonus(database) == 1_000
     assert [order.price_cents for order in till.orders.values()] == [1_800]
     assert shown(database).status == "active"
-
-
-@pytest.mark.usefixtures("wished")
-def test_an_order_with_a_lost_answer_is_sent_again_unchanged(
-    database: Database, till: FakePaymentProvider
-) -> None:
-    till.mood = "silent"  # it takes the money and does not answer
-    spend(database, 10, "op_1")
-    run(database, till)
-    assert (bonus(database), shown(database).status) == (0, "pending")
-    till.mood = "paid"
-    run(database, till)
-    assert (bonus(database), len(till.orders)) == (1_000, 1)
-
-
-@pytest.mark.usefixtures("wished")
-def test_a_day_old_order_is_searched_for_and_never_sent_again(
-    database: Database, at: Set, till: FakePaymentProvider
-) -> None:
-    order(database, till, "silent")
-    at(NOON + timedelta(hours=23, minutes=1))
-    till.mood = "paid"
-    till.pay = None  # a call fails the test
-    run(database, till)
-    assert bonus(database) == 1_000
-
-
-@pytest.mark.usefixtures("wished")
-@pytest.mark.parametrize("taken", [True, False])
-def test_an_order_with_a_replayed_failure_is_searched_for(
-    database: Database, at: Set, till: FakePaymentProvider, taken: bool
-) -> None:
-    order(database, till, "silent" if taken else "unheard")
-    till.mood = "stuck"
-    run(database, till)
-    assert (bonus(database), shown(database).status) == ((1_000, "active") if taken else (0, "pending"))
-    at(NOON + timedelta(minutes=59))
-    run(database, till)
-    assert shown(database).status == ("active" if taken else "pending")
-    at(NOON + timedelta(minutes=61))
-    run(database, till)
-    assert shown(database).status == ("active" if taken else "payment_failed")
-    till.mood = "paid"
-    spend(database, 1, "op_2")
-    run(database, till)
-    assert bonus(database) == 1_000
-
-
-@pytest.mark.usefixtures("wished")
-def test_an_order_that_never_arrived_fails_after_a_day(
-    database: Database, at: Set, till: FakePaymentProvider
-) -> None:
-    order(database, till, "unheard")
-    at(NOON + timedelta(hours=23, minutes=1))
-    run(database, till)
-    assert (bonus(database), shown(database).status) == (0, "payment_failed")
-
-
-@pytest.mark.usefixtures("wished")
-@pytest.mark.parametrize("taken", [True, False])
-@pytest.mark.parametrize(
-    "change", [{"enabled": False}, {"payment_method": "pm_2"}, {"payment_customer": "cus_2"}, {"amount": 500}]
-)
-def test_an_order_no_longer_wanted_is_searched_for_and_not_sent_again(
-    database: Database, at: Set, till: FakePaymentProvider, change: dict[str, Any], taken: bool
-) -> None:
-    order(database, till, "silent" if taken else "unheard")
-    wish(database, **change)
-    till.mood, till.pay = "paid", None  # a call fails the test
-    for minutes in (1, 59, 61):
-        at(NOON + timedelta(minutes=minutes))
-        run(database, till)
-        assert bonus(database) == (1_000 if taken else 0)
-    with database.reading() as connection:
-        states = connection.execute(text("SELECT state FROM refills")).scalars().all()
-    assert states == ["paid" if taken else "failed"]
-
-
-@pytest.mark.usefixtures("wished")
-@pytest.mark.parametrize("last", [timedelta(minutes=70), timedelta(hours=22, minutes=50)])
-def test_an_order_that_arrived_late_does_not_fail_before_it_can_be_found(
-    database: Database, at: Set, till: FakePaymentProvider, last: timedelta
-) -> None:
-    order(database, till, "unheard")
-    at(NOON + last)
-    till.mood = "silent"
-    run(database, till)
-    wish(database, payment_method="pm_2")
-    at(NOON + last + timedelta(minutes=15))
-    till.mood, find, till.find = "paid", till.find, lambda order_id: None  # the search is behind
-    run(database, till)
-    till.find = find
-    run(database, till)
-    assert (bonus(database), len(till.orders)) == (1_000, 1)
-
-
-@pytest.mark.usefixtures("wished")
-def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: FakePaymentProvider) -> None:
-    order(database, till, "silent")
-    (order_id,) = till.orders
-    tell(database, order_id, till)
-    assert bonus(database) == 1_000
-    tell(database, order_id, till)
-    till.mood = "paid"
-    run(database, till)
-    assert bonus(database) == 1_000
-
-
-@pytest.mark.usefixtures("wished")
-def test_a_pending_payment_is_looked_up_until_it_is_decided(
-    database: Database, at: Set, till: FakePaymentProvider
-) -> None:
-    order(database, till, "pending")
-    at(NOON + timedelta(days=3))
-    run(database, till)
-    assert (bonus(database), shown(database).status) == (0, "pending")
-    (order_id,) = till.states
-    till.states[order_id] = type(till.states[order_id]).PAID
-    run(database, till)
-    assert bonus(database) == 1_000
 
 
 @pytest.mark.usefixtures("wished")
@@ -290,26 +97,6 @@ def test_a_refused_call_above_the_threshold_starts_no_refill(
         begin(database, "video")
     run(database, till)
     assert till.orders == {}
-
-
-@pytest.mark.usefixtures("wished")
-def test_a_payment_that_succeeds_after_its_failure_is_credited(
-    database: Database, till: FakePaymentProvider
-) -> None:
-    order(database, till, "failed")
-    (order_id,) = till.states
-    till.states[order_id] = type(till.states[order_id]).PAID
-    tell(database, order_id, till)
-    assert (bonus(database), shown(database).status) == (1_000, "active")
-
-
-@pytest.mark.usefixtures("wished")
-def test_a_payment_of_another_amount_gives_nothing(database: Database, till: FakePaymentProvider) -> None:
-    order(database, till, "silent")
-    (order_id,) = till.orders
-    till.orders[order_id] = type(till.orders[order_id])(order_id, "usr_1", 5, "cus_1", "pm_1")
-    tell(database, order_id, till)
-    assert (bonus(database), shown(database).status) == (0, "payment_failed")
 
 
 def test_at_most_one_refill_in_ten_minutes_and_five_a_day(

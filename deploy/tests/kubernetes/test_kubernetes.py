@@ -4,7 +4,6 @@ import importlib
 import re
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,16 @@ import pytest
 import yaml
 from kustomized import (
     FOLDER,
+    JOBS,
     OVERLAYS,
+    SECRETS,
     UNITS,
+    VERSION,
     Resource,
     build,
     containers,
     documents,
+    jobs_of,
     of_kind,
     pods_of,
     selected,
@@ -36,32 +39,11 @@ from local.stack import units
 KUBERNETES = ("1.34.1", "1.37.0")
 #: Of operators; Kubernetes itself has no schema of them.
 NOT_KUBERNETES = {"RabbitmqCluster"}
-#: Folders of an overlay beside its units: what is applied before them.
-JOBS = ("databases", "migrations")
-#: Where the production overlay has the authorities of each server's certificate.
-AUTHORITIES = {
-    "AMQP_TLS_CA": ("/etc/posthaste/broker/ca.crt", "rabbitmq-tls"),
-    "DATABASE_TLS_CA": ("/etc/posthaste/database/ca.crt", "posthaste-database-ca"),
-}
-VERSION = tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-SECRETS = {it["metadata"]["name"]: it["stringData"] for it in documents(FOLDER / "secrets.yaml")}
-#: Made by operators: name → keys.
-MADE_SECRETS: dict[str, set[str]] = {}
 #: From the last request's end to that of the process: what was staged is sent, connections and telemetry are closed.
 LEAVING_SECONDS = 5
 #: The kubelet starts a container anew ever later, and forgets that once one has run for so long.
 BACK_OFF_FORGOTTEN_SECONDS = 600
-
-
-@pytest.fixture(scope="module", params=OVERLAYS)
-def overlay(request: pytest.FixtureRequest) -> list[Resource]:
-    return build(FOLDER / "overlays" / request.param)
-
-
-@pytest.fixture(scope="module")
-def production() -> list[Resource]:
-    return build(FOLDER / "overlays" / "production")
 
 
 @pytest.mark.parametrize(
@@ -140,27 +122,6 @@ def test_every_image_is_one_that_is_built_and_pinned(overlay: list[Resource]) ->
     assert {f"{unit}-service" for unit in UNITS} <= of_kind(overlay, "Deployment").keys()
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_is_told_what_it_reads_and_nothing_else(
-    overlay: list[Resource], unit: str, settings_of: Any
-) -> None:
-    settings = settings_of(unit)
-    [container] = containers(of_kind(overlay, "Deployment")[f"{unit}-service"])
-    maps = of_kind(overlay, "ConfigMap")
-    told = {it["name"] for it in container["env"]}
-    for source in container["envFrom"]:
-        told |= SECRETS[source["secretRef"]["name"]].keys()
-    for variable in container["env"]:
-        source = variable.get("valueFrom", {})
-        if "configMapKeyRef" in source:
-            assert source["configMapKeyRef"]["key"] in maps[source["configMapKeyRef"]["name"]]["data"]
-        if "secretKeyRef" in source:
-            assert source["secretKeyRef"]["key"] in (SECRETS | MADE_SECRETS)[source["secretKeyRef"]["name"]]
-    assert told - settings.read == set()
-    assert settings.required - told == set()
-    assert [source["secretRef"]["name"] for source in container["envFrom"]] == [f"posthaste-{unit}"]
-
-
 def test_what_waits_in_the_gateway_s_temporary_files_fits(overlay: list[Resource]) -> None:
     gateway = of_kind(overlay, "Deployment")["gateway-service"]
     [container] = containers(gateway)
@@ -168,124 +129,6 @@ def test_what_waits_in_the_gateway_s_temporary_files_fits(overlay: list[Resource
     [size] = [it["emptyDir"]["sizeLimit"] for it in volumes(gateway) if it["name"] == "tmp"]
     most = GatewayConfig(amqp_url="", database_url="").upload_spool_bytes
     assert workers * most < int(size.removesuffix("Gi")) * 2**30
-
-
-def secrets_of(resources: list[Resource]) -> set[str]:
-    """Returns all referenced Secrets: in variables, volumes, certificates."""
-    found = {tls["secretName"] for it in of_kind(resources, "Ingress").values() for tls in it["spec"]["tls"]}
-    for resource in resources:
-        for container in containers(resource):
-            found |= {it["secretRef"]["name"] for it in container.get("envFrom", ())}
-            sources = [it.get("valueFrom", {}) for it in container.get("env", ())]
-            found |= {it["secretKeyRef"]["name"] for it in sources if "secretKeyRef" in it}
-        for volume in volumes(resource):
-            if "secret" in volume:
-                found.add(volume["secret"]["secretName"])
-    return found
-
-
-def jobs_of(overlay: str) -> list[Resource]:
-    return [it for jobs in JOBS for it in build(FOLDER / "overlays" / overlay / jobs)]
-
-
-def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
-    """Returns a container's settings: from the ConfigMap and set directly."""
-    shared = of_kind(resources, "ConfigMap")["posthaste"]["data"]
-    for resource in resources:
-        for container in containers(resource):
-            for variable in container.get("env", ()):
-                source = variable.get("valueFrom", {})
-                if "configMapKeyRef" in source:
-                    assert source["configMapKeyRef"]["name"] == "posthaste"
-                    yield source["configMapKeyRef"]["key"], shared[source["configMapKeyRef"]["key"]]
-                elif not source:
-                    yield "", variable["value"]
-
-
-def test_every_secret_that_is_named_has_its_template_or_its_maker(production: list[Resource]) -> None:
-    everything = [*production, *jobs_of("production")]
-    of_broker = {"rabbitmq-definitions"}
-    assert secrets_of(everything) | of_broker == SECRETS.keys() | MADE_SECRETS.keys()
-    small = [*build(FOLDER / "overlays/small"), *jobs_of("small")]
-    assert secrets_of(small) <= SECRETS.keys() | MADE_SECRETS.keys()
-
-
-def test_every_setting_that_is_shared_is_used_by_somebody(overlay: list[Resource]) -> None:
-    used = {key for key, _ in settings_in(overlay)} - {""}
-    assert used == of_kind(overlay, "ConfigMap")["posthaste"]["data"].keys()
-
-
-def test_an_address_without_a_dot_is_a_service_of_the_same_overlay(overlay: list[Resource]) -> None:
-    services = of_kind(overlay, "Service")
-    found = 0
-    for _, value in settings_in(overlay):
-        if address := re.fullmatch(r"(?:https?://)?([a-z][\w-]*):(\d+)/?", value):
-            found += 1
-            assert int(address[2]) in {it["port"] for it in services[address[1]]["spec"]["ports"]}, value
-    assert found or not services.keys() - {"gateway-service"}
-
-
-def test_production_has_every_connection_to_the_servers_encrypted_and_their_names_checked(
-    production: list[Resource],
-) -> None:
-    shared = of_kind(production, "ConfigMap")["posthaste"]["data"]
-    for resource in [*production, *jobs_of("production")]:
-        for container in containers(resource):
-            told = {it["name"]: it for it in container.get("env", ())}
-            for server, url in (("AMQP", "AMQP_URL"), ("DATABASE", "DATABASE_URL")):
-                if not any(name.startswith(url) for name in reads(container)):
-                    continue
-                path, secret = AUTHORITIES[f"{server}_TLS_CA"]
-                variable = told[f"{server}_TLS_CA"]
-                assert variable.get("value", shared[f"{server}_TLS_CA"]) == path
-                mounted = {it["mountPath"]: it["name"] for it in container["volumeMounts"]}
-                [volume] = [it for it in volumes(resource) if it["name"] == mounted[str(Path(path).parent)]]
-                assert volume["secret"]["secretName"] == secret
-                assert Path(path).name in SECRETS[secret]
-    tls = of_kind(production, "RabbitmqCluster")["rabbitmq"]["spec"]["tls"]
-    assert tls == {"secretName": "rabbitmq-tls", "disableNonTLSListeners": True}
-
-
-def test_no_unit_sees_the_broker_s_key(overlay: list[Resource]) -> None:
-    mounts = [
-        it["secret"] for resource in overlay for it in volumes(resource)
-        if it.get("secret", {}).get("secretName") == "rabbitmq-tls"
-    ]  # fmt: skip
-    assert len(mounts) == len(UNITS) + 1  # and the operator's command line
-    assert all(it["items"] == [{"key": "ca.crt", "path": "ca.crt"}] for it in mounts)
-
-
-@pytest.mark.parametrize("name", OVERLAYS)
-def test_a_job_makes_the_role_and_the_database_that_each_service_is_told(name: str) -> None:
-    [job] = build(FOLDER / "overlays" / name / "databases")
-    [container] = containers(job)
-    assert container["image"] == f"posthaste/gateway:{VERSION}"
-    assert container["args"][:3] == ["python", "-m", "chassis.database_roles"]
-    assert sorted(container["args"][3:]) == sorted(units.DATABASES)
-    sources = {it["name"]: it["valueFrom"]["secretKeyRef"] for it in container["env"] if "valueFrom" in it}
-    for unit in units.DATABASES:
-        assert sources.pop(f"DATABASE_URL_{unit.upper()}") == {
-            "name": f"posthaste-{unit}",
-            "key": "DATABASE_URL",
-        }
-    assert {it["name"] for it in sources.values()} == {"posthaste-database-admin"}
-    assert sources.keys() == SECRETS["posthaste-database-admin"].keys()
-    everything = [*build(FOLDER / "overlays" / name), *build(FOLDER / "overlays" / name / "migrations")]
-    assert "posthaste-database-admin" not in secrets_of(everything)
-
-
-def reads(container: Resource) -> set[str]:
-    """Returns the names of a container's variables."""
-    shared = [SECRETS[it["secretRef"]["name"]] for it in container.get("envFrom", ())]
-    return {it["name"] for it in container.get("env", ())}.union(*shared)
-
-
-def test_how_payments_are_made_is_said_in_one_place_and_not_in_the_deployment(
-    overlay: list[Resource],
-) -> None:
-    [container] = containers(of_kind(overlay, "Deployment")["ai-service"])
-    [variable] = [it for it in container["env"] if it["name"] == "PAYMENT_PROVIDER"]
-    assert variable["valueFrom"] == {"configMapKeyRef": {"name": "posthaste", "key": "PAYMENT_PROVIDER"}}
 
 
 def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:

@@ -12,11 +12,6 @@ NOBODY = {"matchLabels": {"none": "such"}}
 PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
 
 
-@pytest.fixture(scope="module", params=OVERLAYS)
-def overlay(request: pytest.FixtureRequest) -> list[Resource]:
-    return build(FOLDER / "overlays" / request.param)
-
-
 def world(resources: list[Resource]) -> set[str]:
     """Returns the workloads that may reach any public address."""
     found = set()

@@ -1,18 +1,17 @@
 """docker-compose.yml: Debian's docker-compose accepts it, and each process gets exactly the settings that it reads."""
 
-import json
 import os
-import pwd
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from composed import COMPOSE, ENV_FILES, MIGRATIONS, OURS, PROCESSES, SERVICES, names
 
 from gateway.config import Config
 from gateway.routes import ENDPOINTS
@@ -22,12 +21,6 @@ from local.processes.table import NotReady
 from local.servers import packages, postgres
 from local.stack import compact, units
 
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-SERVICES: dict[str, Any] = COMPOSE["services"]
-OURS = {name: row for name, row in SERVICES.items() if "posthaste" in row["image"]}
-#: Container → the services in it.
-PROCESSES = {name: (name,) for name in (*units.SERVICES, "gateway")} | {"services": compact.SERVICES}
-MIGRATIONS = {name: row for name, row in SERVICES.items() if name.startswith("migrate-")}
 #: What Dockerfile sets in every image.
 OF_IMAGE = {"HEALTH_HOST", "HEALTH_PORT", "HOST", "PORT"}
 #: What a process reads and compose does not hand on, and why.
@@ -39,19 +32,12 @@ NOT_HANDED_ON = {
     "OTEL_SERVICE_NAME": "each process has its own name",
     "SERVICES": "all six run in every profile",
 }
-#: Named as secrets are, and none: a user's name, and what tokens begin with.
-NO_SECRETS = {"S3_ACCESS_KEY", "LEGACY_TOKEN_PREFIX"}
-ENV_FILES = {name: ROOT / "deploy" / "compose" / f"{name}.env" for name in ("compact", "demo", "tls")}
 #: Our own files of the compose file, and `docker-compose` itself, know these.
 OF_COMPOSE = {"COMPOSE_PROFILES"}
 
 
 def seconds(text: str) -> int:
     return int(text.removesuffix("s"))
-
-
-def names(environment: Mapping[str, Any]) -> set[str]:
-    return {name.removesuffix("_FILE") for name in environment}
 
 
 @pytest.fixture(scope="session")
@@ -127,16 +113,6 @@ def test_a_process_is_told_what_it_reads_and_nothing_else(container: str, settin
     assert not settings.required & NOT_HANDED_ON.keys()
 
 
-@pytest.mark.parametrize("container", PROCESSES)
-def test_every_secret_may_be_a_file(container: str) -> None:
-    environment = SERVICES[container]["environment"]
-    secrets = {name for name in environment if re.search(r"(SECRET|PASSWORD|TOKEN|_KEYS?)$", name)}
-    assert (
-        secrets - NO_SECRETS - {name.removesuffix("_FILE") for name in environment if "_FILE" in name}
-        == set()
-    )
-
-
 def test_a_container_is_not_killed_before_its_longest_request_is_answered() -> None:
     deadline = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
     gateway = Config(amqp_url="", database_url="")
@@ -144,12 +120,6 @@ def test_a_container_is_not_killed_before_its_longest_request_is_answered() -> N
     assert grace > deadline + gateway.read_seconds  # for the body, before its deadline
     for name in PROCESSES:
         assert seconds(SERVICES[name]["stop_grace_period"]) > grace, name
-
-
-def test_the_database_writes_nobodys_words_into_its_log() -> None:
-    command = SERVICES["postgres"]["command"]
-    for name in ("log_min_error_statement", "log_error_verbosity"):
-        assert f"--{name}={postgres.SETTINGS[name]}" in command
 
 
 def test_a_migration_is_told_the_databases_of_its_services(settings_of: Any) -> None:
@@ -183,32 +153,6 @@ def test_every_variable_of_the_env_files_is_used() -> None:
     used |= {name for row in SERVICES.values() for name, value in row["environment"].items() if value is None}
     for path in ENV_FILES.values():
         assert values_of(path).keys() - used - OF_COMPOSE == set(), path.name
-
-
-def test_there_is_no_default_password_outside_the_demo() -> None:
-    text = (ROOT / "docker-compose.yml").read_text()
-    for name, default in re.findall(r"\$\{(\w*(?:PASSWORD|SECRET|_KEYS?)\w*)(?::?-([^}]*))?\}", text):
-        assert default in ("", "./deploy/compose/not-given") or name == "S3_ACCESS_KEY", name
-    assert (ROOT / "deploy/compose/not-given").read_bytes() == b""
-    secret = re.compile("PASSWORD|SECRET|_KEY")
-    assert not [name for name in values_of(ENV_FILES["compact"]) if secret.search(name)]
-    for name, row in SERVICES.items():
-        for variable, value in row["environment"].items():
-            if secret.search(variable) and value and variable != "S3_ACCESS_KEY":
-                assert value.startswith(("${", "/run/secrets/")), (name, variable)
-
-
-def test_a_secret_is_mounted_where_its_file_is_read_and_nowhere_else() -> None:
-    mounted = {name: set(row.get("secrets", ())) for name, row in SERVICES.items()}
-    read = {
-        name: {Path(value).name for key, value in row["environment"].items() if key.endswith("_FILE")}
-        for name, row in SERVICES.items()
-    }
-    for name, row in SERVICES.items():
-        if {"AMQP_TLS_CA", "DATABASE_TLS_CA"} & row["environment"].keys():
-            read[name].add(Path(values_of(ENV_FILES["tls"])["AMQP_TLS_CA"]).name)
-    assert mounted == read
-    assert set().union(*mounted.values()) == set(COMPOSE["secrets"])
 
 
 def dependencies(name: str) -> Iterator[tuple[str, str]]:
@@ -311,169 +255,6 @@ def test_an_operator_may_name_another_place_for_every_image_of_others() -> None:
     assert [name for name, variable in variables.items() if not variable] == []
     guide = (ROOT / "docs/operations.md").read_text()
     assert [it[1] for it in variables.values() if it and f"`{it[1]}`" not in guide] == []
-
-
-def test_every_service_gets_a_role_and_a_database_with_the_password_that_it_is_told() -> None:
-    job = SERVICES["databases"]
-    assert job["command"][:3] == ["python", "-m", "chassis.database_roles"]
-    assert sorted(job["command"][3:]) == sorted(units.DATABASES)
-    for name in units.DATABASES:
-        suffix = name.upper()
-        made, told = job["environment"], SERVICES[name]["environment"]
-        assert made[f"DATABASE_URL_{suffix}"] == told["DATABASE_URL"]
-        assert told["DATABASE_URL"] == f"postgresql://{postgres.role(name)}@postgres:5432/{name}"
-        assert told["DATABASE_PASSWORD"] == f"${{DATABASE_PASSWORD_{suffix}:-}}"
-        assert made[f"DATABASE_PASSWORD_{suffix}"] is None  # handed on as it is
-        assert made[f"DATABASE_PASSWORD_{suffix}_FILE"] == told["DATABASE_PASSWORD_FILE"]
-
-
-def test_a_process_has_the_database_passwords_of_its_own_services_and_the_administrator_s_has_none() -> None:
-    for name, services in PROCESSES.items():
-        for container in (name, f"migrate-{name}"):
-            secrets = SERVICES[container]["secrets"]
-            mounted = {it for it in secrets if it.startswith(("database", "postgres"))}
-            assert mounted == {f"database_password_{service}" for service in services}, container
-    holders = {name for name, row in SERVICES.items() if "postgres_password" in row.get("secrets", ())}
-    assert holders == {"postgres", "databases"}
-
-
-def test_only_media_signs_in_at_the_storage_and_not_as_its_administrator() -> None:
-    signing = {name for name, row in SERVICES.items() if "S3_SECRET_KEY" in row["environment"]}
-    assert signing == {"media", "services", "bucket"}
-    administrators = {name for name, row in SERVICES.items() if "MINIO_ROOT_PASSWORD" in row["environment"]}
-    assert administrators == {"minio", "bucket"}
-    default = {
-        row["environment"][name] for row in SERVICES.values() for name in ("S3_ACCESS_KEY", "MINIO_ROOT_USER")
-        if name in row["environment"]
-    }  # fmt: skip
-    assert default == {"${S3_ACCESS_KEY:-posthaste-media}", "${MINIO_ROOT_USER:-posthaste}"}
-
-
-#: Stands for MinIO's client: notes what it is asked, and remembers which policy a user has.
-MC = """#!/bin/sh
-echo "$*" >>"$STATE/asked"
-case "$*" in
-  *"policy create"*) cp "$7" "$STATE/given.json" ;;
-  *"policy attach"*) [ ! -e "$STATE/attached" ] || exit 1; echo "$6" >"$STATE/attached" ;;
-  *"user info"*) echo "AccessKey: $5"; cat "$STATE/attached" 2>/dev/null || true ;;
-esac
-"""
-
-
-def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_again(tmp_path: Path) -> None:
-    (tmp_path / "mc").write_text(MC)
-    (tmp_path / "mc").chmod(0o755)
-    script = (ROOT / "deploy/compose/make-bucket.sh").read_text()
-    script = script.replace(" /policy.json", f" {ROOT}/deploy/storage/policy.json").replace(
-        "/tmp/", f"{tmp_path}/"
-    )
-    told = {
-        "S3_URL": "http://s3",
-        "S3_BUCKET": "our-bucket",
-        "S3_ACCESS_KEY": "media",
-        "S3_SECRET_KEY": "word",
-    }
-    told |= {"MINIO_ROOT_USER": "root", "MINIO_ROOT_PASSWORD": "root's", "STATE": str(tmp_path)}
-    for _ in range(2):
-        subprocess.run(
-            ["sh", "-c", script],
-            env=told | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-            check=True,
-            timeout=10,
-        )
-    assert (tmp_path / "attached").read_text() == "posthaste-media\n"
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert "--quiet mb --ignore-existing storage/our-bucket" in asked
-    assert "--quiet admin user add storage media word" in asked
-    policy = json.loads((tmp_path / "given.json").read_text())
-    resources = {it for statement in policy["Statement"] for it in statement["Resource"]}
-    assert resources == {"arn:aws:s3:::our-bucket", "arn:aws:s3:::our-bucket/*"}
-
-
-def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:
-    told = values_of(ENV_FILES["tls"])
-    command = SERVICES["postgres"]["command"]
-    assert "--ssl=${POSTGRES_SSL:-off}" in command
-    assert told["POSTGRES_SSL"] == "on"
-    assert "--hba_file=/etc/posthaste/${POSTGRES_HBA:-pg_hba.conf}" in command
-    rules = {
-        name: [
-            line.split()
-            for line in (ROOT / "deploy/compose" / name).read_text().splitlines()
-            if line[0] != "#"
-        ]
-        for name in ("pg_hba.conf", told["POSTGRES_HBA"])
-    }
-    [plain, encrypted] = [[tuple(it) for it in lines] for lines in rules.values()]
-    assert set(plain) - set(encrypted) == {("host", "all", "all", "all", "scram-sha-256")}
-    assert set(encrypted) - set(plain) == {("hostssl", "all", "all", "all", "scram-sha-256")}
-    broker = (ROOT / told["RABBITMQ_TLS_CONF"]).read_text()
-    assert "listeners.tcp = none" in broker
-    assert "listeners.ssl.default = 5671" in broker
-    assert SERVICES["quota"]["environment"]["AMQP_URL"].startswith("${AMQP_SCHEME:-amqp}://")
-    assert "5672" not in SERVICES["quota"]["environment"]["AMQP_URL"]
-
-
-def test_a_server_finds_its_key_where_it_alone_can_read_it(tmp_path: Path) -> None:
-    folder, user = tmp_path / "run", pwd.getpwuid(os.geteuid()).pw_name
-    folder.mkdir()
-    (tmp_path / "crt").write_text("certificate")
-    (tmp_path / "key").write_text("key")
-    (tmp_path / "empty").touch()
-
-    def start(certificate: str, key: str) -> subprocess.CompletedProcess[str]:
-        files = {"TLS_CERTIFICATE_FILE": tmp_path / certificate, "TLS_KEY_FILE": tmp_path / key}
-        return subprocess.run(
-            [ROOT / "deploy/compose/with-certificate.sh", user, "--", "sh", "-c", 'echo "ran$TLS_KEY_FILE"'],
-            env={"PATH": os.environ["PATH"], "TLS_FOLDER": str(folder)} | {k: str(v) for k, v in files.items()},
-            capture_output=True, text=True, timeout=10,
-        )  # fmt: skip
-
-    assert start("empty", "empty").stdout == "ran\n"
-    assert list(folder.iterdir()) == []
-    assert start("crt", "key").stdout == "ran\n"
-    assert (folder / "server.crt").read_text() == "certificate"
-    assert (folder / "server.key").read_text() == "key"
-    assert (folder / "server.key").stat().st_mode & 0o777 == 0o600
-    done = start("empty", "key")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "no certificate in" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        ({"WORD": "variable"}, "variable"),
-        ({"WORD_FILE": "file"}, "from a file"),
-        ({"WORD": "variable", "WORD_FILE": "empty"}, "variable"),
-        ({"WORD": "", "WORD_FILE": "empty"}, None),
-        ({}, None),
-    ],
-)
-def test_servers_get_their_secret_from_either_place_and_do_not_start_without(
-    tmp_path: Path, told: dict[str, str], expected: str | None
-) -> None:
-    (tmp_path / "file").write_text("from a file\n")
-    (tmp_path / "empty").touch()
-    env = {name: str(tmp_path / value) if name.endswith("_FILE") else value for name, value in told.items()}
-    done = subprocess.run(
-        [ROOT / "deploy/compose/with-secrets.sh", "WORD", "--", "sh", "-c", 'echo "$WORD${WORD_FILE-}"'],
-        env=env | {"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=10,
-    )  # fmt: skip
-    assert (done.returncode == 0) is (expected is not None)
-    assert done.stdout.strip() == (expected or "")
-    assert expected is not None or "WORD is not set" in done.stderr
-
-
-def test_a_server_told_its_secret_in_both_ways_does_not_start(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("from a file\n")
-    done = subprocess.run(
-        [ROOT / "deploy/compose/with-secrets.sh", "WORD", "--", "true"],
-        env={"WORD": "variable", "WORD_FILE": str(tmp_path / "file"), "PATH": os.environ["PATH"]},
-        capture_output=True, text=True, timeout=10,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "WORD and WORD_FILE are both set" in done.stderr
 
 
 @pytest.mark.parametrize(

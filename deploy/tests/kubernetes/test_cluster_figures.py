@@ -2,7 +2,6 @@
 
 import importlib
 
-import pytest
 import yaml
 from kustomized import FOLDER, UNITS, Resource, build, containers, of_kind, selected, volumes
 
@@ -12,11 +11,6 @@ from local.testing.observability import prometheus_names, series_in
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())
-
-
-@pytest.fixture(scope="module")
-def production() -> list[Resource]:
-    return build(FOLDER / "overlays" / "production")
 
 
 def test_a_small_one_scales_by_nothing_that_it_does_not_measure() -> None:

@@ -1,0 +1,110 @@
+"""deploy/compose: the scripts and settings with which PostgreSQL, RabbitMQ and MinIO start."""
+
+import json
+import os
+import pwd
+import subprocess
+from pathlib import Path
+
+from composed import ENV_FILES, SERVICES
+
+from local.environment import values_of
+from local.paths import ROOT
+from local.servers import postgres
+
+
+def test_the_database_writes_nobodys_words_into_its_log() -> None:
+    command = SERVICES["postgres"]["command"]
+    for name in ("log_min_error_statement", "log_error_verbosity"):
+        assert f"--{name}={postgres.SETTINGS[name]}" in command
+
+
+#: Stands for MinIO's client: notes what it is asked, and remembers which policy a user has.
+MC = """#!/bin/sh
+echo "$*" >>"$STATE/asked"
+case "$*" in
+  *"policy create"*) cp "$7" "$STATE/given.json" ;;
+  *"policy attach"*) [ ! -e "$STATE/attached" ] || exit 1; echo "$6" >"$STATE/attached" ;;
+  *"user info"*) echo "AccessKey: $5"; cat "$STATE/attached" 2>/dev/null || true ;;
+esac
+"""
+
+
+def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_again(tmp_path: Path) -> None:
+    (tmp_path / "mc").write_text(MC)
+    (tmp_path / "mc").chmod(0o755)
+    script = (ROOT / "deploy/compose/make-bucket.sh").read_text()
+    script = script.replace(" /policy.json", f" {ROOT}/deploy/storage/policy.json").replace(
+        "/tmp/", f"{tmp_path}/"
+    )
+    told = {
+        "S3_URL": "http://s3",
+        "S3_BUCKET": "our-bucket",
+        "S3_ACCESS_KEY": "media",
+        "S3_SECRET_KEY": "word",
+    }
+    told |= {"MINIO_ROOT_USER": "root", "MINIO_ROOT_PASSWORD": "root's", "STATE": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run(
+            ["sh", "-c", script],
+            env=told | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            check=True,
+            timeout=10,
+        )
+    assert (tmp_path / "attached").read_text() == "posthaste-media\n"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert "--quiet mb --ignore-existing storage/our-bucket" in asked
+    assert "--quiet admin user add storage media word" in asked
+    policy = json.loads((tmp_path / "given.json").read_text())
+    resources = {it for statement in policy["Statement"] for it in statement["Resource"]}
+    assert resources == {"arn:aws:s3:::our-bucket", "arn:aws:s3:::our-bucket/*"}
+
+
+def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:
+    told = values_of(ENV_FILES["tls"])
+    command = SERVICES["postgres"]["command"]
+    assert "--ssl=${POSTGRES_SSL:-off}" in command
+    assert told["POSTGRES_SSL"] == "on"
+    assert "--hba_file=/etc/posthaste/${POSTGRES_HBA:-pg_hba.conf}" in command
+    rules = {
+        name: [
+            line.split()
+            for line in (ROOT / "deploy/compose" / name).read_text().splitlines()
+            if line[0] != "#"
+        ]
+        for name in ("pg_hba.conf", told["POSTGRES_HBA"])
+    }
+    [plain, encrypted] = [[tuple(it) for it in lines] for lines in rules.values()]
+    assert set(plain) - set(encrypted) == {("host", "all", "all", "all", "scram-sha-256")}
+    assert set(encrypted) - set(plain) == {("hostssl", "all", "all", "all", "scram-sha-256")}
+    broker = (ROOT / told["RABBITMQ_TLS_CONF"]).read_text()
+    assert "listeners.tcp = none" in broker
+    assert "listeners.ssl.default = 5671" in broker
+    assert SERVICES["quota"]["environment"]["AMQP_URL"].startswith("${AMQP_SCHEME:-amqp}://")
+    assert "5672" not in SERVICES["quota"]["environment"]["AMQP_URL"]
+
+
+def test_a_server_finds_its_key_where_it_alone_can_read_it(tmp_path: Path) -> None:
+    folder, user = tmp_path / "run", pwd.getpwuid(os.geteuid()).pw_name
+    folder.mkdir()
+    (tmp_path / "crt").write_text("certificate")
+    (tmp_path / "key").write_text("key")
+    (tmp_path / "empty").touch()
+
+    def start(certificate: str, key: str) -> subprocess.CompletedProcess[str]:
+        files = {"TLS_CERTIFICATE_FILE": tmp_path / certificate, "TLS_KEY_FILE": tmp_path / key}
+        return subprocess.run(
+            [ROOT / "deploy/compose/with-certificate.sh", user, "--", "sh", "-c", 'echo "ran$TLS_KEY_FILE"'],
+            env={"PATH": os.environ["PATH"], "TLS_FOLDER": str(folder)} | {k: str(v) for k, v in files.items()},
+            capture_output=True, text=True, timeout=10,
+        )  # fmt: skip
+
+    assert start("empty", "empty").stdout == "ran\n"
+    assert list(folder.iterdir()) == []
+    assert start("crt", "key").stdout == "ran\n"
+    assert (folder / "server.crt").read_text() == "certificate"
+    assert (folder / "server.key").read_text() == "key"
+    assert (folder / "server.key").stat().st_mode & 0o777 == 0o600
+    done = start("empty", "key")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no certificate in" in done.stderr

@@ -1,0 +1,19 @@
+"""The two overlays of deploy/kubernetes, as they would be applied."""
+
+import pytest
+from kustomized import (
+    FOLDER,
+    OVERLAYS,
+    Resource,
+    build,
+)
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def overlay(request: pytest.FixtureRequest) -> list[Resource]:
+    return build(FOLDER / "overlays" / request.param)
+
+
+@pytest.fixture(scope="module")
+def production() -> list[Resource]:
+    return build(FOLDER / "overlays" / "production")

@@ -1,0 +1,1 @@
+"""Callers of the simulator, as its tests play them."""
