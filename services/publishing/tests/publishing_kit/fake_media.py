@@ -1,5 +1,6 @@
 """A media service that keeps the promises of its contract, in memory."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,10 @@ from contracts.record import Nothing
 OWNER = "usr_a"
 STORAGE = "http://storage.invalid"
 PUBLIC = "http://127.0.0.1:8080/media"
+
+
+class Killed(BaseException):
+    """The process ends here: nothing in it runs any more."""
 
 
 @dataclass
@@ -53,6 +58,12 @@ class FakeMedia:
             return
         self.heard[word.post_id] = word.revision
         self.held[word.post_id] = dict.fromkeys(word.media_ids, True) if word.state == "pending" else {}
+
+    def hear_all(self, words: Iterable[PostMedia]) -> None:
+        """All these events arrive, and what none of them confirms lapses."""
+        for word in words:
+            self.hear(word)
+        self.lapse()
 
     def attach_media(
         self, caller: Caller, request: api.AttachMedia, *, timeout_seconds: float

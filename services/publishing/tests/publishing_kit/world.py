@@ -16,7 +16,7 @@ from contracts.caller import Caller, operator
 from contracts.events import CommentReceived, Event, PostMedia
 from publishing.comments import polls
 from publishing.pages import linked_pages
-from publishing.posts import publish_now, schedule
+from publishing.posts import edits, publish_now, schedule
 from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.sending.context import SendingContext
 
@@ -59,6 +59,9 @@ class World:
     ) -> api.ScheduledPost:
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
         return schedule.schedule(self.app, caller or self.caller(operation_id), request)
+
+    def edit(self, post: api.ScheduledPost, **fields: Any) -> api.ScheduledPost:
+        return edits.edit(self.app, self.caller(), api.EditPost(id=post.id, **fields))
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
         """Posts a minute apart, the first in 11 minutes; each says its page and number."""
@@ -150,6 +153,10 @@ class World:
         bodies = self.ask("SELECT body FROM outbox WHERE event = 'post.media' ORDER BY position")
         events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
         return [msgspec.convert(event.data, PostMedia) for event in events]
+
+    def revisions_of_files(self) -> list[tuple[str, tuple[str, ...], int]]:
+        """State, files and revision of each event for media, in order."""
+        return [(word.state, word.media_ids, word.revision) for word in self.words()]
 
     def state(self, post_id: str) -> Any:
         return self.ask("SELECT * FROM posts WHERE id = :id", id=post_id)[0]

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import operator
-from contracts.errors import ApiError
 from publishing.comments import replies
 from publishing.pages import linked_pages, unlinking
 from publishing.posts import publish_now, retry, schedule
@@ -25,12 +25,6 @@ def page(world: World) -> api.Page:
 
 def unlink(world: World, page: api.Page) -> None:
     unlinking.unlink(world.app, world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True))
-
-
-def refusal(call: Any, *args: Any) -> ApiError:
-    with pytest.raises(ApiError) as refused:
-        call(*args)
-    return refused.value
 
 
 def link_anew(page: api.Page, app: SendingContext, token: str) -> None:
@@ -59,7 +53,7 @@ def test_a_publish_at_once_is_not_sent_to_a_page_that_was_unlinked(
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(publish_now.publish, app, world.caller(), request)
+        error = refused(publish_now.publish, app, world.caller(), request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
     assert (platform.posts, world.ask("SELECT FROM posts")) == ([], [])
 
@@ -69,7 +63,7 @@ def test_a_publish_at_once_is_refused_when_the_connection_has_ended_meanwhile(
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: world.run("UPDATE pages SET expired = true")):
-        error = refusal(publish_now.publish, app, world.caller(), request)
+        error = refused(publish_now.publish, app, world.caller(), request)
     assert error.code == "PAGE_EXPIRED"
     assert platform.posts == []
 
@@ -92,7 +86,7 @@ def test_a_page_is_not_unlinked_while_a_publish_at_once_is_on_its_way(
     world: World, app: SendingContext, page: api.Page, platform: FakePlatform
 ) -> None:
     codes: list[str] = []
-    platform.before = lambda message: codes.append(refusal(unlink, world, page).code)
+    platform.before = lambda message: codes.append(refused(unlink, world, page).code)
     publish_now.publish(app, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
     assert codes == ["POST_IN_PROGRESS"]
     unlink(world, page)
@@ -103,7 +97,7 @@ def test_no_post_is_scheduled_on_a_page_that_was_unlinked(
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(schedule.schedule, app, world.caller(), request)
+        error = refused(schedule.schedule, app, world.caller(), request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
     assert world.ask("SELECT FROM posts") == []
 
@@ -114,7 +108,7 @@ def test_no_failed_post_of_a_page_that_was_unlinked_is_queued_again(
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(retry.retry, app, world.caller(), api.PostId(id=post.id))
+        error = refused(retry.retry, app, world.caller(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"
     assert world.state(post.id).state == "failed"
 
@@ -137,7 +131,7 @@ def test_a_reply_is_not_sent_to_a_page_that_was_unlinked(
     before_it_stores: Any,
 ) -> None:
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(replies.reply, app, world.caller(), reply)
+        error = refused(replies.reply, app, world.caller(), reply)
     assert error.code == "NOT_FOUND"
     assert (platform.comments, world.ask("SELECT FROM replies")) == ([], [])
 
@@ -164,7 +158,7 @@ def test_a_page_is_not_unlinked_while_a_reply_is_on_its_way(
     send = platform.reply
 
     def sending(*arguments: Any) -> Any:
-        codes.append(refusal(unlink, world, page).code)
+        codes.append(refused(unlink, world, page).code)
         return send(*arguments)
 
     monkeypatch.setattr(platform, "reply", sending)
@@ -204,7 +198,7 @@ def test_a_first_comment_uses_the_credentials_of_a_page_that_was_linked_anew(
 def test_a_page_is_not_unlinked_while_a_first_comment_is_on_its_way(
     world: World, page: api.Page, platform: FakePlatform, first: Any
 ) -> None:
-    assert refusal(unlink, world, page).code == "POST_IN_PROGRESS"
+    assert refused(unlink, world, page).code == "POST_IN_PROGRESS"
     first()
     assert len(platform.comments) == 1
     unlink(world, page)

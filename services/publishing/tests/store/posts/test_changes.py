@@ -2,14 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
 
 import pytest
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.caller import Caller, operator
-from contracts.errors import ApiError
 from publishing.pages import linked_pages
 from publishing.posts import (
     cancellation,
@@ -18,12 +17,6 @@ from publishing.posts import (
     retry,
 )
 from publishing.sending.context import SendingContext
-
-
-def refused(call: Any, *args: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
-        call(*args)
-    return refusal.value
 
 
 def test_an_edit_asks_the_rules_again_for_what_it_changes(world: World, app: SendingContext) -> None:

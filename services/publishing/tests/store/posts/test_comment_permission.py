@@ -13,7 +13,7 @@ from contracts.errors import ApiError
 from publishing.comments import replies
 from publishing.credentials import Credentials
 from publishing.pages import health
-from publishing.posts import edits, several_pages, validation
+from publishing.posts import several_pages, validation
 from publishing.store.pages import Pages
 from publishing.store.received import Received
 
@@ -41,10 +41,6 @@ def refused(call: Callable[..., Any], *arguments: Any, **fields: Any) -> dict[st
     return {"code": raised.value.code, **raised.value.extras}
 
 
-def edit(world: World, post: api.ScheduledPost, **fields: Any) -> api.ScheduledPost:
-    return edits.edit(world.app, world.caller(), api.EditPost(id=post.id, **fields))
-
-
 def test_a_member_of_linkedins_app_for_members_gets_no_first_comment(
     world: World, platform: FakePlatform, page: Any
 ) -> None:
@@ -53,8 +49,8 @@ def test_a_member_of_linkedins_app_for_members_gets_no_first_comment(
     assert refused(world.schedule, member, at, first_comment="first") == expected
     assert refused(world.publish, member, "now", first_comment="first") == expected
     post = world.schedule(member, at)
-    assert refused(edit, world, post, first_comment="first") == expected
-    assert edit(world, post, message="changed").message == "changed"
+    assert refused(world.edit, post, first_comment="first") == expected
+    assert world.edit(post, message="changed").message == "changed"
     assert platform.posts == []
 
 
@@ -77,8 +73,8 @@ def test_an_edit_is_not_refused_because_of_a_first_comment_that_it_leaves_alone(
         row = Pages(connection).get(post.page_id)
         stored = world.app.vault.seal(Credentials(access_token="token", scopes=MEMBER))
         assert Pages(connection).exchange_credentials(post.page_id, row.access_token, stored)
-    assert edit(world, post, message="changed").message == "changed"
-    assert refused(edit, world, post, first_comment="second")["code"] == "PAGE_PERMISSION_MISSING"
+    assert world.edit(post, message="changed").message == "changed"
+    assert refused(world.edit, post, first_comment="second")["code"] == "PAGE_PERMISSION_MISSING"
 
 
 def test_a_dry_run_says_so(world: World, page: Any) -> None:

@@ -7,25 +7,13 @@ import msgspec
 import pytest
 from publishing_kit.fake_platform import FakePlatform
 from publishing_kit.held_posts import GUEST, Scene
-from publishing_kit.world import World
+from publishing_kit.refusals import refused
 
 from contracts import publishing as api
 from contracts.caller import operator
-from contracts.errors import ApiError
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.posts import edits, post_lists, retry
 from publishing.sending import claim_recovery
-
-
-@pytest.fixture
-def scene(world: World) -> Scene:
-    return Scene(world)
-
-
-def refusal(function: Any, *args: Any, **fields: Any) -> ApiError:
-    with pytest.raises(ApiError) as caught:
-        function(*args, **fields)
-    return caught.value
 
 
 def test_the_queued_posts_of_every_token_that_lost_access_are_held_and_no_others(scene: Scene) -> None:
@@ -127,7 +115,7 @@ def test_a_call_sent_before_its_token_was_revoked_is_refused(scene: Scene, call:
         "release": lambda: scene.release(guest),
         "cancel": lambda: scene.cancel(guest),
     }
-    assert refusal(calls[call]).code == "TOKEN_REVOKED"
+    assert refused(calls[call]).code == "TOKEN_REVOKED"
     assert scene.state(post) == "held"
 
 
@@ -204,5 +192,5 @@ def test_a_change_of_the_time_by_the_operator_takes_nothing_over(scene: Scene) -
     retry.bring_due(scene.world.app, operator(), api.PostId(id=post.id))
     scene.lose_access()
     assert scene.state(post) == "held"
-    error = refusal(retry.bring_due, scene.world.app, operator(), api.PostId(id=post.id))
+    error = refused(retry.bring_due, scene.world.app, operator(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"

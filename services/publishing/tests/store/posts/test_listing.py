@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
 from sqlalchemy import text
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import ApiError
 from publishing.pages import page_list
 from publishing.posts import (
     cancellation,
@@ -75,12 +75,6 @@ def test_a_list_of_several_states_is_one_list(world: World, queued: list[str]) -
     everything = api.ListScheduledPosts(limit=100, status="all")
     found = post_lists.scheduled(world.app, world.caller(), everything).scheduled_posts
     assert [post.id for post in found] == [f"pst_{n}" for n in range(HISTORY, HISTORY - 100, -1)]
-
-
-def refused(call: Any, *args: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
-        call(*args)
-    return refusal.value
 
 
 def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app: SendingContext) -> None:

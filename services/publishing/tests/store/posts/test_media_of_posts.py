@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from publishing_kit.fake_media import FakeMedia
+from publishing_kit.fake_media import FakeMedia, Killed
 from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
 
 from contracts import publishing as api
@@ -17,27 +18,6 @@ from publishing.platforms.base import OutcomeUnknown
 from publishing.posts import cancellation, publish_now, reading, schedule, validation
 from publishing.sending.context import SendingContext
 from publishing.store.posts import Posts
-
-
-class Killed(BaseException):
-    """The process ends here: nothing in it runs any more."""
-
-
-def refused(call: Any, *args: Any, **fields: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
-        call(*args, **fields)
-    return refusal.value
-
-
-def words(world: World) -> list[tuple[str, tuple[str, ...], int]]:
-    return [(word.state, word.media_ids, word.revision) for word in world.words()]
-
-
-def hear(world: World, media: FakeMedia) -> None:
-    """All that media has been told arrives, and what was never confirmed lapses."""
-    for word in world.words():
-        media.hear(word)
-    media.lapse()
 
 
 @pytest.fixture
@@ -61,9 +41,9 @@ def test_a_post_with_media_ids_shows_them_and_holds_them(
         (url, "photo"),
     ]
     assert reading.show(app, world.caller(), api.PostId(id=post.id)) == post
-    assert words(world) == [("pending", (photo, video), 1)]
+    assert world.revisions_of_files() == [("pending", (photo, video), 1)]
     assert media.held == {post.id: {photo: False, video: False}}
-    hear(world, media)
+    media.hear_all(world.words())
     assert media.held == {post.id: {photo: True, video: True}}
 
 
@@ -162,7 +142,7 @@ def test_killed_between_attaching_and_storing_leaves_nothing(
         with pytest.raises(Killed):
             world.schedule(page, world.in_minutes(11), media_ids=(photo,))
     assert media.in_use(photo)
-    hear(world, media)
+    media.hear_all(world.words())
     assert not media.in_use(photo)
     assert (world.ask("SELECT * FROM posts"), world.words()) == ([], [])
 
@@ -183,7 +163,7 @@ def test_killed_between_storing_and_answering_the_post_holds_its_files(
         patch.setattr(schedule, "_queue", die)
         with pytest.raises(Killed):
             schedule.schedule(app, caller, request)
-    hear(world, media)
+    media.hear_all(world.words())
     again = schedule.schedule(app, caller, request)
     assert media.held == {again.id: {photo: True}}
 
@@ -202,7 +182,7 @@ def test_a_commit_that_may_have_happened_gives_nothing_back(
     monkeypatch.setattr(schedule, "_queue", lose)
     post = world.schedule(page, world.in_minutes(11), media_ids=(photo,))
     assert media.calls == ["attach"]
-    hear(world, media)
+    media.hear_all(world.words())
     assert media.held == {post.id: {photo: True}}
 
 
@@ -219,10 +199,10 @@ def test_cancelling_gives_the_files_back_before_the_answer(
 ) -> None:
     photo = media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
-    hear(world, media)
+    media.hear_all(world.words())
     cancellation.cancel(app, world.caller(), api.PostId(id=post.id))
     assert not media.in_use(photo)
-    assert words(world)[-1] == ("released", (photo,), 2)
+    assert world.revisions_of_files()[-1] == ("released", (photo,), 2)
 
 
 def test_an_event_still_on_its_way_holds_no_file_of_a_cancelled_post(
@@ -242,10 +222,10 @@ def test_an_event_still_on_its_way_holds_no_file_of_a_cancelled_post(
 def test_cancelling_does_not_need_media(world: World, media: FakeMedia, app: SendingContext) -> None:
     photo = media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
-    hear(world, media)
+    media.hear_all(world.words())
     media.is_away = True
     assert cancellation.cancel(app, world.caller(), api.PostId(id=post.id)).success
-    hear(world, media)
+    media.hear_all(world.words())
     assert not media.in_use(photo)
 
 
@@ -255,7 +235,7 @@ def test_media_learns_the_outcome_of_a_publish(
     photo = media.add()
     post = world.due_post(media_ids=(photo,))
     world.send()
-    assert words(world) == [("pending", (photo,), 1), ("published", (photo,), 2)]
+    assert world.revisions_of_files() == [("pending", (photo,), 1), ("published", (photo,), 2)]
     assert world.events() == ["post.media", "post.media", "post.published"]
     [source] = platform.contents[0].media
     assert (source.url, source.content_type, source.has_bytes) == (
@@ -269,7 +249,7 @@ def test_only_media_learns_of_a_publish_at_once(world: World, media: FakeMedia, 
     result = send_now(world.page(), photo)
     assert result.media == (api.MediaItem(src=media.files[photo].public_url, type="photo"),)
     assert world.events() == ["post.media", "post.media"]
-    assert [state for state, _, _ in words(world)] == ["pending", "published"]
+    assert [state for state, _, _ in world.revisions_of_files()] == ["pending", "published"]
 
 
 def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
@@ -279,9 +259,9 @@ def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
     platform.script = [OutcomeUnknown("never arrived")]
     assert refused(send_now, page, photo, operation_id="op").code == "PLATFORM_OUTCOME_UNKNOWN"
     world.look(after_seconds=90)
-    hear(world, media)
+    media.hear_all(world.words())
     assert not media.in_use(photo)
     assert send_now(page, photo, operation_id="op").was_published
-    assert words(world) == [
+    assert world.revisions_of_files() == [
         ("pending", (photo,), 1), ("released", (photo,), 2), ("pending", (photo,), 3), ("published", (photo,), 4),
     ]  # fmt: skip

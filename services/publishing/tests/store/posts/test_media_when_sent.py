@@ -1,19 +1,10 @@
 """Files of a post at the moment when it is sent."""
 
-from typing import Any
-
 import pytest
 from publishing_kit.fake_media import FakeMedia
 from publishing_kit.fake_platform import FakePlatform
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
-
-from contracts.errors import ApiError
-
-
-def refused(call: Any, *args: Any, **fields: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
-        call(*args, **fields)
-    return refusal.value
 
 
 @pytest.mark.parametrize(("platform_code", "mime_type"), [("IG", "image/png"), ("FB", "image/webp")])

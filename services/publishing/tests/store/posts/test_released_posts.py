@@ -7,24 +7,12 @@ from msgspec.structs import replace
 from publishing_kit.fake_media import FakeMedia
 from publishing_kit.fake_platform import FakePlatform
 from publishing_kit.held_posts import Scene
-from publishing_kit.world import World
+from publishing_kit.refusals import refused
 
 from chassis.ids import new_id
 from contracts import publishing as api
-from contracts.errors import ApiError
 from publishing.pages import unlinking
 from publishing.posts import cancellation, edits
-
-
-@pytest.fixture
-def scene(world: World) -> Scene:
-    return Scene(world)
-
-
-def refusal(function: Any, *args: Any, **fields: Any) -> ApiError:
-    with pytest.raises(ApiError) as caught:
-        function(*args, **fields)
-    return caught.value
 
 
 def test_a_released_post_goes_out_at_its_time(scene: Scene, platform: FakePlatform) -> None:
@@ -164,11 +152,11 @@ def test_ids_out_of_reach_refuse_the_whole_call(scene: Scene, call: str) -> None
     act = getattr(scene, call)
     foreign = replace(scene.owner(), account_id="usr_b", user_id="usr_b")
     for ids in ((held.id, "pst_unknown"), ("not an id",)):
-        error = refusal(act, post_ids=ids)
+        error = refused(act, post_ids=ids)
         assert (error.code, error.extras["field"]) == ("NOT_FOUND", "post_ids")
-    assert refusal(act, foreign, post_ids=(held.id,)).code == "NOT_FOUND"
+    assert refused(act, foreign, post_ids=(held.id,)).code == "NOT_FOUND"
     limited = scene.owner(brand_ids=("brd_other",))
-    assert refusal(act, limited, post_ids=(held.id,)).code == "BRAND_NOT_AUTHORIZED"
+    assert refused(act, limited, post_ids=(held.id,)).code == "BRAND_NOT_AUTHORIZED"
     for stranger in (foreign, limited):
         for made_by in ("anybody", "usr_guest"):
             act(replace(stranger, operation_id=new_id("op")), made_by=made_by)
@@ -257,7 +245,7 @@ def test_a_page_with_held_posts_is_in_use_until_they_are_cancelled_with_it(scene
     post = scene.queue()
     scene.lose_access()
     asked = api.UnlinkPage(id=scene.page.id)
-    error = refusal(unlinking.unlink, scene.world.app, scene.owner(), asked)
+    error = refused(unlinking.unlink, scene.world.app, scene.owner(), asked)
     assert (error.code, error.extras["queued_posts"]) == ("PAGE_IN_USE", 1)
     done = unlinking.unlink(scene.world.app, scene.owner(), replace(asked, cancel_queued=True))
     assert done.cancelled_posts == (post.id,)

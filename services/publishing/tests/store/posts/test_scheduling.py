@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from publishing_kit.refusals import refused
 from publishing_kit.world import World
 
 from contracts import publishing as api
@@ -22,12 +23,6 @@ from publishing.posts import (
 )
 from publishing.records import remote_page
 from publishing.sending.context import SendingContext
-
-
-def refused(call: Any, *args: Any) -> ApiError:
-    with pytest.raises(ApiError) as refusal:
-        call(*args)
-    return refusal.value
 
 
 def test_a_scheduled_post_reads_back_as_it_was_made(world: World, app: SendingContext) -> None:
