@@ -7,25 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pika
 import psycopg2
 import pytest
 from deploy_kit import free_port, wait_until
-from pika.adapters.blocking_connection import BlockingChannel
-from pika.exceptions import ChannelClosedByBroker
 
 from chassis.broker_access import UNITS
-from chassis.bus import amqp, topology
+from chassis.bus import amqp
 from chassis.bus.frames import decode_replies
 from local.paths import ROOT
 from local.processes.table import NotReady, start_supervisor, stop_supervisor, wait_ready, write_table
 from local.servers import packages, ports, postgres, rabbitmq
+from testkit.by_hand import replies_to
 
 #: The servers' certificates are valid for this name and for no other, an address included.
 HOST, ANOTHER_NAME_OF_IT = "localhost", "127.0.0.1"
@@ -173,31 +171,8 @@ def user_url(port: int, authority: Path, user: str) -> str:
     return f"amqps://{user}:{PASSWORD}@{HOST}:{port}/%2F?cacertfile={authority}/ca.crt"
 
 
-def is_allowed(connection: pika.BlockingConnection, act: Callable[[BlockingChannel], object]) -> bool:
-    channel = connection.channel()
-    channel.confirm_delivery()
-    try:
-        act(channel)
-    except ChannelClosedByBroker as error:
-        assert error.reply_code == 403, error
-        return False
-    channel.close()
-    return True
-
-
 def answer_to(url: str, body: bytes, signature: str | None) -> str:
     """Sends a frame to quota by hand; returns why it was refused."""
-    answers: list[bytes] = []
-    with pika.BlockingConnection(amqp.parameters(url)) as connection:
-        channel = connection.channel()
-        channel.basic_consume(
-            "amq.rabbitmq.reply-to", lambda _c, _m, _p, answer: answers.append(answer), auto_ack=True
-        )
-        properties = pika.BasicProperties(reply_to="amq.rabbitmq.reply-to", app_id=signature)
-        channel.basic_publish("", topology.rpc_queue("quota"), body, properties)
-        wait_until(
-            lambda: connection.process_data_events(time_limit=0.1) or answers, "it is answered", seconds=30
-        )
-    [reply] = decode_replies(answers[0]).replies
+    [reply] = decode_replies(replies_to(amqp.parameters(url), "quota", body, signature)).replies
     assert reply.error is not None
     return str(reply.error.extras["refused"])

@@ -22,7 +22,6 @@ from encrypted_servers import (
     PASSWORD,
     EncryptedPostgres,
     answer_to,
-    is_allowed,
     make_databases,
     postgres_with_tls,
     rabbitmq_with_tls,
@@ -47,6 +46,7 @@ from contracts.record import Nothing
 from contracts.services import SERVICES
 from local.servers import certificates
 from testkit.any_sender import AnySender
+from testkit.by_hand import is_allowed
 from testkit.faulty_link import FaultyLink
 from testkit.fixtures import SECRETS, RunningService, keys_for_tests, signed_by
 

@@ -5,7 +5,8 @@ A finding of the audit: with the address of the broker alone, a forged call made
 
 import json
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pika
 import psycopg2
@@ -16,12 +17,12 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 from msgspec import Raw
 from pika.adapters.blocking_connection import BlockingChannel
-from pika.exceptions import ChannelClosedByBroker
 from sqlalchemy.engine import make_url
 
 from chassis.bus.frames import Call, RequestFrame, encode
 from chassis.signatures import Signatures
 from contracts.caller import Caller, operator
+from testkit.by_hand import is_allowed, replies_to
 
 UNITS = ("gateway", "accounts", "quota", "publishing", "ai", "media", "webhooks")
 SECONDS = 30.0
@@ -40,32 +41,14 @@ class Process(NamedTuple):
 
     def ask_accounts(self, body: bytes, signature: str | None) -> Json:
         """Returns the reply of accounts to a frame."""
-        answers: list[bytes] = []
-        with pika.BlockingConnection(pika.URLParameters(self.env["AMQP_URL"])) as connection:
-            channel = connection.channel()
-            mailbox = "amq.rabbitmq.reply-to"
-            channel.basic_consume(mailbox, lambda _c, _m, _p, answer: answers.append(answer), auto_ack=True)
-            channel.basic_publish(
-                "", "rpc.accounts", body, pika.BasicProperties(reply_to=mailbox, app_id=signature)
-            )
-            end = time.monotonic() + SECONDS
-            while not answers and time.monotonic() < end:
-                connection.process_data_events(0.1)
-        assert answers, "accounts did not answer"
-        [reply] = json.loads(answers[0])["replies"]
+        answer = replies_to(pika.URLParameters(self.env["AMQP_URL"]), "accounts", body, signature)
+        [reply] = json.loads(answer)["replies"]
         return dict(reply)
 
-    def may(self, act: Any) -> bool:
+    def may(self, act: Callable[[BlockingChannel], object]) -> bool:
         """Whether the broker permits `act(channel)`."""
         with pika.BlockingConnection(pika.URLParameters(self.env["AMQP_URL"])) as connection:
-            channel = connection.channel()
-            channel.confirm_delivery()
-            try:
-                act(channel)
-            except ChannelClosedByBroker as error:
-                assert error.reply_code == 403, error
-                return False
-            return True
+            return is_allowed(connection, act)
 
 
 @pytest.fixture(scope="module")

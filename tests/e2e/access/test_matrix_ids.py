@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import requests
-from e2e_kit.api import Api, Json, error_code, told
+from e2e_kit.api import Api, Json, error_code, inputs_of, told
 from e2e_kit.files import uploaded
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import schedule, tomorrow
@@ -279,16 +279,6 @@ def test_the_rows_are_all_fields_with_an_id(accounts: Accounts) -> None:
         if re.fullmatch(r"\w+_ids?|made_by", field) and field != "account_ids"
     }
     assert described == named
-
-
-def inputs_of(operation: Json, schemas: Json) -> list[str]:
-    """The parameters of a query and the fields of each JSON body."""
-    content = operation.get("requestBody", {}).get("content", {})
-    body = content.get("application/json", {}).get("schema", {})
-    bodies = [schemas[one["$ref"].rpartition("/")[2]] for one in body.get("oneOf", [body] if body else [])]
-    return [one["name"] for one in operation["parameters"] if one["in"] == "query"] + [
-        field for one in bodies for field in one["properties"]
-    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

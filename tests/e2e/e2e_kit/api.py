@@ -97,3 +97,13 @@ def instant(text: str) -> dt.datetime:
     """Parses a time of the API: UTC, ending in Z."""
     assert text.endswith("Z"), text
     return dt.datetime.fromisoformat(text)
+
+
+def inputs_of(operation: Json, schemas: Json) -> list[str]:
+    """Returns the parameters of the query and the fields of each JSON body of an operation in the OpenAPI document."""
+    content = operation.get("requestBody", {}).get("content", {})
+    body = content.get("application/json", {}).get("schema", {})
+    bodies = [schemas[one["$ref"].rpartition("/")[2]] for one in body.get("oneOf", [body] if body else [])]
+    return [one["name"] for one in operation["parameters"] if one["in"] == "query"] + [
+        field for one in bodies for field in one["properties"]
+    ]
