@@ -67,15 +67,18 @@ def policies() -> str:
     return str(of_kind(resources, "ConfigMap")["rabbitmq-policies"]["data"]["policies.sh"])
 
 
-@pytest.fixture
-def rabbitmqctl(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def rabbitmqctl(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of a `rabbitmqctl` for the tests' broker."""
-    return make_rabbitmqctl(tmp_path)
+    return make_rabbitmqctl(tmp_path_factory.mktemp("broker"))
 
 
-@pytest.fixture
-def virtual_host(amqp_url: str, rabbitmqctl: str, tmp_path: Path) -> Iterator[str]:
-    """A temporary virtual host with the cluster's policies, whose queues are quorum queues by default."""
+@pytest.fixture(scope="module")
+def virtual_host(amqp_url: str, rabbitmqctl: str) -> Iterator[str]:
+    """A virtual host with the cluster's policies, whose queues are quorum queues by default.
+
+    These tests share it, because each `rabbitmqctl` takes two seconds.
+    """
     name = f"quorum-{new_id('t')[-12:]}"
 
     def control(*arguments: str) -> None:
@@ -86,7 +89,7 @@ def virtual_host(amqp_url: str, rabbitmqctl: str, tmp_path: Path) -> Iterator[st
         control("set_permissions", "-p", name, urlsplit(amqp_url).username or "guest", ".*", ".*", ".*")
         # No limit is what 3.10 has, and -1 what it refuses: something else in its place, that a policy be there at all.
         script = policies().replace('"delivery-limit": -1', '"queue-leader-locator": "client-local"')
-        env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        env = os.environ | {"PATH": f"{Path(rabbitmqctl).parent}:{os.environ['PATH']}"}
         subprocess.run(["sh", "-c", script, "sh", name], env=env, check=True, timeout=60)
         yield urlunsplit(urlsplit(amqp_url)._replace(path=f"/{name}"))
     finally:
