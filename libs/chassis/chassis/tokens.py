@@ -11,6 +11,8 @@ from collections.abc import Iterable
 #: Spec "Authentication" 3 and 7.
 LIVE_PREFIX = "svc_live_"
 SANDBOX_PREFIX = "svc_test_"
+#: decisions "Sessions".
+SESSION_PREFIX = "svc_sess_"
 #: decisions: the legacy live prefix is configuration; both accounts and the gateway default to this one.
 DEFAULT_LEGACY_PREFIX = "sk_live_"
 #: How much of a token its metadata shows (decisions: api_key.prefix).

@@ -1,8 +1,11 @@
-"""The accounts service's surface: users, brands, collaborators, API tokens, audit log."""
+"""The accounts service's surface: users, brands, collaborators, API tokens, audit log. Signing in: sign_in.py."""
 
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
+from msgspec import UNSET, UnsetType
+
+from contracts import sign_in
 from contracts.caller import Caller
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
@@ -55,6 +58,13 @@ class CreatedUser(Record):
 class ChangeTier(Record):
     user_id: str
     tier: str
+
+
+class EditProfile(Record):
+    """Changes the caller's own profile. Fields that are not set keep their value."""
+
+    firstname: str | UnsetType = UNSET
+    lastname: str | UnsetType = UNSET
 
 
 class GetUser(Record):
@@ -130,10 +140,16 @@ class Token(Record):
     sandbox: bool = False
     on_behalf_of_brand_id: str | None = None
     issued_by_collaborator_id: str | None = None
+    #: The token of a person who signed in with a password; it lives on while it is used.
+    session: bool = False
 
 
 class CreateToken(Record):
-    """A new API token for `user_id`; `issued_by` names the collaborator who issues it (bound to one brand)."""
+    """A new API token for `user_id`; `issued_by` names the collaborator who issues it (bound to one brand).
+
+    Only the operator names both: a person's token is for their own account, or, with one brand of another account, for
+    that brand as its collaborator.
+    """
 
     user_id: str
     scopes: tuple[str, ...]
@@ -156,6 +172,17 @@ class TokenId(Record):
     token_id: str
 
 
+class EditToken(TokenId, kw_only=True):
+    """Fields that are not set keep their value."""
+
+    name: str | UnsetType = UNSET
+    scopes: tuple[str, ...] | UnsetType = UNSET
+    brand_ids: tuple[str, ...] | UnsetType = UNSET
+    ip_allowlist: tuple[str, ...] | UnsetType = UNSET
+    #: None: never.
+    expires_at: datetime | UnsetType | None = UNSET
+
+
 class RevokeToken(TokenId):
     """`keep`: the token's subscriptions stay active, and its posts stay queued."""
 
@@ -163,11 +190,16 @@ class RevokeToken(TokenId):
 
 
 class ListTokens(Record):
-    user_id: str
+    """The operator names the account, and gets all of its tokens; everybody else gets a page of their own."""
+
+    user_id: str = ""
+    limit: int = 50
+    cursor: str | None = None
 
 
 class TokenList(Record):
     tokens: tuple[Token, ...]
+    next_cursor: str | None = None
 
 
 class SetTokenUse(Record):
@@ -282,15 +314,20 @@ class AuditEntry(Record):
     action: str
     subject_id: str
     created_at: datetime
-    details: dict[str, object] = {}
+    details: dict[str, Any] = {}
 
 
 class ListAudit(Record):
-    brand_id: str
+    """The operator names a brand, and gets its newest entries; everybody else may name one of their own."""
+
+    brand_id: str | None = None
+    limit: int = 50
+    cursor: str | None = None
 
 
 class AuditLog(Record):
     entries: tuple[AuditEntry, ...]
+    next_cursor: str | None = None
 
 
 class RecordAudit(Record):
@@ -305,10 +342,13 @@ class RecordAudit(Record):
 @called_by(
     gateway=(
         "sign_up view_verification confirm_verification refuse_verification get_user authenticate"
-        " record_use list_brands get_brand"
+        " record_use list_brands get_brand log_in log_out list_sessions end_session request_reset view_reset"
+        " reset_password change_password edit_profile issue_token edit_token revoke_token replace_token get_token"
+        " list_tokens list_audit"
     ),
     ctl=(
-        "create_user verify_user list_users list_unverified invite_user get_user change_tier create_token"
+        "create_user verify_user list_users list_unverified invite_user make_reset_link get_user change_tier"
+        " create_token"
         " revoke_token rotate_token get_token list_tokens set_token_use create_brand list_brands"
         " get_brand_owner set_collaborator remove_collaborator list_audit record_audit"
     ),
@@ -325,11 +365,24 @@ class AccountsApi(Protocol):
     def list_users(self, caller: Caller, request: ListUsers) -> UserList: ...
     def list_unverified(self, caller: Caller, request: Nothing) -> UserList: ...
     def invite_user(self, caller: Caller, request: InviteUser) -> Invite: ...
+    def log_in(self, caller: Caller, request: sign_in.LogIn) -> sign_in.LoggedIn: ...
+    def log_out(self, caller: Caller, request: Nothing) -> sign_in.SessionEnded: ...
+    def list_sessions(self, caller: Caller, request: Nothing) -> sign_in.SessionList: ...
+    def end_session(self, caller: Caller, request: sign_in.SessionId) -> sign_in.SessionEnded: ...
+    def request_reset(self, caller: Caller, request: sign_in.RequestReset) -> Nothing: ...
+    def make_reset_link(self, caller: Caller, request: sign_in.MakeResetLink) -> sign_in.MadeResetLink: ...
+    def view_reset(self, caller: Caller, request: sign_in.ResetLink) -> sign_in.PasswordReset: ...
+    def reset_password(self, caller: Caller, request: sign_in.ResetPassword) -> sign_in.PasswordReset: ...
+    def change_password(self, caller: Caller, request: sign_in.ChangePassword) -> sign_in.PasswordChanged: ...
     def get_user(self, caller: Caller, request: GetUser) -> User: ...
+    def edit_profile(self, caller: Caller, request: EditProfile) -> User: ...
     def change_tier(self, caller: Caller, request: ChangeTier) -> User: ...
     def authenticate(self, caller: Caller, request: Authenticate) -> Authenticated: ...
     def record_use(self, caller: Caller, request: RecordUse) -> Nothing: ...
     def create_token(self, caller: Caller, request: CreateToken) -> CreatedToken: ...
+    def issue_token(self, caller: Caller, request: CreateToken) -> CreatedToken: ...
+    def replace_token(self, caller: Caller, request: TokenId) -> CreatedToken: ...
+    def edit_token(self, caller: Caller, request: EditToken) -> Token: ...
     def revoke_token(self, caller: Caller, request: RevokeToken) -> Token: ...
     def rotate_token(self, caller: Caller, request: TokenId) -> CreatedToken: ...
     def get_token(self, caller: Caller, request: TokenId) -> Token: ...

@@ -5,6 +5,13 @@ from contracts.record import Record
 
 #: Scope of calls by the operator's command line (`posthaste`). No token can have it.
 OPERATOR_SCOPE = "operator"
+#: Every scope of the API except those of managing the account.
+EVERY_SCOPE = "*"
+#: Every scope that begins with `manage:`.
+EVERY_MANAGE_SCOPE = "manage:*"
+#: Scopes that give access to others or take it away. `*` does not include them, so that a token for posting, once
+#: leaked, cannot make itself permanent.
+ACCOUNT_SCOPES = ("manage:account", "manage:tokens", "manage:brands")
 
 
 class Caller(Record, omit_defaults=True):
@@ -44,7 +51,11 @@ class Caller(Record, omit_defaults=True):
             raise ApiError(BRAND_NOT_AUTHORIZED)
 
     def has_scope(self, scope: str) -> bool:
-        return scope in self.scopes or "*" in self.scopes
+        if scope in self.scopes:
+            return True
+        if EVERY_MANAGE_SCOPE in self.scopes and scope.startswith("manage:"):
+            return True
+        return EVERY_SCOPE in self.scopes and scope not in ACCOUNT_SCOPES and scope != EVERY_MANAGE_SCOPE
 
     @property
     def is_operator(self) -> bool:

@@ -6,7 +6,8 @@ from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
 from chassis.bus import outbox
 from contracts.accounts import BrandOwner, User
-from contracts.errors import EMAIL_NOT_VERIFIED, ApiError
+from contracts.caller import Caller
+from contracts.errors import COLLABORATOR_INSUFFICIENT, EMAIL_NOT_VERIFIED, ApiError
 from contracts.events import AccessRevoked, AccountChanged, CallerChanged
 
 
@@ -25,6 +26,12 @@ def check_verified(user: User) -> User:
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
+
+
+def check_owner(caller: Caller) -> None:
+    """Refuses everybody but the account's owner: a collaborator manages nothing. Raises COLLABORATOR_INSUFFICIENT."""
+    if caller.user_id != caller.account_id:
+        raise ApiError(COLLABORATOR_INSUFFICIENT)
 
 
 def _found(user: User | None) -> User:

@@ -6,6 +6,7 @@ from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
+from chassis.cursor import decode_position, encode_position
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
 from contracts.caller import Caller
 from contracts.events import Event, HoldEnded, PostsHeld, WebhooksDisabled
@@ -18,10 +19,26 @@ SYSTEM = "system"
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
-    caller.check_operator()
-    access.brand(connection, request.brand_id)
-    entries = AuditStore(connection).list_newest_first(request.brand_id, limit=MAX_ENTRIES)
-    return AuditLog(entries=tuple(entries))
+    """Returns entries, newest first. The operator names a brand; everybody else gets a page of their brands, or of one.
+
+    Raises NOT_FOUND naming `brand_id`.
+    """
+    store = AuditStore(connection)
+    if caller.is_operator:
+        brand = access.brand(connection, request.brand_id or "").brand
+        return AuditLog(entries=tuple(store.list_newest_first(brand.id, limit=MAX_ENTRIES)))
+    access.check_owner(caller)
+    if request.brand_id is not None:
+        caller.check_reach(
+            access.brand(connection, request.brand_id).account_id, request.brand_id, field="brand_id"
+        )
+    limit = fields.limit(request.limit)
+    found = store.page_of(
+        caller.account_id, request.brand_id, limit=limit + 1, before=decode_position(request.cursor)
+    )
+    entries, more = tuple(found[:limit]), len(found) > limit
+    cursor = encode_position(entries[-1].created_at, entries[-1].id) if more else None
+    return AuditLog(entries=entries, next_cursor=cursor)
 
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:

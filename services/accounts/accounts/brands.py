@@ -7,9 +7,7 @@ from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
 from contracts.accounts import Brand, BrandList, BrandOwner, CreateBrand, GetBrand, ListBrands
 from contracts.caller import Caller
-from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError, invalid
-
-MAX_LIMIT = 100  # spec "Request field limits"
+from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
@@ -39,16 +37,15 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
 
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
     """Returns the brands within the caller's reach, newest first; the operator names the account."""
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
+    limit = fields.limit(request.limit)
     found = BrandStore(connection).list_newest_first(
         _account_of(connection, caller, request),
         caller.brand_ids,
-        limit=request.limit + 1,
+        limit=limit + 1,
         before=decode_position(request.cursor),
     )
-    page = found[: request.limit]
-    more = len(found) > request.limit
+    page = found[:limit]
+    more = len(found) > limit
     return BrandList(
         brands=tuple(page),
         next_cursor=encode_position(page[-1].created_at, page[-1].id) if more else None,

@@ -37,6 +37,9 @@ class AccountsConfig(Record):
     #: Sign-up attempts per network and hour; 0: no limit. 10 is enough for an office behind one address, and too few
     #: to test a list of e-mail addresses.
     signups_per_hour: int = 10
+    #: Sign-ins and requests for reset links per network and hour; 0: no limit. Sessions last, so 100 is enough for a
+    #: large office behind one address.
+    logins_per_hour: int = 100
     #: The public address, without a trailing slash. Links in mails lead there.
     public_url: str = "http://localhost:8000"
     #: None: no mail is sent; the operator verifies addresses.
@@ -53,6 +56,7 @@ class AccountsConfig(Record):
             legacy_token_prefix=config.text("LEGACY_TOKEN_PREFIX", tokens.DEFAULT_LEGACY_PREFIX),
             signups=_one_of("SIGNUPS", SIGNUPS, "invite"),
             signups_per_hour=config.integer("SIGNUPS_PER_HOUR", 10),
+            logins_per_hour=config.integer("LOGINS_PER_HOUR", 100),
             public_url=_public_url(),
             smtp=_smtp(),
         )

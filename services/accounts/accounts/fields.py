@@ -23,6 +23,7 @@ MAX_DESCRIPTION_LENGTH = 2_000
 MAX_GUIDELINES_LENGTH = 5_000
 MAX_URL_LENGTH = 2_048
 MAX_TOKEN_BRANDS = 100
+MAX_LIMIT = 100  # spec "Request field limits"
 #: decisions "IP allowlist".
 MAX_ALLOWLIST_ENTRIES = 50
 
@@ -46,6 +47,13 @@ def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str
 
 def optional_text(field: str, value: str | None, *, max_length: int) -> str | None:
     return None if value is None else text(field, value, max_length=max_length)
+
+
+def limit(value: int) -> int:
+    """Accepts the length of a page (spec "Request field limits")."""
+    if not 1 <= value <= MAX_LIMIT:
+        raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
+    return value
 
 
 def name(field: str, value: str) -> str:

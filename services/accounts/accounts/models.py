@@ -73,7 +73,23 @@ invites = Table(
     Column("operation_id", Text),
 )
 
-#: Sign-up attempts per time window, by network and by address; both as pseudonyms.
+#: Links that reset a password, at most one per address. Also stored for addresses without an account, so that the time
+#: of the answer does not reveal whether there is one.
+password_resets = Table(
+    "password_resets",
+    metadata,
+    Column("email", Text, primary_key=True),
+    #: The code is derived from it (`derived_secrets.py`).
+    Column("id", Text, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    #: Of sending the mail.
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    #: Real time, as in `verification_mails`. Null: no mail is to be sent (any more).
+    Column("next_attempt_at", Moment),
+)
+
+#: Attempts without a token per time window: sign-ups, sign-ins and reset links, by network and by address, both as
+#: pseudonyms.
 sign_up_tries = Table(
     "sign_up_tries",
     metadata,
@@ -137,6 +153,10 @@ tokens = Table(
     Column("operation_id", Text, unique=True),
     #: For a token made by rotation: the first token of the chain.
     Column("first_token_id", Text),
+    #: The token of a person who signed in. Its `name` is the client's User-Agent.
+    Column("session", Boolean, nullable=False, server_default=text("false")),
+    #: Where the person signed in from; null for API tokens.
+    Column("client_address", Text),
     Index("tokens_of_account", "account_id", "created_at", "id"),
     Index(
         "tokens_of_collaborator",
@@ -144,6 +164,7 @@ tokens = Table(
         "issued_by_collaborator_id",
         postgresql_where=text("issued_by_collaborator_id IS NOT NULL"),
     ),
+    Index("tokens_sessions", "expires_at", postgresql_where=text("session")),
 )
 
 audit_entries = Table(

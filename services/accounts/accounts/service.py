@@ -10,12 +10,22 @@ from nameko.extensions import DependencyProvider
 from accounts import audit, brands, collaborators
 from accounts.config import AccountsConfig
 from accounts.store import Connection
-from accounts.tokens import authentication, tokens
-from accounts.users import invites, sign_up, users, verification, verification_mails
+from accounts.tokens import authentication, own_tokens, tokens
+from accounts.users import (
+    invites,
+    mails,
+    password_changes,
+    sessions,
+    sign_up,
+    users,
+    verification,
+    verification_mails,
+)
 from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
+from contracts import sign_in
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
 from contracts.events import Event
@@ -101,8 +111,41 @@ class AccountsService:
         with self.database.transaction() as connection:
             return invites.invite_user(connection, self.config, caller, request)
 
+    @rpc
+    def log_in(self, caller: Caller, request: sign_in.LogIn) -> sign_in.LoggedIn:
+        return sessions.log_in(self.database, self.config, request)
+
+    log_out = writing(sessions.log_out)
+    list_sessions = reading(sessions.list_sessions)
+    end_session = writing(sessions.end_session)
+
+    @rpc
+    def request_reset(self, caller: Caller, request: sign_in.RequestReset) -> Nothing:
+        requested = password_changes.request_reset(self.database, self.config, request)
+        password_changes.DUE.wake()
+        return requested
+
+    @rpc
+    def make_reset_link(self, caller: Caller, request: sign_in.MakeResetLink) -> sign_in.MadeResetLink:
+        with self.database.transaction() as connection:
+            return password_changes.make_reset_link(connection, self.config, caller, request)
+
+    @rpc
+    def view_reset(self, caller: Caller, request: sign_in.ResetLink) -> sign_in.PasswordReset:
+        with self.database.reading() as connection:
+            return password_changes.view_reset(connection, self.config, request)
+
+    @rpc
+    def reset_password(self, caller: Caller, request: sign_in.ResetPassword) -> sign_in.PasswordReset:
+        return password_changes.reset_password(self.database, self.config, request)
+
+    @rpc
+    def change_password(self, caller: Caller, request: sign_in.ChangePassword) -> sign_in.PasswordChanged:
+        return password_changes.change_password(self.database, caller, request)
+
     get_user = reading(users.get_user)
     list_users = reading(users.list_users)
+    edit_profile = writing(users.edit_profile)
     change_tier = writing(users.change_tier)
 
     @rpc
@@ -119,6 +162,20 @@ class AccountsService:
     def create_token(self, caller: Caller, request: contract.CreateToken) -> contract.CreatedToken:
         with self.database.transaction() as connection:
             return tokens.create_token(connection, self.config, caller, request)
+
+    @rpc
+    def edit_token(self, caller: Caller, request: contract.EditToken) -> contract.Token:
+        return own_tokens.edit_token(self.database, caller, request)
+
+    @rpc
+    def issue_token(self, caller: Caller, request: contract.CreateToken) -> contract.CreatedToken:
+        with self.database.transaction() as connection:
+            return own_tokens.issue_token(connection, self.config, caller, request)
+
+    @rpc
+    def replace_token(self, caller: Caller, request: contract.TokenId) -> contract.CreatedToken:
+        with self.database.transaction() as connection:
+            return own_tokens.replace_token(connection, self.config, caller, request)
 
     revoke_token = writing(tokens.revoke_token)
 
@@ -141,11 +198,15 @@ class AccountsService:
 
     @loop(
         interval_seconds=5.0,
-        deadline_seconds=verification_mails.ATTEMPT_SECONDS,
+        deadline_seconds=mails.ATTEMPT_SECONDS,
         woken_by=verification_mails.DUE,
     )
     def send_verification_mails(self) -> int:
         return verification_mails.send_next(self.database, self.config)
+
+    @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=password_changes.DUE)
+    def send_reset_mails(self) -> int:
+        return password_changes.send_next(self.database, self.config)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -155,6 +216,12 @@ class AccountsService:
     def forget_unverified(self) -> int:
         with self.database.transaction() as connection:
             return verification.forget(connection)
+
+    @loop(interval_seconds=600.0)
+    def forget_sessions(self) -> int:
+        with self.database.transaction() as connection:
+            password_changes.forget(connection)
+            return sessions.forget(connection)
 
     @on_event("posts.held")
     def on_posts_held(self, connection: Connection, event: Event) -> None:

@@ -2,7 +2,7 @@
 
 from chassis import config
 from chassis.signatures import Signatures
-from chassis.tokens import DEFAULT_LEGACY_PREFIX, LIVE_PREFIX, SANDBOX_PREFIX
+from chassis.tokens import DEFAULT_LEGACY_PREFIX, LIVE_PREFIX, SANDBOX_PREFIX, SESSION_PREFIX
 from contracts.record import Record
 
 
@@ -39,7 +39,7 @@ class Config(Record):
     upload_spool_bytes: int = 384 * 2**20
     #: The services that must answer for /readyz to be 200.
     services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
-    token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
+    token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, SESSION_PREFIX, DEFAULT_LEGACY_PREFIX)
     documentation_url: str = "/api/v1/openapi.json"
     #: The address under which clients and browsers reach this gateway, without a slash at its end.
     public_url: str = "http://localhost:8000"
@@ -76,6 +76,7 @@ class Config(Record):
             token_prefixes=(
                 LIVE_PREFIX,
                 SANDBOX_PREFIX,
+                SESSION_PREFIX,
                 config.text("LEGACY_TOKEN_PREFIX", DEFAULT_LEGACY_PREFIX),
             ),
             public_url=public_url,

@@ -27,6 +27,7 @@ SECRET = "a-word-of-theirs"
 PREFIXES = {
     "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
     "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_", "user": "usr_",
+    "signed_in": "ses_", "token": "tok_",
 }  # fmt: skip
 #: Number of accounts that ask in turn: each may send 300 requests a minute.
 STRANGERS = 12
@@ -58,6 +59,10 @@ class Row:
 
 
 GONE = (404, "NOT_FOUND")
+#: A token for brands cannot manage the account.
+NOT_FOR_BRANDS = (403, "MISSING_SCOPE")
+#: Of a token that may call every route.
+EVERYTHING = "*,manage:*"
 _POST = {"page_id": "<page>", "message": "x"}
 ROWS = (
     Row("GET", "/brands/{brand}"),
@@ -123,6 +128,14 @@ ROWS = (
     Row("GET", "/webhooks/{webhook}/deliveries", None, GONE),
     Row("POST", "/webhooks/{webhook}/deliveries/{delivery}/replay", {}, GONE),
     Row("POST", "/webhooks/<webhook>/deliveries/{delivery}/replay", {}, GONE),
+    Row("DELETE", "/auth/sessions/{signed_in}", None, NOT_FOR_BRANDS),
+    Row("GET", "/tokens/{token}", None, NOT_FOR_BRANDS),
+    Row("PATCH", "/tokens/{token}", {"name": "mine now"}, NOT_FOR_BRANDS),
+    Row("POST", "/tokens/{token}/rotate", {}, NOT_FOR_BRANDS),
+    Row("DELETE", "/tokens/{token}", None, NOT_FOR_BRANDS),
+    Row("POST", "/tokens", {"name": "x", "scopes": ["*"], "brand_ids": ["{brand}"]}, NOT_FOR_BRANDS),
+    Row("PATCH", "/tokens/<token>", {"brand_ids": ["{brand}"], "scopes": ["*"]}, NOT_FOR_BRANDS),
+    Row("GET", "/audit?brand_id={brand}", None, NOT_FOR_BRANDS),
 )
 #: Routes that a sandbox token may call: the others need a scope that it lacks.
 SANDBOX_READS = ("/brands", "/pages/{page}", "/pages?", "/posts", "/comments", "/media")
@@ -162,12 +175,15 @@ class Theirs:
             "/webhooks/{webhook}/deliveries?limit=100", "/posts/scheduled?status=all", "/posts/published", "/webhooks",
             "/media",
         )  # fmt: skip
-        return {path: self.api.get(path.format(**self.ids)) for path in paths}
+        shown = {path: self.api.get(path.format(**self.ids)) for path in paths}
+        token = self.account.api.get(f"/tokens/{self.ids['token']}")
+        kept = {name: token[name] for name in ("name", "scopes", "brand_ids", "revoked_at")}
+        return shown | {"token": kept, "sessions": self.account.api.get("/auth/sessions")}
 
 
 @pytest.fixture(scope="module")
 def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
-    account = accounts.new(pages=())
+    account = accounts.new(pages=(), scopes=EVERYTHING)
     brand = accounts.brand(account.user_id, SECRET)["id"]
     page = accounts.page(brand)
     limited = accounts.client(accounts.token(account.user_id, "*", "--brand", brand)["api_token"])
@@ -191,6 +207,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         "job": limited.post("/ai/images", {"prompt": SECRET})["job"]["job_id"],
         "session": limited.post("/pages/connect", {"platform": "FB", "brand_id": brand})["session_id"],
         "webhook": webhook, "delivery": delivery, "user": account.user_id,
+        "token": account.token_id, "signed_in": accounts.sign_in(account)["session"]["id"],
     }  # fmt: skip
     return Theirs(account, limited, ids)
 
@@ -198,7 +215,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
 @pytest.fixture(scope="module")
 def strangers(accounts: Accounts) -> list[Asker]:
     """Other accounts, which have their own."""
-    return [asker(accounts.new(pages=("FB",))) for _ in range(STRANGERS)]
+    return [asker(accounts.new(pages=("FB",), scopes=EVERYTHING)) for _ in range(STRANGERS)]
 
 
 def asker(account: Account, api: Api | None = None) -> Asker:
@@ -207,6 +224,7 @@ def asker(account: Account, api: Api | None = None) -> Asker:
         "page": account.page_id(),
         "queued": schedule(account, message="own")["id"],
         "webhook": account.api.post("/webhooks", body | {"brand_ids": [account.brand_id]})["id"],
+        "token": account.token_id,
     }
     return Asker(api or account.api, own)
 

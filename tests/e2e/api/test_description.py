@@ -43,6 +43,7 @@ PUBLIC = (
     "GET /hooks/{platform}", "POST /hooks/{platform}", "GET /connect/{platform}/callback",
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
+    "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}",
 )  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
@@ -59,6 +60,10 @@ OPERATIONS = (
     "GET /webhooks/{id}/deliveries", "POST /webhooks/{id}/deliveries/{delivery_id}/replay",
     "POST /pages/connect", "GET /pages/connect/{session_id}", "POST /pages/connect/{session_id}",
     "POST /pages/{id}/check", "DELETE /pages/{id}",
+    "GET /tokens", "POST /tokens", "GET /tokens/{id}", "PATCH /tokens/{id}", "POST /tokens/{id}/rotate",
+    "DELETE /tokens/{id}", "PATCH /account", "GET /audit",
+    "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
+    "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
 )  # fmt: skip
 
 Turns = Iterator[tuple[Account, dict[str, str]]]
@@ -74,7 +79,7 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
     """Yields accounts in turn, each with the ids of its objects."""
     made = []
     for _ in range(ACCOUNTS):
-        account = accounts.new(pages=("FB",))
+        account = accounts.new(pages=("FB",), scopes="*,manage:*")
         published = account.api.post("/posts/publish", {"page_id": account.page_id(), "message": "first"})
         simulator.comment("FB", published["platform_post_id"], "hello")
         [comment] = account.api.get("/comments", post_id=published["post_id"])["comments"]

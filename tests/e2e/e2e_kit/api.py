@@ -8,12 +8,13 @@ import requests
 from e2e_kit import secrecy
 
 TIMEOUT_SECONDS = 90.0
+BASE_PATH = "/api/v1"
 
 Json = dict[str, Any]
 
 
 class Api:
-    """Paths are relative to the base path. Connections are kept open until `close`."""
+    """Paths are relative to the base path, `/auth/…` to the root. Connections are kept open until `close`."""
 
     def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
         self.base_url = base_url
@@ -30,7 +31,8 @@ class Api:
         headers |= options.pop("headers", {})
         options.setdefault("timeout", TIMEOUT_SECONDS)
         secrecy.note_request(options.get("json"))
-        answer = self.session.request(method, self.base_url + path, headers=headers, **options)
+        base_url = self.base_url.removesuffix(BASE_PATH) if path.startswith("/auth/") else self.base_url
+        answer = self.session.request(method, base_url + path, headers=headers, **options)
         if answer.headers.get("Content-Type") == "application/json":
             secrecy.note_answer(answer.text)
         return answer

@@ -117,6 +117,14 @@ class Accounts:
         """Returns {token, api_token}; `options` are those of `token create`."""
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 
+    def sign_in(self, account: Account, password: str = "the owner's own") -> Json:
+        """Sets a password by the operator's link, and signs in with it: {session, session_token}."""
+        link = self.operator("user", "reset-link", account.email)["link"]
+        *_, reset_id, code = link.split("/")
+        api = self.client(None)
+        api.post("/auth/password/reset", {"reset_id": reset_id, "code": code, "password": password}, 200)
+        return api.post("/auth/login", {"email": account.email, "password": password})
+
     def client(self, token: str | None, pool_size: int = 10) -> Api:
         api = Api(self.base_url, token, pool_size)
         self._clients.append(api)

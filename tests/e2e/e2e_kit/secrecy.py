@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 #: Fields of responses and command output that are secrets, and fields of requests that are a user's text.
-SECRETS = ("secret", "api_token", "sandbox_api_token", "access_token")
+SECRETS = ("secret", "api_token", "sandbox_api_token", "session_token", "access_token")
 WORDS = (
     "message",
     "text",
@@ -19,6 +19,8 @@ WORDS = (
     "edit_text",
     "custom_instructions",
     "password",
+    "current_password",
+    "new_password",
 )
 _IN_ANSWERS = re.compile(r'"(?:' + "|".join(SECRETS) + r')"\s*:\s*"([^"\\]+)"')
 #: Shorter values occur by chance. Of longer texts only the beginning is searched, because a line may be cut off.

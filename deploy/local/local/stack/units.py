@@ -14,7 +14,7 @@ from local.stack import compact as small
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {
-    "accounts": ("SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
+    "accounts": ("LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
     "quota": (),
     "publishing": (
         *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "OUTBOUND_HOST_MAP"),
@@ -87,6 +87,7 @@ def settings(
         "EVENTLET_NO_GREENDNS": "yes",
         "GEMINI_API_KEY": "local-gemini-key",
         "GEMINI_API_URL": simulator,
+        "LOGINS_PER_HOUR": "0",
         "LOG_LEVEL": "info",
         "MAX_WORKERS": "256",
         "OPENAI_API_KEY": "local-openai-key",

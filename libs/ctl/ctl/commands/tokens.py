@@ -30,7 +30,9 @@ def token() -> None:
 @token.command()
 @click.option("--user", "user_id", required=True, help="Id of the account that the token acts for.")
 @click.option(
-    "--scopes", required=True, help="Comma-separated scopes, for example read:posts,write:posts. * means all."
+    "--scopes",
+    required=True,
+    help="Comma-separated, such as read:posts,write:posts. *: all but managing the account, which is manage:*.",
 )
 @click.option("--name", default="", help="Name of the token.")
 @click.option("--brand", "brand_ids", multiple=True, help="Limit the token to this brand. May be repeated.")

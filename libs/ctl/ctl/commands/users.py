@@ -7,6 +7,7 @@ import click
 from contracts.accounts import ChangeTier, CreateUser, InviteUser, ListUsers, User, UserId
 from contracts.plans import TIERS
 from contracts.record import Nothing
+from contracts.sign_in import MakeResetLink
 from ctl.session import Session, pass_session
 
 
@@ -88,3 +89,14 @@ def verify(session: Session, user_id: str) -> None:
     Get the id from the owner of the address, who has it from the sign-up: others may have signed up with the address.
     """
     session.show(session.accounts.verify_user(session.caller, UserId(user_id=user_id)))
+
+
+@user.command("reset-link")
+@click.argument("email")
+@pass_session
+def reset_link(session: Session, email: str) -> None:
+    """Print a link with which the owner of EMAIL chooses a new password, where no mail can be sent.
+
+    It works once and for an hour, and ends every session of the account. Give it only to the owner of the address.
+    """
+    session.show(session.accounts.make_reset_link(session.caller, MakeResetLink(email=email)))

@@ -1,8 +1,10 @@
 """Rows of `audit_entries`."""
 
-from sqlalchemy import Connection, insert, select
+from datetime import datetime
 
-from accounts.models import audit_entries
+from sqlalchemy import Connection, insert, select, tuple_
+
+from accounts.models import audit_entries, brands
 from chassis.db.clock import clock_now
 from chassis.ids import new_id
 from contracts.accounts import AuditEntry
@@ -52,3 +54,21 @@ class AuditStore:
         statement = statement.order_by(audit_entries.c.created_at.desc(), audit_entries.c.id.desc())
         statement = statement.limit(limit)
         return [AuditEntry(**row._mapping) for row in self.connection.execute(statement)]
+
+    def page_of(
+        self, account_id: str, brand_id: str | None, *, limit: int, before: tuple[datetime, str] | None
+    ) -> list[AuditEntry]:
+        """Returns entries of one brand of an account, or of all, newest first.
+
+        `before`: time and id of the previous page's last entry.
+        """
+        theirs = audit_entries.c.brand_id.in_(select(brands.c.id).where(brands.c.account_id == account_id))
+        statement = select(*_COLUMNS).where(theirs)
+        if brand_id is not None:
+            statement = statement.where(audit_entries.c.brand_id == brand_id)
+        if before is not None:
+            statement = statement.where(
+                tuple_(audit_entries.c.created_at, audit_entries.c.id) < tuple_(*before)
+            )
+        statement = statement.order_by(audit_entries.c.created_at.desc(), audit_entries.c.id.desc())
+        return [AuditEntry(**row._mapping) for row in self.connection.execute(statement.limit(limit))]

@@ -1,8 +1,9 @@
 """Rows of `sign_up_tries`: counters of fixed windows, exact across processes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, text
+from sqlalchemy import Connection, delete, func, text, update
 
 from accounts.models import sign_up_tries
 from chassis.db.clock import clock_now
@@ -31,6 +32,16 @@ class TryStore:
         """Counts one try. Windows are aligned to the epoch, so that all processes use the same ones."""
         asked = {"subject": subject, "window": window_seconds}
         return Tries(*self.connection.execute(_TAKE, asked).one())
+
+    def give_back(self, subjects: Sequence[str]) -> None:
+        """Takes one try off the counts of the current windows."""
+        counted = sign_up_tries.c.subject.in_(subjects) & (sign_up_tries.c.ends_at > clock_now())
+        one_less = func.greatest(sign_up_tries.c.tries - 1, 0)
+        self.connection.execute(update(sign_up_tries).where(counted).values(tries=one_less))
+
+    def forget(self, subject: str) -> None:
+        """Deletes the counts of a subject."""
+        self.connection.execute(delete(sign_up_tries).where(sign_up_tries.c.subject == subject))
 
     def delete_old(self) -> int:
         """Deletes the counts of past windows."""

@@ -17,6 +17,7 @@ from sqlalchemy import (
     insert,
     select,
     text,
+    tuple_,
     update,
 )
 
@@ -29,14 +30,19 @@ _COLUMNS = [tokens.c[field] for field in Token.__struct_fields__]
 _OWNED = [*_COLUMNS, tokens.c.account_id, tokens.c.first_token_id]
 _LIVE = and_(
     ~tokens.c.sandbox,
+    ~tokens.c.session,
     tokens.c.revoked_at.is_(None),
     tokens.c.expires_at.is_(None) | (tokens.c.expires_at > clock_now()),
 )
 
-#: Locks rows in the order of their ids, so that batches of several gateways cannot deadlock.
+#: Locks rows in the order of their ids, so that batches of several gateways cannot deadlock. A session that is used is
+#: extended, once a day.
 _RECORD_USE = text("""
     UPDATE tokens SET request_count = request_count + batch.uses,
-                      last_used_at = greatest(last_used_at, batch.used_at)
+                      last_used_at = greatest(last_used_at, batch.used_at),
+                      expires_at = CASE
+                          WHEN session AND expires_at > clock_now() AND expires_at < clock_now() + interval '29 days'
+                          THEN date_trunc('milliseconds', clock_now() + interval '30 days') ELSE expires_at END
     FROM (SELECT tokens.id, use.uses, use.used_at
           FROM tokens JOIN (SELECT id, sum(uses)::bigint AS uses, max(used_at) AS used_at
                             FROM unnest(:ids ::text[], :uses ::bigint[], :used_at ::timestamptz[])
@@ -77,19 +83,43 @@ class TokenStore:
         statement = insert(tokens).values(created_at=clock_now(), **values).returning(*_COLUMNS)
         return _token(self.connection.execute(statement).one())
 
+    def edit(self, token_id: str, **values: object) -> Token:
+        """Changes a token, which exists."""
+        token = self._updated(update(tokens).where(tokens.c.id == token_id).values(**values))
+        assert token is not None
+        return token
+
     def find(self, token_id: str) -> OwnedToken | None:
+        """Returns an API token, not a session."""
+        return self._one_owned((tokens.c.id == token_id) & ~tokens.c.session)
+
+    def find_presented(self, token_id: str) -> OwnedToken | None:
+        """Returns the token of a request, which may be a session."""
         return self._one_owned(tokens.c.id == token_id)
 
     def find_by_operation(self, operation_id: str) -> OwnedToken | None:
         return self._one_owned(tokens.c.operation_id == operation_id)
 
     def list_newest_first(self, account_id: str) -> list[Token]:
-        statement = select(*_COLUMNS).where(tokens.c.account_id == account_id)
+        """Returns API tokens, not sessions."""
+        statement = select(*_COLUMNS).where(tokens.c.account_id == account_id, ~tokens.c.session)
         rows = self.connection.execute(statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()))
         return [_token(row) for row in rows]
 
+    def page_of(self, user_id: str, *, limit: int, before: tuple[datetime, str] | None) -> list[Token]:
+        """Returns API tokens of the user's account, and those that the user issued for brands of others, newest first.
+
+        `before`: time and id of the previous page's last token.
+        """
+        theirs = (tokens.c.account_id == user_id) | (tokens.c.issued_by_collaborator_id == user_id)
+        statement = select(*_COLUMNS).where(theirs, ~tokens.c.session)
+        if before is not None:
+            statement = statement.where(tuple_(tokens.c.created_at, tokens.c.id) < tuple_(*before))
+        statement = statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
+        return [_token(row) for row in self.connection.execute(statement)]
+
     def count_active(self, account_id: str) -> int:
-        """Counts tokens, except revoked, expired and sandbox ones (decisions "Who sees and pays what")."""
+        """Counts API tokens, except revoked, expired and sandbox ones (decisions "Who sees and pays what")."""
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 

@@ -63,6 +63,24 @@ class UserStore:
     def password_hash(self, user_id: str) -> str | None:
         return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
 
+    def password_of(self, email: str) -> tuple[str | None, str | None]:
+        """Returns the id and the password's hash of the account with this address; None for what does not exist."""
+        row = self.connection.execute(
+            select(users.c.id, users.c.password_hash).where(users.c.email == email)
+        ).first()
+        return (None, None) if row is None else (row.id, row.password_hash)
+
+    def rename(self, user_id: str, **names: str) -> User:
+        """Changes the names of a user who exists."""
+        user = self._one(update(users).where(users.c.id == user_id).values(**names).returning(*_COLUMNS))
+        assert user is not None
+        return user
+
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        self.connection.execute(
+            update(users).where(users.c.id == user_id).values(password_hash=password_hash)
+        )
+
     def set_verified(self, user_id: str) -> User | None:
         """Marks the address as verified. Returns None if there is no such account or it was verified before."""
         unverified = (users.c.id == user_id) & ~users.c.verified

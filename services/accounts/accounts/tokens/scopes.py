@@ -1,7 +1,8 @@
-"""The scopes of tokens (spec "Authentication" 4)."""
+"""The scopes of tokens (spec "Authentication" 4, decisions "Managing the account")."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from contracts.caller import ACCOUNT_SCOPES, EVERY_MANAGE_SCOPE, EVERY_SCOPE
 from contracts.errors import invalid
 
 SCOPES = (
@@ -17,20 +18,29 @@ SCOPES = (
     "write:media",
     "manage:webhooks",
     "write:ai",
+    *ACCOUNT_SCOPES,
 )
-EVERY_SCOPE = "*"
+#: Stand for several scopes.
+WILDCARDS = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
 
 #: Spec "Authentication" 7.
 SANDBOX_SCOPES = ("read:account", "read:brands", "read:pages", "read:posts", "read:comments", "read:media")
 
 
-def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    """Returns the distinct scopes. Raises VALIDATION_ERROR for an empty list or an unknown scope."""
+def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[str, ...]:
+    """Returns the distinct scopes of a token that is limited to these brands, if any.
+
+    Raises VALIDATION_ERROR for an empty list or an unknown scope, and for managing the account with limits: such a
+    token could make itself one without.
+    """
     if not scopes:
         raise invalid("scopes", "must name at least one scope")
     for scope in scopes:
-        if scope != EVERY_SCOPE and scope not in SCOPES:
+        if scope not in WILDCARDS and scope not in SCOPES:
             raise invalid(
-                "scopes", f"has an unknown scope {scope[:40]!r}; choose from {', '.join(SCOPES)} or *"
+                "scopes",
+                f"has an unknown scope {scope[:40]!r}; choose from {', '.join((*SCOPES, EVERY_MANAGE_SCOPE))} or *",
             )
+        if brand_ids and scope in (*ACCOUNT_SCOPES, EVERY_MANAGE_SCOPE):
+            raise invalid("scopes", f"{scope} cannot be given to a token that is limited to brands")
     return tuple(dict.fromkeys(scopes))

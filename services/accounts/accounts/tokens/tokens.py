@@ -1,8 +1,12 @@
 """API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
 
-Every change locks the account's row, so that the active-key limit is exact and a collaborator who is being removed
-cannot create one more token. Checking a presented token is in authentication.py.
+The operator does this for every account; what everybody else may do is in own_tokens.py. Every change locks the
+account's row, so that the active-key limit is exact and a collaborator who is being removed cannot create one more
+token. Checking a presented token is in authentication.py.
 """
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
@@ -12,6 +16,7 @@ from accounts.store.brands import BrandStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import OwnedToken, TokenStore
 from accounts.tokens.scopes import check_scopes
+from chassis.cursor import decode_position, encode_position
 from chassis.db import clock
 from chassis.db.operations import Operations
 from chassis.ids import new_id
@@ -33,9 +38,9 @@ from contracts.plans import PLANS
 #: What JSON parsers of all languages hold exactly; no token is used this often. Our choice.
 _MAX_COUNT = 2**53
 
+EDITABLE = ("name", "scopes", "brand_ids", "ip_allowlist", "expires_at")
 _KEPT_BY_ROTATION = (
-    "name", "scopes", "brand_ids", "ip_allowlist", "expires_at",
-    "on_behalf_of_brand_id", "issued_by_collaborator_id",
+    *EDITABLE, "on_behalf_of_brand_id", "issued_by_collaborator_id",
 )  # fmt: skip
 
 
@@ -45,10 +50,21 @@ def create_token(
     """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
     LIMIT_REACHED."""
     caller.check_operator()
+    return create(connection, config, caller, request)
+
+
+def create(
+    connection: Connection,
+    config: AccountsConfig,
+    caller: Caller,
+    request: api.CreateToken,
+    check: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> api.CreatedToken:
+    """As `create_token`, for everybody; `check` refuses rights that the caller may not give."""
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
         "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
-        "scopes": check_scopes(request.scopes),
+        "scopes": check_scopes(request.scopes, brand_ids=brand_ids),
         "brand_ids": brand_ids,
         "ip_allowlist": fields.ip_allowlist(request.ip_allowlist),
         "expires_at": fields.expires_at(request.expires_at, clock.now(connection)),
@@ -57,6 +73,7 @@ def create_token(
     repeated = _repeated(connection, config, caller, account.id, legacy=request.legacy)
     if repeated is not None:
         return repeated
+    check(values)
     if BrandStore(connection).count_of(account.id, brand_ids) != len(brand_ids):
         raise fields.not_found("brand_ids")
     if request.issued_by is not None:
@@ -65,7 +82,7 @@ def create_token(
         _require_full_access(connection, request.brand_ids[0], request.issued_by)
     _check_token_limit(connection, account)
     created = _issue(connection, config, caller, account.id, values, legacy=request.legacy)
-    _audit(connection, request.issued_by or caller.user_id, created.token, "token.created")
+    audit(connection, request.issued_by or caller.user_id, created.token, "token.created")
     return created
 
 
@@ -75,8 +92,7 @@ def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToke
     Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
     posts held. Revoking it again changes nothing.
     """
-    caller.check_operator()
-    owned = _locked(connection, request.token_id)
+    owned = locked(connection, caller, request.token_id)
     details = {"kept": True} if request.keep else {}
     return revoke(connection, caller, owned, keep=request.keep, **details) or owned.token
 
@@ -92,7 +108,7 @@ def revoke(
     revoked = store.revoke(owned.token.id)
     if revoked is None:
         return None
-    _audit(connection, caller.user_id, revoked, "token.revoked", **details)
+    audit(connection, caller.user_id, revoked, "token.revoked", **details)
     access.announce_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
     if not keep:
         event = AccessRevoked(reason="token_revoked", token_ids=store.rotations_of(owned))
@@ -108,19 +124,23 @@ def rotate_token(
     Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT if the old one is no longer valid.
     """
     caller.check_operator()
-    owned = _locked(connection, request.token_id)
+    return rotate(connection, config, caller, locked(connection, caller, request.token_id))
+
+
+def rotate(
+    connection: Connection,
+    config: AccountsConfig,
+    caller: Caller,
+    owned: OwnedToken,
+    check: Callable[[api.Token], None] = lambda _: None,
+) -> api.CreatedToken:
+    """As `rotate_token`, for everybody, with the account locked; `check` refuses what is not the caller's."""
     old = owned.token
     repeated = _repeated(connection, config, caller, owned.account_id)
     if repeated is not None:
         return repeated
-    if old.sandbox:
-        raise invalid(
-            "token_id", "is a sandbox token, which cannot be rotated: its 100 requests belong to it"
-        )
-    if old.revoked_at is not None:
-        raise ApiError(TOKEN_REVOKED)
-    if old.expires_at is not None and old.expires_at <= clock.now(connection):
-        raise ApiError(TOKEN_EXPIRED)
+    check_usable(connection, old)
+    check(old)
     if old.on_behalf_of_brand_id is not None and old.issued_by_collaborator_id is not None:
         _require_full_access(connection, old.on_behalf_of_brand_id, old.issued_by_collaborator_id)
     TokenStore(connection).revoke(old.id)
@@ -128,20 +148,39 @@ def rotate_token(
     kept = {field: getattr(old, field) for field in _KEPT_BY_ROTATION}
     kept["first_token_id"] = owned.first_id
     created = _issue(connection, config, caller, owned.account_id, kept)
-    _audit(connection, caller.user_id, old, "token.rotated", new_token_id=created.token.id)
+    audit(connection, caller.user_id, old, "token.rotated", new_token_id=created.token.id)
     return created
 
 
+def check_usable(connection: Connection, token: api.Token) -> None:
+    """Refuses to change or rotate a token that is no longer valid, or the sandbox token."""
+    if token.sandbox:
+        raise invalid("token_id", "is the sandbox token, which cannot be changed or rotated")
+    if token.revoked_at is not None:
+        raise ApiError(TOKEN_REVOKED)
+    if token.expires_at is not None and token.expires_at <= clock.now(connection):
+        raise ApiError(TOKEN_EXPIRED)
+
+
 def get_token(connection: Connection, caller: Caller, request: api.TokenId) -> api.Token:
-    caller.check_operator()
-    return _find(connection, request.token_id).token
+    return find(connection, caller, request.token_id).token
 
 
 def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens) -> api.TokenList:
-    """Returns all tokens of an account, newest first, including revoked ones and collaborators' tokens."""
-    caller.check_operator()
-    account = access.account(connection, request.user_id)
-    return api.TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
+    """Returns the tokens of an account, newest first, including revoked ones and collaborators' tokens.
+
+    The operator gets all of them; everybody else a page, with the tokens that they issued for brands of others.
+    """
+    store = TokenStore(connection)
+    if caller.is_operator:
+        account = access.account(connection, request.user_id)
+        return api.TokenList(tokens=tuple(store.list_newest_first(account.id)))
+    access.check_owner(caller)
+    limit = fields.limit(request.limit)
+    found = store.page_of(caller.account_id, limit=limit + 1, before=decode_position(request.cursor))
+    tokens, more = tuple(found[:limit]), len(found) > limit
+    cursor = encode_position(tokens[-1].created_at, tokens[-1].id) if more and tokens[-1].created_at else None
+    return api.TokenList(tokens=tokens, next_cursor=cursor)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
@@ -152,7 +191,7 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
-    owned = _find(connection, request.token_id)
+    owned = find(connection, caller, request.token_id)
     operations = Operations(connection)
     if operations.lock(caller).result is not None:
         return owned.token
@@ -224,20 +263,26 @@ def _issue(
     return api.CreatedToken(token=token, api_token=plain)
 
 
-def _find(connection: Connection, token_id: str) -> OwnedToken:
+def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
+    """Returns a token of the caller's account, or one that the caller issued; any token for the operator."""
+    if not caller.is_operator:
+        access.check_owner(caller)
     found = TokenStore(connection).find(fields.known_id(token_id))
     if found is None:
+        raise fields.not_found()
+    holders = (found.account_id, found.token.issued_by_collaborator_id)
+    if not caller.is_operator and caller.user_id not in holders:
         raise fields.not_found()
     return found
 
 
-def _locked(connection: Connection, token_id: str) -> OwnedToken:
+def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
     """Locks the token's account and returns the token."""
-    access.lock_account(connection, _find(connection, token_id).account_id)
-    return _find(connection, token_id)
+    access.lock_account(connection, find(connection, caller, token_id).account_id)
+    return find(connection, caller, token_id)
 
 
-def _audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
+def audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
     """Adds an audit entry for a collaborator's token; other tokens have none (spec "Authentication" 8)."""
     if token.on_behalf_of_brand_id is not None:
         AuditStore(connection).add(

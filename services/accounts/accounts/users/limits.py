@@ -12,6 +12,11 @@ _DAY_SECONDS = 86_400
 SIGN_UPS_PER_ADDRESS = 5
 #: Passwords tried per verification link and day: enough for a person who mistypes.
 PASSWORDS_PER_LINK = 10
+#: Failed sign-ins per address and day: from one network, and from all. NIST SP 800-63B (5.2.2) permits 100 in a row;
+#: one network has less (our choice), so that it cannot lock the owner out alone.
+FAILURES_PER_NETWORK, FAILURES_PER_ADDRESS = 20, 100
+#: Reset links per address and day, from any network. Our choice: as sign-ups.
+RESETS_PER_ADDRESS = 5
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
@@ -28,6 +33,49 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 def count_password(connection: Connection, user_id: str) -> None:
     """Counts one password tried with a verification link. Raises RATE_LIMITED."""
     _take(connection, f"verification:{user_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
+
+
+def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
+    """Counts a sign-in. Returns what `TryStore.give_back` takes after a success: only failures count for an address.
+
+    The wider subject comes last: a network over its limit cannot use up the attempts of an address. Raises
+    RATE_LIMITED, whether or not the address has an account.
+    """
+    _count_login_of_network(connection, config, asker)
+    pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")
+    _take(connection, pair, FAILURES_PER_NETWORK, _DAY_SECONDS)
+    address = _login(config, email)
+    _take(connection, address, FAILURES_PER_ADDRESS, _DAY_SECONDS)
+    return pair, address
+
+
+def forget_logins(connection: Connection, config: AccountsConfig, email: str) -> None:
+    """Forgets the failed sign-ins of an address, whose owner has a new password."""
+    TryStore(connection).forget(_login(config, email))
+
+
+def count_reset(connection: Connection, config: AccountsConfig, asker: str, email: str) -> None:
+    """Counts a request for a reset link. Raises RATE_LIMITED, whether or not the address has an account."""
+    _count_login_of_network(connection, config, asker)
+    subject = derived_secrets.pseudonym(config, "reset", email)
+    _take(connection, subject, RESETS_PER_ADDRESS, _DAY_SECONDS)
+
+
+def count_change(connection: Connection, user_id: str) -> str:
+    """Counts an attempt to change the password; returns its subject for `give_back`. Raises RATE_LIMITED."""
+    subject = f"change:{user_id}"
+    _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
+    return subject
+
+
+def _count_login_of_network(connection: Connection, config: AccountsConfig, asker: str) -> None:
+    if config.logins_per_hour > 0:
+        subject = derived_secrets.pseudonym(config, "login-asker", asker)
+        _take(connection, subject, config.logins_per_hour, _HOUR_SECONDS)
+
+
+def _login(config: AccountsConfig, email: str) -> str:
+    return derived_secrets.pseudonym(config, "login", email)
 
 
 def _take(connection: Connection, subject: str, limit: int, window_seconds: int) -> None:

@@ -1,6 +1,8 @@
 """Hashes passwords with argon2id in real threads, two at a time."""
 
+import secrets
 from collections.abc import Callable
+from functools import cache
 from typing import ParamSpec, TypeVar
 
 from argon2 import PasswordHasher
@@ -32,6 +34,16 @@ def matches(password_hash: str, password: str) -> bool:
         return _in_turn(_HASHER.verify, password_hash, password)
     except VerifyMismatchError:
         return False
+
+
+def matches_somebodys(password_hash: str | None, password: str) -> bool:
+    """As `matches`. Takes as long without a hash, so that the time does not reveal whether there is an account."""
+    return matches(password_hash or _nobodys_hash(), password) and password_hash is not None
+
+
+@cache
+def _nobodys_hash() -> str:
+    return _HASHER.hash(secrets.token_hex())
 
 
 def _in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

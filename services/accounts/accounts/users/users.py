@@ -5,6 +5,8 @@ The operator opens accounts with `create_user`; everybody else with sign_up.py.
 
 from collections.abc import Callable
 
+from msgspec import UNSET
+
 from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
@@ -21,6 +23,7 @@ from contracts.accounts import (
     ChangeTier,
     CreatedUser,
     CreateUser,
+    EditProfile,
     GetUser,
     ListUsers,
     SignUp,
@@ -165,6 +168,26 @@ def list_users(connection: Connection, caller: Caller, request: ListUsers) -> Us
     return UserList(
         users=tuple(shown), next_cursor=encode_cursor(shown[-1].id) if len(found) > len(shown) else None
     )
+
+
+def edit_profile(connection: Connection, caller: Caller, request: EditProfile) -> User:
+    """Changes the caller's own names that are set. A repeat of the operation changes nothing."""
+    access.check_owner(caller)
+    names = {
+        name: value for name in ("firstname", "lastname") if (value := getattr(request, name)) is not UNSET
+    }
+    checked = {
+        name: fields.text(name, value.strip(), max_length=fields.MAX_NAME_LENGTH)
+        for name, value in names.items()
+    }
+    before = access.lock_account(connection, caller.account_id)
+    operations = Operations(connection)
+    if not checked or operations.lock(caller).result is not None:
+        return before
+    user = UserStore(connection).rename(before.id, **checked)
+    access.announce_caller_changed(connection, user.id)
+    operations.end(caller, user.id)
+    return user
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:

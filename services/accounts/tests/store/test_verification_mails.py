@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from accounts import derived_secrets
 from accounts.config import SmtpConfig
-from accounts.users import smtp, verification, verification_mails
+from accounts.users import mails, smtp, verification, verification_mails
 from contracts.accounts import CreatedUser, UserId
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -137,7 +137,7 @@ def test_a_process_that_dies_while_it_sends_leaves_the_mail_to_the_next_attempt(
     sign_up(with_mail)
     with pytest.raises(Killed):
         send_next(with_mail, die)
-    assert all(seconds > verification_mails.ATTEMPT_SECONDS for seconds in waits(with_mail))
+    assert all(seconds > mails.ATTEMPT_SECONDS for seconds in waits(with_mail))
     bring_due(with_mail)
     post = Post()
     assert send_next(with_mail, post) == 1

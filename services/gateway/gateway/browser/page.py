@@ -53,6 +53,8 @@ class Form:
     buttons: tuple[tuple[str, str, str], ...]
     #: The label of its password field; None: it has none.
     asks_for: str | None = None
+    #: Tells the browser's password manager what the field is.
+    autocomplete: str = "current-password"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ def _form(form: Form) -> str:
     if form.asks_for is not None:
         fields += (
             f'<label>{escape(form.asks_for)}<input type="password" name="password" '
-            'autocomplete="current-password"></label>'
+            f'autocomplete="{escape(form.autocomplete)}"></label>'
         )
     buttons = "".join(
         f'<button class="action{" other" if number else ""}" name="{escape(name)}" value="{escape(value)}">'

@@ -8,7 +8,10 @@ from gateway.endpoint import Endpoint
 _BROWSER = ("Browser", "HTML pages for a person in a browser; a program has no use for them.")
 #: By module of `gateway.routes`. Another module's tag is its name.
 _TAGS = {
-    "introspection": ("Account", "The token, its account, what is left of the quotas, and this description."),
+    "introspection": (
+        "Account",
+        "The token, its account, audit log and quotas, and this description.",
+    ),
     "brands": ("Brands", "Brands, which hold pages."),
     "pages": ("Pages", "Pages: the accounts on social platforms that posts go to."),
     "connect": ("Linking", "Linking pages through each platform's own login."),
@@ -17,7 +20,10 @@ _TAGS = {
     "media": ("Media", "Images and videos for posts."),
     "ai": ("AI", "Images, videos and captions by AI, paid with credits."),
     "webhooks": ("Webhooks", "Subscriptions to events, their secrets and deliveries."),
+    "tokens": ("Tokens", "API tokens: create, change, rotate and revoke them."),
     "auth": ("Sign-up", "Creating an account."),
+    "sessions": ("Signing in", "Sessions of people who signed in with a password."),
+    "passwords": ("Passwords", "Forgotten and changed passwords, and verification of an e-mail address."),
     "hooks": ("Callbacks", "Calls that platforms and Stripe make to this service."),
 }
 

@@ -13,7 +13,10 @@ from gateway.routes import (
     introspection,
     media,
     pages,
+    passwords,
     posts,
+    sessions,
+    tokens,
     webhooks,
 )
 
@@ -27,7 +30,10 @@ _NOUNS: tuple[ModuleType, ...] = (
     media,
     ai,
     webhooks,
+    tokens,
     auth,
+    sessions,
+    passwords,
     hooks,
 )
 

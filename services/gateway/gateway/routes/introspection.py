@@ -1,19 +1,24 @@
-"""The root probe, the list of errors and the API's description; what a token can read about itself and its account."""
+"""The root probe, the list of errors and the API's description; the token, its account and the account's audit log."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
+from contracts.accounts import AuditLog, EditProfile, ListAudit
 from contracts.ai import CreditsBalance
-from contracts.errors import ERRORS, ErrorRow
+from contracts.errors import ERRORS, NOT_FOUND, ErrorRow
 from contracts.plans import PLANS, SANDBOX_PER_DAY, SANDBOX_PER_MINUTE
 from contracts.platforms import BRAND_PER_24H, MIN_SCHEDULE_GAP_SECONDS, PLATFORMS
-from contracts.record import Nothing
+from contracts.publishing import Limit
+from contracts.record import Nothing, Record
 from gateway import API_VERSION
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.routes import views
 
+#: The same limit as in accounts.
+Name = Annotated[str, Meta(max_length=100)]
 #: Spec "Limits": the platforms with a cap, as GET /account lists them.
 _GUARDRAILS = views.PublishGuardrails(
     per_page={
@@ -24,6 +29,17 @@ _GUARDRAILS = views.PublishGuardrails(
     min_gap_milliseconds=MIN_SCHEDULE_GAP_SECONDS * 1000,
     brand_per_24h=BRAND_PER_24H,
 )
+
+
+class EditedAccount(Record):
+    firstname: Name | UnsetType = UNSET
+    lastname: Name | UnsetType = UNSET
+
+
+class AuditQuery(Record):
+    brand_id: str | None = None
+    limit: Limit = 50
+    cursor: str | None = None
 
 
 @endpoint("GET", "/", scope=None, meter="", token=False)
@@ -105,6 +121,21 @@ def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
             publish_guardrails=_GUARDRAILS,
         ),
     )
+
+
+@endpoint("PATCH", "/account", scope="manage:account", meter="writes")
+def edit_account(exchange: Exchange, request: EditedAccount) -> views.UserInAccount:
+    """Change the names of the account's owner; fields that are not sent keep their value."""
+    names = EditProfile(firstname=request.firstname, lastname=request.lastname)
+    user = exchange.ask(exchange.services.accounts.edit_profile, names)
+    return views.UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname)
+
+
+@endpoint("GET", "/audit", scope="manage:brands", meter="reads", errors=(NOT_FOUND,))
+def list_audit(exchange: Exchange, request: AuditQuery) -> AuditLog:
+    """List the audit log of the account's brands, newest first: collaborators, their tokens, held posts."""
+    query = ListAudit(brand_id=request.brand_id, limit=request.limit, cursor=request.cursor)
+    return exchange.relay(exchange.services.accounts.list_audit, query)
 
 
 @endpoint("GET", "/account/credits", scope="read:account", meter="reads")

@@ -1,0 +1,96 @@
+"""Messages about signing in: sessions and passwords. Part of the accounts service's surface (accounts.py)."""
+
+from datetime import datetime
+
+from contracts.record import Record
+
+
+class LogIn(Record):
+    email: str
+    password: str
+    #: The client's network, for the limits on failed attempts.
+    asker: str
+    #: Shown in the list of sessions, so that their owner recognizes them.
+    user_agent: str = ""
+    address: str = ""
+
+
+class Session(Record):
+    """A person who is signed in on one device; never its token. Ends 30 days after its last use."""
+
+    id: str
+    #: The client that signed in, as it called itself, and its address.
+    user_agent: str
+    address: str
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime
+    #: Whether the request that lists the sessions belongs to this one.
+    current: bool = False
+
+
+class LoggedIn(Record):
+    """The new session, and its token in plain text, which is shown only now."""
+
+    session: Session
+    session_token: str
+
+
+class SessionList(Record):
+    sessions: tuple[Session, ...]
+
+
+class SessionId(Record):
+    id: str
+
+
+class SessionEnded(Record):
+    success: bool
+    id: str
+
+
+class RequestReset(Record):
+    """Asks for a link that resets the password of the account with this address, if there is one."""
+
+    email: str
+    #: The client's network, for the limit on requests.
+    asker: str
+
+
+class ResetLink(Record):
+    """The contents of a reset link. The code proves access to the mailbox."""
+
+    reset_id: str
+    code: str
+
+
+class MakeResetLink(Record):
+    """The operator's `user reset-link`."""
+
+    email: str
+
+
+class MadeResetLink(Record):
+    link: str
+    expires_at: datetime
+
+
+class ResetPassword(ResetLink, kw_only=True):
+    password: str
+
+
+class PasswordReset(Record):
+    """The address whose password a link resets, or has reset."""
+
+    email: str
+
+
+class ChangePassword(Record):
+    current_password: str
+    new_password: str
+
+
+class PasswordChanged(Record):
+    success: bool
+    #: The account's other sessions, which the change has ended.
+    ended_sessions: int

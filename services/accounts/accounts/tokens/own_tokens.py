@@ -1,0 +1,138 @@
+"""What people do with tokens themselves: for their own account, and for the brands that they work on as collaborators.
+
+Everything stays within the rights of the token that the request has (rights.py).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from accounts import access, fields
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.brands import BrandStore
+from accounts.store.collaborators import CollaboratorStore
+from accounts.store.tokens import TokenStore
+from accounts.tokens import rights, tokens
+from accounts.tokens.scopes import check_scopes
+from chassis.db import clock
+from chassis.db.database import Database
+from chassis.db.operations import Operations, once
+from chassis.ids import is_id
+from contracts import accounts as api
+from contracts.caller import Caller
+from contracts.errors import MISSING_SCOPE, TOKEN_REVOKED, ApiError, invalid
+
+#: Checked again here, on the token as it is stored.
+SCOPE = "manage:tokens"
+
+
+def issue_token(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
+) -> api.CreatedToken:
+    """As `create_token`. Raises also MISSING_SCOPE for a scope that the caller lacks."""
+    asked = _as_asked(connection, caller, request)
+    return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
+
+
+def replace_token(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
+) -> api.CreatedToken:
+    """As `rotate_token`. Raises also MISSING_SCOPE for a scope that the caller lacks."""
+    owned = tokens.locked(connection, caller, request.token_id)
+    return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
+
+
+def edit_token(database: Database, caller: Caller, request: api.EditToken) -> api.Token:
+    """Changes the fields of a valid token that are set; at once for its next request. A repeat changes nothing.
+
+    Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED, TOKEN_EXPIRED; MISSING_SCOPE for a scope, old or new,
+    that the caller lacks.
+    """
+
+    def edit() -> api.Token:
+        with database.transaction() as connection:
+            operations = Operations(connection)
+            operations.begin(caller)
+            owned = tokens.locked(connection, caller, request.token_id)
+            old = owned.token
+            tokens.check_usable(connection, old)
+            _check_changeable(connection, caller, old)
+            values = {name: getattr(old, name) for name in tokens.EDITABLE} | _edits(connection, request)
+            values["scopes"] = check_scopes(values["scopes"], brand_ids=values["brand_ids"])
+            if old.on_behalf_of_brand_id is not None and values["brand_ids"] != old.brand_ids:
+                raise invalid("brand_ids", "cannot be changed: a collaborator's token is bound to its brand")
+            _check_rights(connection, caller, values)
+            if BrandStore(connection).count_of(owned.account_id, values["brand_ids"]) != len(
+                values["brand_ids"]
+            ):
+                raise fields.not_found("brand_ids")
+            token = TokenStore(connection).edit(old.id, **values)
+            access.announce_caller_changed(connection, owned.account_id, token_ids=(old.id,))
+            tokens.audit(connection, caller.user_id, token, "token.changed")
+            operations.end(caller, old.id)
+        return token
+
+    def again(token_id: str) -> api.Token:
+        with database.reading() as connection:
+            return tokens.find(connection, caller, token_id).token
+
+    return once(database, caller, edit, again)
+
+
+def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
+    """Returns the request as its caller may make it: a person's token is for their own account, or for a brand that
+    they work on as a collaborator."""
+    access.check_owner(caller)
+    request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)
+    if len(request.brand_ids) == 1 and is_id(request.brand_ids[0]):
+        [brand_id] = request.brand_ids
+        if CollaboratorStore(connection).find(brand_id, caller.user_id) is not None:
+            request = replace(request, issued_by=caller.user_id)
+    own = _own(connection, caller)
+    limits = {name: value for name, value in rights.defaults(own).items() if not getattr(request, name)}
+    return replace(request, **limits)
+
+
+def _own(connection: Connection, caller: Caller) -> api.Token:
+    """Returns the token of the request as it is now, not as a gateway knows it.
+
+    Raises TOKEN_REVOKED, MISSING_SCOPE.
+    """
+    owned = TokenStore(connection).find_presented(caller.token_id)
+    if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:
+        raise ApiError(TOKEN_REVOKED)
+    if not replace(caller, scopes=owned.token.scopes).has_scope(SCOPE):
+        raise ApiError(MISSING_SCOPE, required_scope=SCOPE, your_scopes=list(owned.token.scopes))
+    return owned.token
+
+
+def _check_rights(connection: Connection, caller: Caller, values: Mapping[str, Any]) -> None:
+    own = _own(connection, caller)
+    rights.check_within(replace(caller, scopes=own.scopes), own, values)
+
+
+def _check_changeable(connection: Connection, caller: Caller, token: api.Token) -> None:
+    """Whether the caller may replace the token or change what it may do: it could have made it."""
+    if token.issued_by_collaborator_id not in (None, caller.user_id):
+        raise invalid("token_id", "is a collaborator's token: the owner of the brand can only revoke it")
+    _check_rights(connection, caller, {name: getattr(token, name) for name in tokens.EDITABLE})
+
+
+def _edits(connection: Connection, request: api.EditToken) -> dict[str, Any]:
+    """Returns the checked values of the fields that are set; scopes are checked with the brands."""
+    edits: dict[str, Any] = {}
+    if request.name is not UNSET:
+        edits["name"] = fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH)
+    if request.scopes is not UNSET:
+        edits["scopes"] = request.scopes
+    if request.brand_ids is not UNSET:
+        edits["brand_ids"] = fields.brand_ids(request.brand_ids)
+    if request.ip_allowlist is not UNSET:
+        edits["ip_allowlist"] = fields.ip_allowlist(request.ip_allowlist)
+    if request.expires_at is not UNSET:
+        edits["expires_at"] = fields.expires_at(request.expires_at, clock.now(connection))
+    return edits

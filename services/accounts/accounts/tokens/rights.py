@@ -1,0 +1,52 @@
+"""Nobody gives a token more than they have: the rule for tokens that make or change tokens. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from contracts.accounts import Token
+from contracts.caller import Caller
+from contracts.errors import MISSING_SCOPE, ApiError, invalid
+
+
+def defaults(own: Token) -> dict[str, Any]:
+    """Returns the limits of a new token that names none: those of the token that makes it."""
+    return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
+
+
+def check_within(caller: Caller, own: Token, given: Mapping[str, Any]) -> None:
+    """Checks the rights that a token is to have against the caller's own token.
+
+    Brands need no comparison: a token that manages tokens has no brand limits. A session has no limits but its scopes,
+    because it stands for the person.
+
+    Raises MISSING_SCOPE with the first scope that the caller lacks, and VALIDATION_ERROR for other rights.
+    """
+    for scope in given["scopes"]:
+        if not caller.has_scope(scope):
+            raise ApiError(MISSING_SCOPE, required_scope=scope, your_scopes=list(caller.scopes))
+    if own.session:
+        return
+    if own.ip_allowlist and not _are_within(given["ip_allowlist"], own.ip_allowlist):
+        raise invalid("ip_allowlist", "must stay within the addresses of the token that sends this request")
+    if own.expires_at is not None and not _is_by(given["expires_at"], own.expires_at):
+        raise invalid("expires_at", "must not be later than that of the token that sends this request")
+
+
+def _is_by(moment: datetime | None, latest: datetime) -> bool:
+    return moment is not None and moment <= latest
+
+
+def _are_within(entries: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
+    """Whether the list is limited at all, and each of its entries is part of an allowed one."""
+    blocks = [ip_network(entry, strict=False) for entry in allowed]
+    return bool(entries) and all(
+        any(_is_part(ip_network(entry, strict=False), block) for block in blocks) for entry in entries
+    )
+
+
+def _is_part(entry: IPv4Network | IPv6Network, block: IPv4Network | IPv6Network) -> bool:
+    if isinstance(entry, IPv4Network):
+        return isinstance(block, IPv4Network) and entry.subnet_of(block)
+    return isinstance(block, IPv6Network) and entry.subnet_of(block)

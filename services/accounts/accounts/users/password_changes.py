@@ -1,0 +1,191 @@
+"""New passwords: by a link in a mail or from the operator, or with the current password. Sessions end with the old one.
+
+A reset link proves who reads the mailbox. It works once and for an hour. Only verified accounts get one: an unverified
+one may belong to somebody else than the reader.
+"""
+
+from email.message import EmailMessage
+
+from accounts import access, derived_secrets, fields
+from accounts.config import AccountsConfig, SmtpConfig
+from accounts.store import Connection
+from accounts.store.password_resets import DueResetMail, PasswordResetStore, ResetRow
+from accounts.store.sign_up_tries import TryStore
+from accounts.store.users import UserStore
+from accounts.users import limits, mails, passwords, sessions, smtp
+from chassis.db.database import Database
+from chassis.db.operations import Operations, once
+from chassis.ids import new_id
+from chassis.runtime.loops import Waker
+from contracts.caller import Caller
+from contracts.errors import INVALID_LINK, ApiError, invalid
+from contracts.record import Nothing
+from contracts.sign_in import (
+    ChangePassword,
+    MadeResetLink,
+    MakeResetLink,
+    PasswordChanged,
+    PasswordReset,
+    RequestReset,
+    ResetLink,
+    ResetPassword,
+)
+
+#: Wakes the loop that runs `send_next`.
+DUE = Waker()
+
+_TEXT = """\
+Somebody, probably you, asked for a new password for the account at {host} with this e-mail address.
+
+If it was you, choose it here within an hour. The link works once, and all devices are signed out:
+
+%s
+
+If it was not you, do nothing: the password stays as it is. {host} never asks you for a password by mail.
+"""
+
+
+def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
+    """Queues the mail with a reset link, if a verified account has the address. The link before becomes invalid.
+
+    Stores the same for every address, and the loop that sends the mail looks whether there is an account. Raises
+    RATE_LIMITED, which reveals nothing either.
+    """
+    email = fields.email(request.email)
+    with database.reading() as connection:
+        limits.count_reset(connection, config, request.asker, email)
+        PasswordResetStore(connection).put(email=email, id=new_id("rst"), mailed=True)
+    return Nothing()
+
+
+def make_reset_link(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: MakeResetLink
+) -> MadeResetLink:
+    """Returns a reset link for the operator to hand over; the one before becomes invalid.
+
+    Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    """
+    caller.check_operator()
+    email = fields.email(request.email)
+    user = UserStore(connection).find_by_email(email)
+    if user is None:
+        raise fields.not_found("email")
+    access.check_verified(user)
+    row = PasswordResetStore(connection).put(email=email, id=new_id("rst"), mailed=False)
+    return MadeResetLink(link=_link(config, row.id), expires_at=row.expires_at)
+
+
+def view_reset(connection: Connection, config: AccountsConfig, request: ResetLink) -> PasswordReset:
+    """Returns the address whose password the link resets. Changes nothing. Raises INVALID_LINK."""
+    return PasswordReset(email=_linked(connection, config, request).email)
+
+
+def reset_password(database: Database, config: AccountsConfig, request: ResetPassword) -> PasswordReset:
+    """Sets the password, uses up the link and ends every session. Raises INVALID_LINK, VALIDATION_ERROR."""
+    with database.reading() as connection:
+        _linked(connection, config, request)
+    password_hash = passwords.hash_password(fields.password(request.password))
+    with database.transaction() as connection:
+        row = PasswordResetStore(connection).use(request.reset_id)
+        user = None if row is None else UserStore(connection).find_by_email(row.email)
+        if row is None or user is None or not user.verified:
+            raise ApiError(INVALID_LINK)
+        access.lock_account(connection, user.id)
+        UserStore(connection).set_password(user.id, password_hash)
+        sessions.end_all(connection, user.id)
+        limits.forget_logins(connection, config, user.email)
+    return PasswordReset(email=user.email)
+
+
+def change_password(database: Database, caller: Caller, request: ChangePassword) -> PasswordChanged:
+    """Replaces the current password and ends every other session. A repeat of the operation changes nothing.
+
+    Raises VALIDATION_ERROR for a wrong current password, RATE_LIMITED after too many of them.
+    """
+    access.check_owner(caller)
+
+    def change() -> PasswordChanged:
+        new_password = _new_password(request)
+        with database.reading() as connection:
+            subject = limits.count_change(connection, caller.account_id)
+            current_hash = UserStore(connection).password_hash(caller.account_id)
+        if current_hash is None or not passwords.matches(current_hash, request.current_password):
+            raise invalid("current_password", "is wrong")
+        new_hash = passwords.hash_password(new_password)
+        with database.transaction() as connection:
+            operations = Operations(connection)
+            operations.begin(caller)
+            access.lock_account(connection, caller.account_id)
+            users = UserStore(connection)
+            if users.password_hash(caller.account_id) != current_hash:  # another change was first
+                raise invalid("current_password", "is wrong")
+            users.set_password(caller.account_id, new_hash)
+            TryStore(connection).give_back([subject])
+            ended = sessions.end_all(connection, caller.account_id, but=caller.token_id)
+            operations.end(caller, str(ended))
+        return PasswordChanged(success=True, ended_sessions=ended)
+
+    return once(
+        database, caller, change, lambda ended: PasswordChanged(success=True, ended_sessions=int(ended))
+    )
+
+
+def send_next(database: Database, config: AccountsConfig, send: mails.Send = smtp.send) -> int:
+    """Handles the request for a link that has waited for longest, as `verification_mails.send_next` does its mails."""
+    if config.smtp is None:
+        return 0  # the operator makes links (`user reset-link`)
+    with database.reading() as connection:
+        mail = PasswordResetStore(connection).claim_mail(mails.FIRST_WAIT_SECONDS)
+    if mail is None:
+        return 0
+    if mail.has_account and not mails.attempt(
+        config.smtp,
+        message(config, config.smtp, mail),
+        send,
+        kind="reset",
+        attempts=mail.attempts,
+        of=mail.id,
+    ):
+        return 0
+    with database.reading() as connection:
+        PasswordResetStore(connection).end_mail(mail.id)
+    return 1
+
+
+def forget(connection: Connection) -> None:
+    """Deletes expired links."""
+    PasswordResetStore(connection).delete_expired()
+
+
+def message(config: AccountsConfig, server: SmtpConfig, mail: DueResetMail) -> EmailMessage:
+    return mails.compose(
+        config,
+        server,
+        to=mail.email,
+        subject="Choose a new password for {host}",
+        text=_TEXT % _link(config, mail.id),
+        name=mail.id,
+    )
+
+
+def _link(config: AccountsConfig, reset_id: str) -> str:
+    return f"{config.public_url}/auth/reset/{reset_id}/{derived_secrets.reset_code(config, reset_id)}"
+
+
+def _linked(connection: Connection, config: AccountsConfig, link: ResetLink) -> ResetRow:
+    expected = derived_secrets.reset_code(config, link.reset_id)
+    found = (
+        PasswordResetStore(connection).find(link.reset_id)
+        if derived_secrets.is_code(expected, link.code)
+        else None
+    )
+    if found is None:
+        raise ApiError(INVALID_LINK)
+    return found
+
+
+def _new_password(request: ChangePassword) -> str:
+    try:
+        return fields.password(request.new_password)
+    except ApiError as error:
+        raise invalid("new_password", error.extras["errors"][0]["message"]) from None

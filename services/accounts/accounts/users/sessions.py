@@ -1,0 +1,115 @@
+"""Sessions: signing in with a password, and ending what was begun.
+
+A session is a token of its own kind: it has every scope and reaches the whole account. Nobody can tell from an answer,
+or from the time it takes, whether an address has an account.
+"""
+
+from accounts import access, fields
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.sessions import SessionStore
+from accounts.store.sign_up_tries import TryStore
+from accounts.store.users import UserStore
+from accounts.users import limits, passwords
+from chassis.db.database import Database
+from chassis.ids import new_id
+from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
+from contracts.caller import EVERY_MANAGE_SCOPE, EVERY_SCOPE, Caller
+from contracts.errors import INVALID_CREDENTIALS, ApiError, invalid
+from contracts.record import Nothing
+from contracts.sign_in import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
+
+SCOPES = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
+#: Of one account; the oldest ends when another begins. More than a person has devices. Our choice.
+MAX_SESSIONS = 50
+#: Ended sessions deleted in one transaction.
+_BATCH = 1_000
+
+
+def log_in(database: Database, config: AccountsConfig, request: LogIn) -> LoggedIn:
+    """Begins a session.
+
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and EMAIL_NOT_VERIFIED, only for
+    the right password.
+    """
+    email = fields.email(request.email)
+    with database.reading() as connection:
+        counted = limits.count_login(connection, config, request.asker, email)
+        user_id, password_hash = UserStore(connection).password_of(email)
+    is_right = passwords.matches_somebodys(password_hash, request.password)
+    if user_id is None or not is_right:
+        raise ApiError(INVALID_CREDENTIALS)
+    with database.reading() as connection:
+        TryStore(connection).give_back(counted)
+    with database.transaction() as connection:
+        access.check_verified(access.lock_account(connection, user_id))
+        if UserStore(connection).password_hash(user_id) != password_hash:  # changed since it was compared
+            raise ApiError(INVALID_CREDENTIALS)
+        return _begin(connection, user_id, request)
+
+
+def log_out(connection: Connection, caller: Caller, request: Nothing) -> SessionEnded:
+    """Ends the caller's session. Raises VALIDATION_ERROR for an API token."""
+    store = SessionStore(connection)
+    if not store.exists(caller.account_id, caller.token_id):
+        raise invalid("token", "is an API token: revoke it with DELETE /tokens/{id}")
+    _announce(connection, caller.account_id, store.end(caller.account_id, caller.token_id))
+    return SessionEnded(success=True, id=caller.token_id)
+
+
+def list_sessions(connection: Connection, caller: Caller, request: Nothing) -> SessionList:
+    """Returns the sessions of the caller's account that have not ended, newest first."""
+    access.check_owner(caller)
+    return SessionList(
+        sessions=tuple(
+            _marked(session, caller)
+            for session in SessionStore(connection).list_newest_first(caller.account_id)
+        )
+    )
+
+
+def end_session(connection: Connection, caller: Caller, request: SessionId) -> SessionEnded:
+    """Ends a session of the caller's account; repeating it changes nothing. Raises NOT_FOUND."""
+    access.check_owner(caller)
+    store = SessionStore(connection)
+    if not store.exists(caller.account_id, fields.known_id(request.id)):
+        raise fields.not_found()
+    _announce(connection, caller.account_id, store.end(caller.account_id, request.id))
+    return SessionEnded(success=True, id=request.id)
+
+
+def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
+    """Ends all sessions of a locked account but one, because its password changed. Returns how many."""
+    ended = SessionStore(connection).end_all(account_id, but=but)
+    _announce(connection, account_id, ended)
+    return len(ended)
+
+
+def forget(connection: Connection) -> int:
+    """Deletes sessions that ended at least a day ago. Returns how many."""
+    return SessionStore(connection).delete_ended(limit=_BATCH)
+
+
+def _begin(connection: Connection, account_id: str, request: LogIn) -> LoggedIn:
+    store, plain = SessionStore(connection), make_token(SESSION_PREFIX)
+    session = store.add(
+        id=new_id("ses"),
+        account_id=account_id,
+        token_sha256=hash_token(plain),
+        name=request.user_agent[: fields.MAX_NAME_LENGTH],
+        prefix=plain[:SHOWN_LENGTH],
+        scopes=list(SCOPES),
+        client_address=request.address,
+    )
+    _announce(connection, account_id, store.end_oldest(account_id, keep=MAX_SESSIONS))
+    return LoggedIn(session=session, session_token=plain)
+
+
+def _marked(session: Session, caller: Caller) -> Session:
+    values = {name: getattr(session, name) for name in Session.__struct_fields__}
+    return Session(**values | {"current": session.id == caller.token_id})
+
+
+def _announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
+    if ended:
+        access.announce_caller_changed(connection, account_id, token_ids=ended)

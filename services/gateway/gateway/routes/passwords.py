@@ -1,0 +1,126 @@
+"""New passwords, the page of a reset link, and verification of an address by programs: outside the base path."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from contracts import sign_in
+from contracts.accounts import ConfirmVerification, Verification
+from contracts.errors import INVALID_LINK, NOT_FOUND, ApiError
+from contracts.record import Record
+from gateway.browser import reset_page
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.http.answers import Answer
+from gateway.http.body import form_of
+from gateway.http.client_address import customer_of
+from gateway.routes.sessions import SCOPE
+
+#: Of a password that is passed on: more than accounts accepts.
+_MAX_CHARACTERS = 300
+#: The same limits as in accounts.
+NewPassword = Annotated[str, Meta(min_length=8, max_length=256)]
+Password = Annotated[str, Meta(max_length=256)]
+Code = Annotated[str, Meta(max_length=100)]
+
+
+class ForgottenPassword(Record):
+    email: Annotated[str, Meta(max_length=254)]
+
+
+class ResetRequested(Record):
+    """The same for every address, whether or not it has an account."""
+
+    success: bool
+
+
+class ResetPassword(Record):
+    """`reset_id` and `code` stand in the link: /auth/reset/{reset_id}/{code}."""
+
+    reset_id: Code
+    code: Code
+    password: NewPassword
+
+
+class ChangePassword(Record):
+    current_password: Password
+    new_password: NewPassword
+
+
+class VerifyEmail(Record):
+    """`user_id` and `code` stand in the link: /auth/verify/{user_id}/{code}."""
+
+    user_id: Code
+    code: Code
+    password: Password
+
+
+@endpoint(
+    "POST",
+    "/auth/password/forgot",
+    scope=None,
+    meter="",
+    status=202,
+    token=False,
+    idempotent=False,
+    outside=True,
+)
+def forgot_password(exchange: Exchange, request: ForgottenPassword) -> ResetRequested:
+    """Mail a link that resets the password, if the address has an account."""
+    asked = sign_in.RequestReset(email=request.email, asker=str(customer_of(exchange.client_address)))
+    exchange.ask(exchange.services.accounts.request_reset, asked)
+    return ResetRequested(success=True)
+
+
+@endpoint(
+    "POST", "/auth/password/reset", scope=None, meter="", errors=(INVALID_LINK,), token=False, idempotent=False,
+    outside=True,
+)  # fmt: skip
+def reset_password(exchange: Exchange, request: ResetPassword) -> sign_in.PasswordReset:
+    """Set a new password with a reset link, which works once. Every session ends."""
+    return exchange.ask(
+        exchange.services.accounts.reset_password,
+        sign_in.ResetPassword(reset_id=request.reset_id, code=request.code, password=request.password),
+    )
+
+
+@endpoint("POST", "/auth/password/change", scope=SCOPE, meter="writes", outside=True)
+def change_password(exchange: Exchange, request: ChangePassword) -> sign_in.PasswordChanged:
+    """Change the password. Every other session ends."""
+    changed = sign_in.ChangePassword(
+        current_password=request.current_password, new_password=request.new_password
+    )
+    return exchange.ask(exchange.services.accounts.change_password, changed)
+
+
+@endpoint(
+    "POST", "/auth/email/verify", scope=None, meter="", errors=(NOT_FOUND,), token=False, idempotent=False,
+    outside=True,
+)  # fmt: skip
+def verify_email(exchange: Exchange, request: VerifyEmail) -> Verification:
+    """Confirm an e-mail address with the link of the mail and the password of the sign-up."""
+    confirmed = ConfirmVerification(user_id=request.user_id, code=request.code, password=request.password)
+    return exchange.ask(exchange.services.accounts.confirm_verification, confirmed)
+
+
+@endpoint("GET", "/auth/reset/{reset_id}/{code}", scope=None, meter="", result=str, token=False, outside=True)
+def view_reset(exchange: Exchange, request: sign_in.ResetLink) -> Answer:
+    """Show the page that a reset link opens. Changes nothing, because mail scanners follow links."""
+    try:
+        return reset_page.of(exchange.ask(exchange.services.accounts.view_reset, request))
+    except ApiError as error:
+        return reset_page.of_error(error)
+
+
+@endpoint(
+    "POST", "/auth/reset/{reset_id}/{code}", scope=None, meter="", result=str, idempotent=False, token=False,
+    outside=True,
+)  # fmt: skip
+def reset_by_form(exchange: Exchange, request: sign_in.ResetLink) -> Answer:
+    """Set the new password; sent by the form of that page."""
+    password = form_of(exchange.body).get("password", "")[:_MAX_CHARACTERS]
+    reset = sign_in.ResetPassword(reset_id=request.reset_id, code=request.code, password=password)
+    try:
+        return reset_page.of_reset(exchange.ask(exchange.services.accounts.reset_password, reset))
+    except ApiError as error:
+        return reset_page.of_error(error)

@@ -1,0 +1,63 @@
+"""Signing in and out, and the sessions of an account: outside the base path."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from contracts import sign_in
+from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS
+from contracts.record import Nothing, Record
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.http.client_address import customer_of
+
+SCOPE = "manage:account"
+#: Of a User-Agent that is passed on: as much as is shown.
+_MAX_AGENT = 100
+
+
+class LogIn(Record):
+    email: Annotated[str, Meta(max_length=254)]
+    password: Annotated[str, Meta(max_length=256)]
+
+
+@endpoint(
+    "POST", "/auth/login", scope=None, meter="", status=201, errors=(INVALID_CREDENTIALS, EMAIL_NOT_VERIFIED),
+    token=False, idempotent=False, outside=True,
+)  # fmt: skip
+def log_in(exchange: Exchange, request: LogIn) -> sign_in.LoggedIn:
+    """Sign in with e-mail address and password; the session's token is shown only in this answer."""
+    return exchange.ask(
+        exchange.services.accounts.log_in,
+        sign_in.LogIn(
+            email=request.email,
+            password=request.password,
+            asker=str(customer_of(exchange.client_address)),
+            user_agent=agent_of(exchange),
+            address=str(exchange.client_address or ""),
+        ),
+    )
+
+
+@endpoint("POST", "/auth/logout", scope=None, meter="", idempotent=False, outside=True)
+def log_out(exchange: Exchange, _request: Nothing) -> sign_in.SessionEnded:
+    """Sign out: end the session whose token the request has."""
+    return exchange.relay(exchange.services.accounts.log_out, Nothing())
+
+
+@endpoint("GET", "/auth/sessions", scope=SCOPE, meter="reads", outside=True)
+def list_sessions(exchange: Exchange, _request: Nothing) -> sign_in.SessionList:
+    """List the account's sessions, newest first."""
+    return exchange.relay(exchange.services.accounts.list_sessions, Nothing())
+
+
+@endpoint("DELETE", "/auth/sessions/{id}", scope=SCOPE, meter="writes", outside=True)
+def end_session(exchange: Exchange, request: sign_in.SessionId) -> sign_in.SessionEnded:
+    """End a session, for example of a lost device."""
+    return exchange.relay(exchange.services.accounts.end_session, request)
+
+
+def agent_of(exchange: Exchange) -> str:
+    """What the client calls itself, in characters that can be stored and shown."""
+    sent = str(exchange.environ.get("HTTP_USER_AGENT", ""))
+    return "".join(character for character in sent if character.isprintable())[:_MAX_AGENT]
