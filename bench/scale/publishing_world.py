@@ -88,7 +88,7 @@ class Publishing(Opened):
 
     def seed(self) -> None:
         token = self.app.vault.encrypt("token")
-        with copying(self.url, TABLES) as copier:
+        with copying(self.admin_url, TABLES) as copier:
             fill(copier, self.sizes, self.seeded_at, token)
 
     def caller(self, page: int) -> Caller:

@@ -31,7 +31,7 @@ class Quota(Opened):
 
     def seed(self) -> None:
         now = datetime.now(UTC)
-        with copying(self.url, TABLES) as copier:
+        with copying(self.admin_url, TABLES) as copier:
             copier.fill("counters", ("subject", "year_month", "publishes"), self._counters(now))
             columns = ("operation_id", "account_id", "year_month", "bucket", "units", "created_at")
             copier.fill("unit_charges", columns, self._charges(now))

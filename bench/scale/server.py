@@ -60,6 +60,8 @@ class Opened:
     def __init__(self, run: Path, service: str, each: str) -> None:
         self.name = name_of(service, each)
         self.url = url_of(run, self.name)
+        #: For seeding, which switches triggers off: a service's own role may not.
+        self.admin_url = postgres.url(run, self.name)
         self.database = Database(self.url)
         self._statistics = Statistics(postgres.url(run, "postgres"), self.name)
 

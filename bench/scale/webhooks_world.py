@@ -54,7 +54,7 @@ class Webhooks(Opened):
         now, sizes = datetime.now(UTC), self.sizes
         made_at, secret = stamp(ago(now, days=100)), self.app.vault.encrypt("whsec_secret")
         endpoints = range(sizes.endpoints)
-        with copying(self.url, TABLES) as copier:
+        with copying(self.admin_url, TABLES) as copier:
             accounts = range(0, sizes.endpoints, _EACH)
             copier.fill("accounts", ("id", "tier"), (line(_account(n), "elite") for n in accounts))
             rows = (
