@@ -1,30 +1,11 @@
-"""The Dockerfile of all images: its steps, what it copies, and the Python client, which has no image."""
+"""The Dockerfile of all images: its steps and what it copies."""
 
 import re
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
-
-from deploy_kit import (
-    step,
-)
 
 from local.paths import ROOT
 from local.supply_chain import sbom
 
 DOCKERFILE = (ROOT / "deploy" / "images" / "Dockerfile").read_text()
-
-
-def test_the_python_client_needs_nothing_but_itself(tmp_path: Path) -> None:
-    step("build.sh", tmp_path, "clients/python")
-    with zipfile.ZipFile(next(tmp_path.glob("posthaste-*.whl"))) as wheel:
-        metadata = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-        assert b"Requires-Dist" not in wheel.read(metadata)
-        assert "posthaste/py.typed" in wheel.namelist()
-        wheel.extractall(tmp_path / "alone")
-    code = f"import sys; sys.path.append({str(tmp_path / 'alone')!r}); import posthaste.webhooks"
-    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True, timeout=60)
 
 
 def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:

@@ -1,4 +1,4 @@
-"""Is this delivery really from Posthaste, and what does it say? Standard library only; no HTTP, no framework.
+"""Is this delivery really from Posthaste, and what does it say? No HTTP, no framework.
 
     event = webhooks.read_delivery(request.get_data(), request.headers, secret)
 
@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
+
+from posthaste.encoding import parse_timestamp
 
 SIGNATURE_HEADER = "X-Svc-Signature"
 #: Of Standard Webhooks.
@@ -184,10 +186,10 @@ def _event(body: bytes | bytearray | memoryview) -> WebhookEvent:
         event = WebhookEvent(
             id=said["id"],
             event=said["event"],
-            created_at=datetime.fromisoformat(said["created_at"]),
+            created_at=parse_timestamp(said["created_at"]),
             data=said["data"],
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise MalformedEvent("The body is not an event {id, event, created_at, data}") from error
     if not (isinstance(event.id, str) and isinstance(event.event, str) and isinstance(event.data, dict)):
         raise MalformedEvent("The body is not an event {id, event, created_at, data}")

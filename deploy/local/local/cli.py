@@ -163,6 +163,11 @@ def run_sbom(arguments: Sequence[str]) -> int:
     return sbom.main(arguments)
 
 
+def run_clients(arguments: Sequence[str]) -> int:
+    """rewrite the generated modules of clients/python from the gateway's endpoints"""
+    return subprocess.run([sys.executable, "-m", "client_generator"], cwd=ROOT).returncode
+
+
 def run_images(arguments: Sequence[str]) -> int:
     """[--pin]: list third-party images and their digests; --pin updates the digests from the registries"""
     return images.main(list(arguments))
@@ -171,7 +176,7 @@ def run_images(arguments: Sequence[str]) -> int:
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "up": up, "down": down, "demo": run_demo, "test": test, "bench": bench, "ctl": ctl,
     "status": status, "logs": logs, "lint": lint, "lock": run_lock, "images": run_images, "sbom": run_sbom,
-    "servers": run_servers,
+    "servers": run_servers, "clients": run_clients,
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Writes the generated modules of the Python client: `python -m client_generator`, or ./dev clients."""

@@ -1,0 +1,181 @@
+"""What both clients do, without I/O: generators that yield each request to send and each pause, and return the result.
+
+The driver sends `Send` and answers with an `Answer` or a `Failure`; it sleeps for `Wait`. So the sync and the async
+client differ only in how they wait.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import quote, urlencode
+
+from posthaste.encoding import UNSET, decode, encode, encode_query
+from posthaste.errors import NoAnswer, PosthasteError, UnexpectedAnswer, api_error
+from posthaste.retries import Answer, Failure, RetryPolicy, pause_before_retry, retry_after_seconds
+
+__version__ = "1.0.0b2"
+
+BASE_PATH = "/api/v1"
+#: Longer than the longest call of the API: a file that is uploaded in parts is checked for up to 120 s.
+TIMEOUT_SECONDS = 130.0
+
+T = TypeVar("T")
+
+
+class Content(Protocol):
+    """A body that is sent as it is read, again from its beginning for each try."""
+
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def content_type(self) -> str: ...
+    def blocks(self) -> Iterable[bytes]: ...
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One operation of the API with its arguments. `path` begins at the server's root."""
+
+    method: str
+    path: str
+    result: type[T]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    #: Fields of the JSON body; None: the operation takes none.
+    body: Mapping[str, Any] | None = None
+    #: Whether it takes an Idempotency-Key.
+    keyed: bool = False
+    idempotency_key: str | None = None
+    authenticated: bool = True
+    content: Content | None = None
+
+
+@dataclass(frozen=True)
+class Send:
+    """A request to send."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    content: bytes | Content | None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A pause before the next request."""
+
+    seconds: float
+
+
+#: A generator of requests and pauses, driven by a client.
+Flow = Generator["Send | Wait", "Answer | Failure | None", T]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all calls of a client have in common."""
+
+    root_url: str
+    token: str | None = field(repr=False)
+    timeout_seconds: float
+    retries: RetryPolicy
+
+
+def settings_of(
+    token: str | None, base_url: str | None, timeout_seconds: float, retries: RetryPolicy | None
+) -> Settings:
+    """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError."""
+    url = (base_url or os.environ.get("POSTHASTE_URL", "")).rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        raise PosthasteError(
+            "Pass base_url, such as https://posthaste.example.com, or set POSTHASTE_URL"
+            + (f"; {url!r} is no http(s) address" if url else "")
+        )
+    return Settings(
+        root_url=url.removesuffix(BASE_PATH),
+        token=token or os.environ.get("POSTHASTE_TOKEN") or None,
+        timeout_seconds=timeout_seconds,
+        retries=retries or RetryPolicy(),
+    )
+
+
+def exchange(call: Call[T], settings: Settings) -> Flow[T]:
+    """Sends a call until it has an answer to keep. Raises NoAnswer, ApiError, UnexpectedAnswer; ValueError."""
+    key = (call.idempotency_key or uuid.uuid4().hex) if call.keyed else None
+    request = _request(call, settings, key)
+    repeatable = call.method == "GET" or key is not None
+    answer = yield from send(request, settings.retries, repeatable=repeatable, key=key)
+    if answer.status >= 300:
+        raise api_error(
+            answer.status,
+            error_body(answer) or {},
+            retry_after_seconds=retry_after_seconds(answer),
+            idempotency_key=key,
+        )
+    try:
+        return decode(call.result, json.loads(answer.content))
+    except ValueError:
+        raise UnexpectedAnswer("The answer is not JSON: is base_url a Posthaste server?") from None
+
+
+def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | None = None) -> Flow[Answer]:
+    """Sends a request, and again as the policy says. Returns the last answer, whatever its status. Raises NoAnswer."""
+    tries = 0
+    while True:
+        outcome = yield request
+        assert outcome is not None
+        body = error_body(outcome) if isinstance(outcome, Answer) else None
+        pause = None
+        if isinstance(outcome, Failure) or outcome.status >= 300:
+            pause = pause_before_retry(retries, tries, outcome, body, repeatable=repeatable)
+        if pause is None:
+            break
+        yield Wait(pause)
+        tries += 1
+    if isinstance(outcome, Failure):
+        raise NoAnswer(f"{outcome.reason} (tried {tries + 1} times)", idempotency_key=key)
+    return outcome
+
+
+def error_body(answer: Answer) -> dict[str, Any] | None:
+    """The API's error in an answer; None if it holds none, such as a proxy's page."""
+    if answer.status < 300:
+        return None
+    try:
+        body = json.loads(answer.content)
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) and isinstance(body.get("code"), str) else None
+
+
+def path_of(template: str, **names: str) -> str:
+    """Fills the placeholders of a path. Raises ValueError for an empty id, which would name another resource."""
+    for name, value in names.items():
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{name} is empty")
+    return template.format(**{name: quote(value, safe="") for name, value in names.items()})
+
+
+def _request(call: Call[Any], settings: Settings, key: str | None) -> Send:
+    headers = {"Accept": "application/json", "User-Agent": f"posthaste-python/{__version__}"}
+    if call.authenticated:
+        if settings.token is None:
+            raise PosthasteError("This call needs a token: pass token, or set POSTHASTE_TOKEN")
+        headers["Authorization"] = f"Bearer {settings.token}"
+    if key is not None:
+        headers["Idempotency-Key"] = key
+    content: bytes | Content | None = call.content
+    if call.body is not None:
+        content = json.dumps(encode(call.body)).encode()
+        headers["Content-Type"] = "application/json"
+    query = {
+        name: encode_query(value)
+        for name, value in call.query.items()
+        if value is not None and value is not UNSET
+    }
+    url = settings.root_url + call.path + ("?" + urlencode(query) if query else "")
+    return Send(call.method, url, headers, content)

@@ -1,0 +1,58 @@
+"""What both clients ask of httpx2: bodies, time limits, and what its exceptions mean for a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+
+import httpx2
+
+from posthaste.exchange import Send
+from posthaste.retries import Failure
+
+#: For a connection. A server that is there answers in much less; the rest is for a busy network.
+_CONNECT_SECONDS = 10.0
+
+
+class OverDeadline(Exception):
+    """An answer that had begun did not end in time."""
+
+
+def timeout_of(seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds))
+
+
+def failure_of(error: Exception, seconds: float) -> Failure:
+    """Returns what an exception says about a call."""
+    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)):
+        return Failure(
+            f"The server could not be reached: {error or type(error).__name__}", reached_server=False
+        )
+    if isinstance(error, (httpx2.UnsupportedProtocol, httpx2.ProxyError)):
+        return Failure(str(error), reached_server=False)
+    if isinstance(error, httpx2.TransportError) and not isinstance(error, httpx2.TimeoutException):
+        return Failure(f"The connection was lost: {error or type(error).__name__}", reached_server=True)
+    return Failure(f"No answer came within {seconds:g} seconds", reached_server=True)
+
+
+def headers_of(request: Send) -> dict[str, str]:
+    """The headers of a request, with those of a body that is streamed."""
+    content = request.content
+    if content is None or isinstance(content, bytes):
+        return request.headers
+    headers = {**request.headers, "Content-Length": str(content.size_bytes)}
+    return {**headers, "Content-Type": content.content_type} if content.content_type else headers
+
+
+def body_of(request: Send) -> bytes | Iterable[bytes] | None:
+    content = request.content
+    return content if content is None or isinstance(content, bytes) else content.blocks()
+
+
+def async_body_of(request: Send) -> bytes | AsyncIterator[bytes] | None:
+    content = request.content
+    return content if content is None or isinstance(content, bytes) else _async(content.blocks())
+
+
+async def _async(blocks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for block in blocks:
+        yield block
