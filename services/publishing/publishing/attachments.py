@@ -1,8 +1,8 @@
 """Attaches media's files to posts before they are stored, and detaches them at once if they are not stored.
 
 An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it: a
-process that dies before leaves nothing behind. The calls here that do what an event also does are for clients that
-delete a file right after their post released it. Nothing here runs inside a transaction.
+process that dies before leaves nothing behind. Some calls here do what an event does later: a client can then delete a
+file right after its post released it. Nothing here runs inside a transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,16 +26,17 @@ log = structlog.get_logger()
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-#: Half of the ten seconds that a client's call has. Our choice.
+#: Half of the ten seconds that a client's call has: the other half is left for storing the post.
 _ATTACH_SECONDS = 5.0
-#: Short, as the event detaches as well. Our choice.
+#: Short, because the event detaches the files as well.
 _DETACH_SECONDS = 1.0
 
 
 class Attachment:
     """The files of a post that is about to be stored.
 
-    A context manager: it detaches them if the post is refused inside it, or another try has made one instead.
+    A context manager, which detaches the files if the post is refused inside it, or if another try has already made the
+    post.
     """
 
     def __init__(

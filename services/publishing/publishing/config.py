@@ -25,25 +25,26 @@ class Settings(Record):
     credential_keys: tuple[str, ...]
     #: Each platform's own settings by its code; its folder reads them.
     platforms: Mapping[str, Any]
-    #: Hosts that bypass the address check, with their addresses (local-stack.md).
+    #: Hosts whose addresses are not checked, with these addresses (local-stack.md).
     outbound_host_map: Mapping[str, str]
     #: The address for reconnecting an expired page, with `{page_id}`.
     reconnect_url: str
     #: A post found due later than this is not sent (decisions).
     publish_window_seconds: float
-    #: The first look-up of an unknown outcome (local-stack.md: 5 in the local stack), and the age from which "not
-    #: there" is believed.
+    #: The wait before the first look-up of an unknown outcome (5 s in the local stack), and the age of an outcome from
+    #: which "not there" is believed.
     reconcile_first_seconds: float
     reconcile_settle_seconds: float
-    #: A claim lapses this long after its process stopped renewing its lease. Our choice.
+    #: A claim lapses this long after its process stopped renewing its lease: the posts of a dead process wait no
+    #: longer.
     lease_seconds: float
     #: The lease for renewing a page's tokens: long enough for an outage of the database, as no client waits.
     renewal_lease_seconds: float
-    #: Pages sent to at once, and posts claimed for one page at a time. Our choice.
+    #: Pages sent to at once, and posts claimed for one page at a time. A claimed post waits for those before it, so a
+    #: page's batch is small.
     page_queues: int
     posts_per_queue: int
     #: Concurrent calls to platforms whose clients wait; well below MAX_WORKERS, so that other calls find a worker.
-    #: Our choice.
     live_calls: int
     #: The largest file behind a media URL, how long its beginning may take, and how long its server may keep us waiting
     #: in all while a platform takes the file. Our choice.
@@ -55,7 +56,7 @@ class Settings(Record):
     #: How often a post's comments are polled by its age, for each platform; and where it sends webhooks.
     polls: Mapping[str, Stages] = field(default_factory=dict)
     polls_pushed: Stages = parse_stages(PUSHED)
-    #: Posts that each process polls in a second, and concurrent calls about comments. Our choice.
+    #: Posts whose comments each process polls in a second, and its concurrent calls about comments.
     polls_per_second: float = 50.0
     poll_calls: int = 16
     #: The gateway's public address, to which browsers return from a login.
@@ -65,7 +66,7 @@ class Settings(Record):
 
     @property
     def hears_hooks(self) -> bool:
-        """Whether webhooks of platforms are configured."""
+        """Whether any platform's webhooks are configured."""
         return any(
             plugin.hooks.is_set_up(self.platforms[code]) for code, plugin in PLUGINS.items() if plugin.hooks
         )

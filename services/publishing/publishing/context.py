@@ -18,13 +18,14 @@ from publishing.platforms.registry import Registry, logins
 
 #: Wake the loops in service.py.
 DUE_POSTS, FIRST_COMMENTS, COMMENT_DETAILS, SUBSCRIPTIONS, RENEWALS = (Waker() for _ in range(5))
-#: Background calls that do not send posts: a dozen of one kind, and one of each of the five other kinds. Our choice.
+#: Background calls that do not send posts: a dozen of one kind, and one of each of the five other kinds.
 _SIDE_POOL = 17
-#: Brands whose locks are waited for at once, a second each at most. Our choice.
+#: Brands whose locks are waited for at once. Each wait holds a connection of the database, for a second at most.
 _BRANDS_POOL = 4
-#: An account gets at most this share of the live calls that others leave. Our choice.
+#: An account gets at most this share of the live calls that others leave, so that a slot is free for the next account.
 _MAX_SHARE = Fraction(2, 3)
-#: A live call that waits longer than this for a free slot is refused. Our choice.
+#: A live call that waits longer than this for a free slot is refused: a client retries sooner than a hanging platform
+#: answers.
 _SLOT_SECONDS = 2.0
 
 
@@ -71,10 +72,10 @@ class AppContext:
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:
-        """Begins no further due post, and returns when no call to a platform is in progress or FINISH_SECONDS are over.
+        """Begins no further due post. Returns when no call to a platform is in progress, or after FINISH_SECONDS.
 
-        A call that still runs then has lost its claim and sends nothing more. Live calls count as well: one may go on
-        after its client was answered.
+        A call that still runs then has lost its claim and sends nothing more. Live calls count as well, because a call
+        may go on after its client was answered.
         """
         self.is_stopping = True
         end = time.monotonic() + FINISH_SECONDS

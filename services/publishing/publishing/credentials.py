@@ -1,4 +1,4 @@
-"""Encrypts page credentials at rest (Fernet, several keys for rotation), and signs what browsers carry."""
+"""Encrypts page credentials at rest (Fernet, several keys for rotation), and signs values that browsers carry."""
 
 import base64
 import hashlib
@@ -21,9 +21,9 @@ class Credentials(Record, omit_defaults=True):
 
     access_token: str
     refresh_token: str | None = None
-    #: Of the access token; None: no end, or an unknown one.
+    #: When the access token expires; None: never, or not known.
     expires_at: datetime | None = None
-    #: Granted; None: not known.
+    #: The granted scopes; None: not known.
     scopes: tuple[str, ...] | None = None
     #: The app that issued them, where a platform has several (`Login.app_name`); None: the only one, or not known.
     app: str | None = None

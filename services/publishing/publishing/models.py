@@ -32,13 +32,13 @@ pages = Table(
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),
-    #: Encrypted (`credentials.CredentialVault`).
+    #: The page's credentials, encrypted (`credentials.CredentialVault`).
     Column("access_token", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("username", Text),
     Column("followers", BigInteger, nullable=False),
     Column("picture", Text),
-    #: Longest message of this account, as the platform told when the profile was read. Null: as of every account.
+    #: Longest message of this account, as the platform told when the profile was read. Null: the limit of all accounts.
     Column("message_limit", Integer),
     Column("expired", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", _TIME, nullable=False),
@@ -116,7 +116,7 @@ links = Table(
     Column("error_code", Text),
     Column("error_message", Text),
     Column("created_at", _TIME, nullable=False),
-    #: Afterwards the session is over and the row is removed.
+    #: After this time the session has expired and its row is removed.
     Column("expires_at", _TIME, nullable=False),
     Index("links_expire", "expires_at"),
 )

@@ -1,4 +1,4 @@
-"""Events about posts, staged in the transaction of the change they tell of."""
+"""Stages events about posts, in the transaction of the change that they report."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -13,7 +13,7 @@ from publishing.store.posts import Posts
 
 
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages the events of those posts that have ended, and passes over the others.
+    """Stages the events of the posts that have ended; the other posts have none.
 
     A publish at once whose client still waits for the outcome has no event for webhooks (decisions). Returns the
     revision of each post's message to media, by post id.
@@ -32,7 +32,9 @@ def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages who released or cancelled these posts, for each brand and maker. `posts`: as they were while held."""
+    """Stages an event for each brand and maker: who released or cancelled these posts. `posts`: as they were while
+    held.
+    """
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(

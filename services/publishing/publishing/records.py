@@ -199,7 +199,7 @@ class Post(Row):
 
     @property
     def first_comment_result(self) -> api.FirstCommentResult | None:
-        """What became of the first comment; None without one, and before the post is published."""
+        """The outcome of the first comment; None for a post without one, and before the post is published."""
         if self.comment_state is None:
             return None
         status = {"done": "published", "failed": "failed"}.get(self.comment_state, "pending")
@@ -215,7 +215,7 @@ class Post(Row):
 
     @property
     def hold(self) -> api.PostHold | None:
-        """Why the post is held; None if it is not."""
+        """Why the post is held; None if it is not held."""
         if self.state != "held":
             return None
         assert self.held_at is not None
@@ -313,7 +313,7 @@ class OpenPost(NamedTuple):
     """Another post that may be on the platform although its remote id is not known."""
 
     post: Post
-    #: Whether its last attempt began before the looked-up one.
+    #: Whether this post's last attempt began before the attempt that is looked up.
     is_earlier: bool
 
 

@@ -1,7 +1,8 @@
 """Receives the platforms' webhooks about new comments: checks them and answers once their comments are stored.
 
-A detail that a webhook leaves out (Instagram omits the time) is asked for later by a loop, while the row waits. If the
-platform does not answer soon, or no longer knows the comment, the event has what the webhook said.
+If a webhook leaves a detail out (Instagram omits the time), a loop asks the platform for the comment, and its event
+waits. If the platform does not answer soon, or no longer knows the comment, the event is sent with what the webhook
+said.
 """
 
 import hmac
@@ -34,9 +35,10 @@ from publishing.store.received import Received, WaitingComment
 
 log = structlog.get_logger()
 
-#: Waits between tries to read a comment; after the last one the event has what the webhook said. Our choice.
+#: Waits between tries to read a comment. After the last one the event is sent with what the webhook said, so they bound
+#: its delay.
 _LOOK_WAITS_SECONDS = (2.0, 10.0, 30.0)
-#: Longer than one call to the platform takes: connect 5 s, read 30 s. Our choice.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s.
 _LEASE_SECONDS = 60.0
 
 
@@ -67,7 +69,9 @@ def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
 
 
 def finish_comments(app: AppContext) -> int:
-    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns how many."""
+    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns the number of
+    claimed comments.
+    """
     return app.polling.fill("waiting comments", partial(_claim, app))
 
 
@@ -118,7 +122,7 @@ def _inflated(deflated: bytes) -> bytes:
 
 
 def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
-    """Stores all comments in one transaction; those on posts that were not made here are ignored."""
+    """Stores all comments in one transaction. Comments on posts that Posthaste did not make are ignored."""
     places: defaultdict[tuple[str, str], dict[str, HookComment]] = defaultdict(dict)
     for one in told:
         places[one.account_id, one.post_id].setdefault(one.comment.id, one)
@@ -144,7 +148,9 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Returns the comment for the event, and None or the seconds until another try to get its details."""
+    """Returns the comment for the event, and the seconds until the next try to get its details (None: no further
+    try).
+    """
     said = row.comment
     if row.is_closed:
         return said, None

@@ -29,17 +29,17 @@ from publishing.store.posts import Posts
 log = structlog.get_logger()
 
 _USUAL = parse_stages(POLLED)
-#: Between two ticks of the loop.
+#: Seconds between two ticks of the loop.
 TICK_SECONDS = 0.5
 #: Comments per page of a list: the most that any platform gives.
 _PER_PAGE = 100
 #: Pages read of one post in one turn: 10,000 new comments take ten turns, and other posts come in between.
 _PAGES_PER_TURN = 10
 #: Longer than one page of a list takes: the last call for replies begins within LISTING_SECONDS, and one more follows.
-#: Our choice.
+#: 30 s are left for the database.
 _LEASE_SECONDS = LISTING_SECONDS + 2 * LONGEST_CALL_SECONDS + 30.0
-#: The least wait after a post that cannot be read (perhaps taken down, or its list is not in the known format) or whose
-#: page has expired. Our choice.
+#: The least wait after the comments of a post could not be read (the post is gone, the list has an unknown format, the
+#: page has expired): an hour, because none of these passes soon.
 _REFUSED_SECONDS = 3_600.0
 
 
@@ -59,7 +59,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
-    """Reads the comments of one post for one turn."""
+    """Reads up to ten pages of one post's comments."""
     pause = _pause(poll)
     if pause > 0:
         _put_off(app, poll, pause)
@@ -93,7 +93,7 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
 
 
 def _pause(poll: Poll) -> float:
-    """Returns the seconds for which the page takes no calls."""
+    """Returns how many seconds the platform still takes no calls for the page."""
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 

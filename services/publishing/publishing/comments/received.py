@@ -1,4 +1,5 @@
-"""Stores platforms' comments: each gets an id of ours, and one comment.received unless the page wrote it.
+"""Stores platforms' comments: each gets an id of ours, and one comment.received event unless the page itself wrote the
+comment.
 
 The first of webhook, poll and client's GET to see a comment stages the event, in the transaction that marks it as told.
 """
@@ -22,7 +23,7 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """Our ids by the platform's, including those of the comments that were replied to."""
+    """Our ids of comments by the platform's ids. Includes the comments that were replied to."""
 
     ids: dict[str, str]
     #: Whether any comment was seen for the first time.
@@ -32,9 +33,9 @@ class StoredComments(NamedTuple):
 def store_comments(
     connection: Connection, page: PageRow, post: Post, found: Sequence[RemoteComment], *, tells: bool = True
 ) -> StoredComments:
-    """Gives these comments ids of ours, and stages comment.received for each new one, once.
+    """Gives these comments ids of ours, and stages comment.received once for each new comment.
 
-    Without `tells` they only get ids: the next reader stages the events.
+    Without `tells` the comments only get ids, and the next reader stages the events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
@@ -56,7 +57,9 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment. Where the platform names no author, our own texts decide."""
+    """Whether the page itself wrote the comment. If the platform names no author, the comment is ours if its text is
+    that of a reply or first comment of ours.
+    """
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:

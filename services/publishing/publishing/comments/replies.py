@@ -47,7 +47,7 @@ from publishing.store.posts import Posts
 log = structlog.get_logger()
 
 #: The part of a reply's lease beyond its calls, for the database. A reply whose process died is looked up when its
-#: lease ends. Our choice.
+#: lease ends.
 _ROOM_SECONDS = 20.0
 _LOOK_LEASE_SECONDS = 60.0
 
@@ -65,8 +65,8 @@ class _Sent(NamedTuple):
 def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
-    """Replies to a comment, once per operation; returns when the platform has answered, even if the client was answered
-    before (`answer`).
+    """Replies to a comment, once per operation. Returns when the platform has answered, which may be after the client
+    got its answer (`posts/answers.py`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
@@ -114,7 +114,7 @@ def _claim_replies(app: AppContext, places: int) -> list[Task]:
 def look_up(app: AppContext, row: ReplyRow) -> None:
     """Looks for one reply under its comment.
 
-    If it is not there once the settling time is over, it has failed, and its operation may run again.
+    A reply that is not there after the settling time has failed, and its operation may run again.
     """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(app, row)
@@ -149,7 +149,7 @@ def _look_up(app: AppContext, row: ReplyRow) -> None:
 
 
 def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
-    """Makes the one call, not after the deadline."""
+    """Calls the platform, unless the deadline has passed."""
     try:
         connector, account = connection_to(app, page)
         with permission_until(deadline):
@@ -196,7 +196,8 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply, claimed by this try, or begins again the operation's refused one; returns it with the page.
+    """Stores the reply, claimed by this try; a reply of the same operation that the platform refused is claimed again.
+    Returns the reply with its page.
 
     Raises Done for another reply that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for
     an unlinked page, PAGE_EXPIRED.

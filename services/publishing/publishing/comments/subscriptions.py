@@ -17,9 +17,9 @@ from publishing.store.pages import Pages, Subscription
 
 log = structlog.get_logger()
 
-#: Longer than one call to the platform takes: connect 5 s, read 30 s. Our choice.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s.
 _LEASE_SECONDS = 60.0
-#: The wait after the first failure; it doubles up to an hour. Our choice.
+#: The wait after the first failure, short for one that passes soon; it doubles up to an hour.
 _FIRST_WAIT_SECONDS = 5.0
 
 
@@ -59,6 +59,6 @@ def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
     if refusal.kind is Refusal.EXPIRED:
         return None
     if not refusal.retryable:
-        return DAY_SECONDS  # a permission may be given meanwhile
+        return DAY_SECONDS  # the owner may have granted the permission by then
     wait_seconds = min(_FIRST_WAIT_SECONDS * 2.0 ** min(tries - 1, 20), HOUR_SECONDS)
     return max(wait_seconds, refusal.wait_seconds or 0.0)

@@ -29,7 +29,7 @@ class FoundAccount(Record):
     picture: str | None
     grant: Grant
     message_limit: int | None = None
-    #: Set once it is linked from this session; its credentials may have been renewed since.
+    #: Set once the account is linked from this session; the page's credentials may have been renewed since.
     page_id: str | None = None
 
 

@@ -22,8 +22,8 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
     A page that was found expired stays expired until it is linked again.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform does not tell (a
-    temporary failure, a rate limit, an unknown renewal).
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when nothing is known now (a temporary
+    failure, a rate limit, a renewal without an answer).
     """
     with app.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.id), field=None)
@@ -48,7 +48,7 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
-    """Asks the platform; an expired token is renewed first if possible. Returns the page and the refusal, if any."""
+    """Asks the platform, after renewing an expired token if possible. Returns the page and the refusal, if any."""
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
         renewed = renew_now(app, page)
@@ -74,7 +74,9 @@ def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
 
 
 def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
-    """Returns the scopes that linking asks for and the page lacks; as of the linking if the platform does not tell."""
+    """Returns the scopes that linking asks for and the page lacks. If the platform does not tell, the scopes stored
+    when the page was linked count.
+    """
     login = None if credentials is None else app.login_of(page.platform, credentials)
     if login is None or credentials is None:
         return None
@@ -87,7 +89,7 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
 
 
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
-    """Reads and stores the profile; returns the platform's refusal, None when all is well."""
+    """Reads and stores the profile. Returns the platform's refusal, or None."""
     try:
         connector, account = connection_to(app, page)
         profile = connector.profile(account)

@@ -8,7 +8,9 @@ from publishing.store.pages import Pages
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Rotates the next pages. A renewal meanwhile uses the newest key itself, and is kept."""
+    """Rotates the credentials of the next pages. Credentials that are renewed meanwhile use the newest key already, and
+    are kept.
+    """
     caller.check_operator()
     with app.database.transaction() as connection:
         pages = Pages(connection)

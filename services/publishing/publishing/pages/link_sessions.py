@@ -1,8 +1,9 @@
 """Links pages by OAuth: a session begins, a browser comes back from the platform's login, the app chooses accounts.
 
 The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the code
-is claimed before the call. The accounts found wait for the person's consent (`link_consent.py`). After it, pages of the
-brand that were linked before get their new credentials, whatever the app chooses; their ids stay.
+is claimed before the call. The accounts found wait for the person's consent (`link_consent.py`). Once it is given,
+pages that the brand had linked before get their new credentials, even if the app does not choose them. They keep their
+ids.
 """
 
 import hmac
@@ -43,13 +44,13 @@ from publishing.store.pages import Pages
 log = structlog.get_logger()
 
 #: How long the person may take at the platform (decisions), how long the accounts found wait for the person's consent,
-#: and how long the app may choose among them (both our choice).
+#: and how long the app may choose among them.
 _STATE_SECONDS, _CONSENT_SECONDS, CHOICE_SECONDS = 600.0, 600.0, 3_600.0
 #: `SESSION.BROWSER.SIGNATURE`: the session's id, the hash of the browser's secret, and our signature over both.
 _STATE = re.compile(r"([a-z0-9_]{1,64})\.([0-9a-f]{64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 #: OAuth errors that mean that the person declined (RFC 6749 4.1.2.1; the last two are LinkedIn's).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
-#: Longer than the calls after one return take. In this time no other request exchanges the code. Our choice.
+#: How long the exchange of a code is claimed: longer than the calls after one return take.
 _EXCHANGE_SECONDS = 120.0
 _FORGET_AT_ONCE = 200
 #: A link's status by its state; for `found` it is choose or linked.
@@ -117,7 +118,7 @@ def redirect_uri(app: AppContext, platform: str) -> str:
 
 
 def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
-    """Takes in the return of a browser from the platform's login. Nothing is linked yet. A repeat shows the result.
+    """Handles a browser's return from the platform's login. Nothing is linked yet. A repeated return shows the result.
 
     Raises NOT_FOUND for a state that is not ours or too old, and with reason other_browser for one that was made for
     another browser.
@@ -149,7 +150,7 @@ def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSessi
 
 
 def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
-    """Links the chosen accounts; those that are linked already stay as they are.
+    """Links the chosen accounts. Accounts that are linked already stay as they are.
 
     Raises NOT_FOUND (with field account_ids for an account that was not found), BRAND_NOT_AUTHORIZED, POST_IN_PROGRESS
     before the person has agreed.
@@ -197,7 +198,7 @@ def forget_links(app: AppContext) -> int:
 
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
-    """Exchanges the code of a claimed return and stores the result, also if it fails."""
+    """Exchanges the code of a claimed return and stores the result or the failure."""
     state, values, accounts = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},
@@ -229,7 +230,9 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
 
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
-    """Stages page.connect.refused, once a session: another person used its address, or the browser lost its cookie."""
+    """Stages page.connect.refused, once per session: another browser used the session's address, or this one lost its
+    cookie.
+    """
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
         user_id=link.account_id,
@@ -303,7 +306,7 @@ def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:
 
 
 def is_browser(stored: str | None, given: str) -> bool:
-    """Compares two hashes of browsers' secrets in constant time; a missing hash equals none."""
+    """Compares two hashes of browsers' secrets in constant time. A missing hash is never equal to another."""
     return bool(stored and given) and hmac.compare_digest(str(stored).encode(), given.encode())
 
 
@@ -328,7 +331,7 @@ def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
 
 
 def _storable(values: dict[str, str]) -> dict[str, str]:
-    """Makes the platform's texts storable in PostgreSQL."""
+    """Removes from the platform's texts what PostgreSQL cannot store."""
     return {
         name: content.storable(value) if name != "unconfirmed" else value for name, value in values.items()
     }

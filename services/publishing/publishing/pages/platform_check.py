@@ -35,7 +35,7 @@ _LATER = "Ask again later."
 #: After this time no further question is asked: a process that is stopped waits 120 s for its calls, and one question
 #: may take 40 s. Our choice.
 _SECONDS = 60.0
-#: Development only: a platform sends browsers there, but cannot reach it itself.
+#: Hosts for development: platforms send browsers to them, but cannot call them.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -151,7 +151,7 @@ def _of_the_page(
 def _without_tokens(
     app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
 ) -> Iterator[PlatformCheck]:
-    """Hides the page's tokens, which a platform may quote in a refusal: those of before and after the check."""
+    """Hides the page's tokens of before and after the check, which a platform may quote in a refusal."""
     with app.database.reading() as connection:
         rows = (page, Pages(connection).get(page.id) or page)
     tokens: set[str | None] = set()
@@ -200,7 +200,7 @@ def _permissions(missing: tuple[str, ...] | None) -> PlatformCheck:
 def _reading(
     app: AppContext, page: PageRow, connector: Connector, account: Account
 ) -> Iterator[PlatformCheck]:
-    """Reads the comments and counts of the latest post, where Posthaste offers them on this platform."""
+    """Reads comments and counts of the page's latest post, if Posthaste offers them on this platform."""
     row = PLATFORMS[page.platform]
     with app.database.reading() as connection:
         posts = Lists(connection).published(

@@ -13,12 +13,15 @@ from publishing.store.pages import Pages
 log = structlog.get_logger()
 
 
-#: How long a rate-limited page is left alone if the platform does not say. Our choice.
+#: How long a rate-limited page is left alone if the platform does not say: platforms count calls over minutes (X: 15)
+#: or an hour (Meta).
 _REST_SECONDS = 300.0
 
 
 def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
-    """Marks an expired page and lets a rate-limited one rest; returns the refusal as `effective_refusal` does."""
+    """Marks an expired page, and stores for how long a rate-limited page takes no calls. Returns the refusal as
+    `effective_refusal` does.
+    """
     log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
     refusal = effective_refusal(app, page, first)
     note_expiry(app, page, refusal)
@@ -29,5 +32,5 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
 
 
 def rest_seconds(refusal: PlatformRefusal) -> float:
-    """Returns how long a rate-limited page is left alone: as long as the platform says, up to a day (our choice)."""
+    """Returns how long a rate-limited page is left alone: as long as the platform says, up to a day."""
     return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)

@@ -35,13 +35,15 @@ log = structlog.get_logger()
 #: Longer than one call takes (connect 5 s, read 15 s). For the rest of its lease a renewal that holds new tokens waits
 #: for the database: the old tokens may be void already.
 _CALL_SECONDS = 30.0
-#: Between tries to reach a database that is down. Our choice.
+#: Wait between tries to reach a database that is down: its return is noticed within half a second.
 _PAUSE_SECONDS = 0.5
-#: The wait after the first failure; it doubles up to an hour. Our choice.
+#: The wait after the first failure; it doubles up to an hour. At least ten minutes of the token's life are left then,
+#: enough for five tries.
 _FIRST_WAIT_SECONDS = 30.0
-#: Tries to revoke the permission of an unlinked page. Our choice.
+#: Tries to revoke the permission of an unlinked page, which take a quarter of an hour. Then the credentials are erased
+#: in any case.
 _REVOKE_TRIES = 6
-#: A token that is refused this soon after its renewal is not renewed again: that would not help. Our choice.
+#: A token that is refused this soon after its renewal is not renewed again: the next one would be refused too.
 _FRESH = timedelta(minutes=2)
 
 
@@ -69,7 +71,7 @@ class Grant(Record):
 
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
     """Returns when to renew tokens: a tenth of their lifetime before the end, at least ten minutes, never in its first
-    half (our choice).
+    half.
 
     The tenth leaves time for retries. None: there is no refresh token, or no end.
     """
@@ -91,8 +93,8 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
-    """Renews a page's credentials at once; returns the page with new credentials or expired, None when neither is
-    known.
+    """Renews a page's credentials at once. Returns the page, with new credentials or marked as expired; None if the
+    renewal did not end either way.
     """
     with app.database.transaction() as connection:
         renewal = Renewals(connection).claim_one(page.id, app.settings.renewal_lease_seconds)
@@ -214,7 +216,7 @@ def _end(app: AppContext, renewal: Renewal) -> None:
 
 
 def _wait_for_app(app: AppContext, renewal: Renewal) -> None:
-    """Tries again in a day: the app may only be missing from the settings for now."""
+    """Puts the renewal off for a day: the operator may have left the app out of the settings by mistake."""
     page = renewal.page
     log.warning("renewal_without_app", page_id=page.id, platform=page.platform)
     _put_off(app, renewal, DAY_SECONDS)

@@ -111,7 +111,7 @@ def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
 
 
 def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
-    """Ends what an earlier check left. None: nothing is left of it, and a new post may be made."""
+    """Removes what an earlier check left. None: nothing of it is left, so a new post may be made."""
     began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
     if left.remote_id is not None:
         return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
@@ -128,7 +128,9 @@ def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: flo
 
 
 def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) -> PlatformCheck | None:
-    """Removes what a post that failed has left, and forgets it; returns the check's result if that failed."""
+    """Removes what a failed post has left on the platform, and its row. Returns the check's result if the removal
+    failed.
+    """
     remote_id = subject.trial.left(failed.checkpoint or {})
     if remote_id is None:
         _forget(app, subject.page, failed.text)
@@ -139,7 +141,7 @@ def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) ->
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:
-    """Returns what became of an interrupted check's post. What was only staged is seen by nobody."""
+    """Returns the outcome of an interrupted check's post. A post that was only staged is invisible."""
     if subject.trial.content is None:
         return NotPublished(settled=True)
     content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint)

@@ -18,7 +18,8 @@ from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
 
-#: Posts whose files are released with a call to media at once; the events release those of all posts. Our choice.
+#: Posts whose files are released with a call to media at once, a second each at most. The events release the files of
+#: all posts.
 _SETTLED_AT_ONCE = 5
 
 
@@ -59,7 +60,7 @@ def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnl
 
 
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
-    """Returns the cancelled posts, and the revisions of their messages to media.
+    """Cancels the page's queued and held posts. Returns them with the revisions of their events to media.
 
     Raises PAGE_IN_USE, POST_IN_PROGRESS.
     """

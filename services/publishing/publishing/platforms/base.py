@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 #: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in all,
-#: and must not be sent more than a day late. Our choice.
+#: and must not be sent more than a day late.
 DAYS_LIMIT_SECONDS = 7.75 * 3_600
 
 
@@ -33,7 +33,7 @@ class Refusal(StrEnum):
 
 
 class PlatformRefusal(Exception):
-    """The platform definitely did not do what was asked."""
+    """The platform definitely did not do what the call asked for."""
 
     def __init__(self, kind: Refusal, code: str, message: str, wait_seconds: float | None = None) -> None:
         super().__init__(kind, code, message)
@@ -49,7 +49,7 @@ class PlatformRefusal(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """An irreversible call got no usable answer: look its outcome up before sending anything else."""
+    """An irreversible call got no usable answer. Its outcome must be looked up before anything else is sent."""
 
 
 class NotConnected(Exception):
@@ -93,7 +93,7 @@ class MediaSource:
     frame_rate: float | None = None
     #: Whether our AI made it. False for files that came from elsewhere, however they were made.
     is_ai_made: bool = False
-    #: Used instead of `body`, with `size_bytes`, for a file that is never in memory as a whole.
+    #: Opens a file that is never in memory as a whole. Set instead of `body`, together with `size_bytes`.
     opener: Opener | None = field(default=None, repr=False)
 
     @property
@@ -130,9 +130,9 @@ class Content:
 class Checkpoint:
     """The progress of a publish. `save` returns only once it is stored: the next call may be irreversible.
 
-    The next attempt or look-up gets the values of the last one: it reuses staged objects and ignores those of other
-    content. A publish of a single call needs no save, because its attempt is stored already. A publish that may take
-    long saves before its last call: a lost claim stops it there. Values are JSON; None deletes one.
+    The next attempt or look-up gets the values of the last attempt: it reuses staged objects, and ignores objects
+    staged for other content. A publish of a single call needs no save, because its attempt is stored already. A publish
+    that may take long saves before its last call: a lost claim stops it there. Values are JSON; None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -163,7 +163,9 @@ class Checkpoint:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Stores all values, with these changes. Raises what the store raises: nothing more is sent then."""
+        """Stores all values, with these changes. Raises what the store raises; after an error nothing more may be
+        sent.
+        """
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
@@ -171,7 +173,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The post is out. Permalink and time are None if the platform does not tell them now."""
+    """A post that is published. Permalink and time are None if the platform does not tell them now."""
 
     remote_id: str
     permalink: str | None = None
@@ -184,12 +186,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Posts with the content of an attempt, none of which carries an id of it (staged photo, video, container). Each of
-    them may belong to another attempt with equal content."""
+    """Posts with the content of an attempt, none of which shows an id of the attempt (staged photo, video, container).
+    Each post may belong to another attempt with equal content.
+    """
 
-    #: Oldest first, the found one included.
+    #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
-    #: Whether the texts agree; False: only the kind of post does.
+    #: Whether the texts agree. False: only the kind of post agrees.
     by_text: bool = True
 
 
@@ -280,7 +283,7 @@ class CommentPage:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Engagement now. `shares` is None where the platform does not tell."""
+    """Counts of likes, comments and shares now. `shares` is None where the platform does not tell."""
 
     likes: int
     comments: int

@@ -12,7 +12,7 @@ from publishing.platforms.base import PlatformRefusal, Refusal
 Row = TypeVar("Row")
 
 #: How long after the request of a page of comments its replies are still asked for: the client of GET /comments waits
-#: 30 s, and the last call needs time too. Our choice.
+#: 30 s, and the last call needs time too.
 LISTING_SECONDS = 20.0
 
 

@@ -13,7 +13,7 @@ from publishing.platforms.base import OutcomeUnknown
 
 
 def _granted() -> None:
-    """Outside of `permission` every call is allowed: look-ups, tests of connectors."""
+    """Allows every call made outside of `permission`: look-ups, tests of connectors."""
 
 
 _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)

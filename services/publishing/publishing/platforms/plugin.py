@@ -1,4 +1,4 @@
-"""What a platform's folder offers to the rest of publishing: its `plugin.py` defines it as `PLUGIN`.
+"""The interface of a platform's folder, whose `plugin.py` defines it as `PLUGIN`.
 
 `registry` finds it by the platform's row in `contracts.platforms`. No other code depends on a particular platform.
 """
@@ -59,7 +59,7 @@ class PlatformPlugin:
     trial: Trial | None = None
     #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
     polls: str | None = None
-    #: How its comment webhooks are read; None: it has none.
+    #: How the platform's comment webhooks are read; None: the platform has none.
     hooks: Hooks | None = None
     #: How many calls one reply takes: some platforms must first be asked which thread the comment belongs to.
     reply_calls: int = 1

@@ -14,7 +14,8 @@ from publishing.platforms.pieces import media_changed
 
 #: Large enough for few reads, small enough for a hundred uploads at once. Our choice.
 _CHUNK_BYTES = 256 * 1024
-#: Silence of the storage before the file counts as unreachable (our choice); the file's length adds to the ceiling.
+#: How long the storage may be silent before the file counts as unreachable: it may restart meanwhile. The file's length
+#: adds to the time limit of the whole transfer.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 

@@ -1,4 +1,6 @@
-"""Files that LinkedIn and X take before the post. A later attempt resumes the uploads of an earlier one."""
+"""Uploads files to LinkedIn and X, which take them before the post. A later attempt resumes the uploads of an earlier
+one.
+"""
 
 import time
 from abc import ABC, abstractmethod
@@ -11,7 +13,7 @@ from publishing.platforms.sources import check_bytes
 #: its platform needs.
 Upload = dict[str, Any]
 
-#: An upload that ends within this time is not resumed. Our choice.
+#: An upload that expires within this time is not resumed: the rest of the file and the post still have to be sent.
 _SPARE_SECONDS = 300.0
 #: How long an upload is resumed if the platform's answer does not say how long it keeps it. Our choice: careful.
 KEPT_SECONDS = 3_600.0
@@ -43,7 +45,7 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def finish(self, account: Account, source: MediaSource, checkpoint: Checkpoint, number: int) -> None:
-        """Sends what is missing of upload `number`."""
+        """Sends the missing parts of upload `number`."""
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:

@@ -11,10 +11,10 @@ from publishing.store.holds import Holds
 
 log = structlog.get_logger()
 
-#: Posts held in one transaction and named by its events: it bounds the size of an event. Our choice.
+#: Posts held in one transaction and named by its events: 200 ids keep an event far below the 256 KiB of a message.
 _AT_ONCE = 200
-#: When posts are looked for again that were locked, or that a call in progress queues: soon at first, then rarely.
-#: Our choice.
+#: The waits before posts are looked for again that were locked, or that a call in progress may still queue. They grow
+#: from the first to the second.
 _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 

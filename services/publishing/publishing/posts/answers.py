@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 #: Parts of one call in progress at once: a call for many pages takes at most a quarter of `live_calls`. Our choice.
 _AT_ONCE = 10
-#: When the answer is given at the latest: the gateway waits 60 s. Our choice.
+#: When the answer is given at the latest: the gateway waits 60 s, and the outcome may have to be marked first.
 _ANSWER_SECONDS = 50.0
-#: How long a part may take to end whose outcome was stored just in time: a few statements. Our choice.
+#: How long a part whose outcome was stored just in time may take to end. It has a few statements left.
 _END_SECONDS = 4.0
 
 

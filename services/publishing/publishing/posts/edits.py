@@ -94,7 +94,9 @@ def _new_files(
 
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
-    """Raises the first finding. An edit that leaves the first comment alone is not refused because of it."""
+    """Raises the first finding. An edit that does not change the first comment is not refused because of the first
+    comment.
+    """
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)
     check_content(app, changed, page, find)

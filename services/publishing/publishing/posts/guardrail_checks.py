@@ -72,12 +72,12 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
-    """Stands for the brand's posts: only whether they reach the cap matters here."""
+    """Stands in for the times of the brand's posts: here it only matters whether they reach the cap."""
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
-    """Builds the error; the wait counts from the requested time (schedule) or from now (publish)."""
+    """Builds the error. Its wait counts from the requested time (schedule) or from now (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     return ApiError(breach.row, retry_after_seconds=wait, next_allowed_at=stamp(breach.next_allowed_at))
 

@@ -23,9 +23,10 @@ from publishing.store.posts import Posts
 
 T = TypeVar("T", bound=Record)
 
-#: Posts that one call releases or cancels. Our choice.
+#: Posts that one call releases or cancels: their rows are locked until its transaction ends.
 MAX_POSTS = 500
-#: Posts whose files are released with a call to media at once; the events release those of all posts. Our choice.
+#: Posts whose files are released with a call to media at once, a second each at most. The events release the files of
+#: all posts.
 _SETTLED_AT_ONCE = 5
 
 _NOT_HELD = api.PostError(code=NOT_FOUND.code, message="The post is not held.")

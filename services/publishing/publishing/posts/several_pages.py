@@ -79,8 +79,9 @@ def _pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> di
 def _check(
     app: SendingContext, caller: Caller, request: api.PublishPosts, pages: dict[str, PageRow], *, is_now: bool
 ) -> None:
-    """Raises the first rule that is broken on any page, with its page_id. What depends on a page's connection, that it
-    has expired or may write no comments, is each page's own."""
+    """Raises the first rule that is broken on any page, with its page_id. A page that has expired or may write no
+    comments is not refused here: only its own result is an error.
+    """
     find = _found_once(partial(attachments.look, app, caller))
     for page in pages.values():
         try:

@@ -11,14 +11,14 @@ from publishing.records import Poll
 #: never.
 Stages = tuple[tuple[float, float], ...]
 
-#: A minute on the first day (local-stack.md "Waiting times"); the rest is our choice. Platforms that count every call
-#: against a quota have stages of their own (`polls` of the plugin).
+#: A minute on the first day (local-stack.md "Waiting times"); then rarer, because older posts get fewer comments.
+#: Platforms that count every call against a quota have stages of their own (`polls` of the plugin).
 POLLED = "86400=60,259200=300,1209600=3600,2592000=86400"
-#: For platforms that send webhooks about comments: polls only find comments whose webhook was lost. Our choice.
+#: For platforms that send webhooks about comments: polls only find comments whose webhook was lost, so they are rare.
 PUSHED = "86400=900,259200=3600,2592000=86400"
 
-#: A platform may list a comment some time after its `created_at`; every reading goes back this much further.
-#: Our choice.
+#: A platform may list a comment some time after its `created_at`; every reading goes back this much further, which
+#: covers clocks that differ and delays of some minutes.
 OVERLAP = timedelta(minutes=10)
 #: The whole list is read once a day: it finds comments that the platform held back, and replies to old comments.
 #: Our choice.

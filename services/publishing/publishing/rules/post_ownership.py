@@ -46,7 +46,7 @@ def _has_similar_text(other: Post, post: Post) -> bool:
 
 
 def _asked(post: Post) -> tuple[object, ...]:
-    """Returns what the platform's page shows of a post: two posts with the same value cannot be told apart.
+    """Returns what people see of a post on the platform: two posts with the same value cannot be told apart.
 
     First comments are left out: they are made under whichever post gets the remote id.
     """

@@ -6,7 +6,7 @@ from contracts.platforms import DAY_SECONDS
 RETRY_WAITS_SECONDS = (60, 300, 900)
 MAX_ATTEMPTS = 1 + len(RETRY_WAITS_SECONDS)
 #: Once an outcome is older than the settling time, it is looked up at intervals of a quarter of its age, within these
-#: limits. Our choice.
+#: limits: some 40 calls in the day after which it is given up.
 LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 
 

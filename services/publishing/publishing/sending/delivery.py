@@ -36,7 +36,7 @@ log = structlog.get_logger()
 AGAIN = {"scheduled": "retry the post", "immediate": "publish it again"}
 #: The advice for a scheduled post whose page has expired.
 RECONNECT = f"Reconnect the page, then {AGAIN['scheduled']}."
-#: First look-up of a post's final id, if the platform gives it later. Our choice.
+#: The wait before the first look-up of a post's final id: a platform that gives it late needs some seconds at least.
 FIRST_ID_SECONDS = 10.0
 
 

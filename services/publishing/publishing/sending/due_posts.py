@@ -32,12 +32,13 @@ log = structlog.get_logger()
 PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
 _MISSED = "The post was found due too late to be sent. Retry the post to send it now, or schedule it anew."
 #: How long a tick waits for a third of the pool to be free, so that one claim serves many pages, and then for any
-#: place. Our choice.
+#: place. The first is a tenth of the second within which posts should go out; the second bounds an idle tick.
 _GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
 #: How much longer than a lease an outage of the database may last until an outcome is given up and has to be looked up.
 #: Waiting costs nothing: no client waits, and the claim holds until another process reaps this one. Our choice.
 _OUTAGE_SECONDS = 100.0
-#: How long a task waits for the lock of one brand; this delays no other brand. Our choice.
+#: How long a task waits for the lock of one brand: a schedule call holds it for milliseconds. Other brands are not
+#: delayed.
 _BRAND_SECONDS = 1.0
 
 
@@ -67,7 +68,7 @@ Lock = Callable[[PageQueues], Locked]
 
 
 def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int]:
-    """Claims the due posts of up to `count` pages in one transaction, without waiting for the locks of brands.
+    """Claims the due posts of up to `count` pages in one transaction. Brands whose lock is taken are skipped.
 
     Returns the pages with their posts, and how many posts were put off or given up instead.
     """
@@ -76,7 +77,9 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
 
 
 def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Does the same; also returns, by brand, the pages that were left out because their brand was locked."""
+    """Does what `claim_queues` does, and also returns, by brand, the pages that were left out because their brand was
+    locked.
+    """
     per_queue = app.settings.posts_per_queue
     return _claim(app, lambda queues: queues.lock_due(count, per_queue))
 

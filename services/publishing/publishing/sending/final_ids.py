@@ -21,11 +21,12 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: The interval doubles with the age, within these limits. Our choice.
+#: The interval between look-ups doubles with the age of the wait, within these limits: moderation may take seconds or
+#: hours.
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 30.0, 3_600.0
-#: After a day without a final id the post keeps the id it has. Our choice.
+#: After a day without a final id the post keeps its provisional one, as posts that stay private never get another.
 _GIVE_UP_SECONDS = float(DAY_SECONDS)
-#: Longer than the one call of a look-up. Our choice.
+#: The one call of a look-up, and 20 s for the database.
 _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 

@@ -45,7 +45,7 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: Longer than the two calls that a first comment or its look-up takes at most. Our choice.
+#: The two calls that a first comment or its look-up takes at most, and 20 s for the database.
 _LEASE_SECONDS = 2 * LONGEST_CALL_SECONDS + 20.0
 _UNLINKED = PostError(
     code=NOT_FOUND.code, message="The page was unlinked before the first comment was written."

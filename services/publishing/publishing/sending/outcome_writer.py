@@ -25,7 +25,7 @@ from publishing.store.sending import AttemptOutcome, Claim, RemoteIdTaken, Sendi
 
 log = structlog.get_logger()
 
-#: Wait between tries to write an outcome while the database is down. Our choice.
+#: Wait between tries to write an outcome while the database is down: its return is noticed within half a second.
 _PAUSE_SECONDS = 0.5
 
 
@@ -42,7 +42,7 @@ class Write:
 
 
 class Written(NamedTuple):
-    """What a `Write` changed."""
+    """The changes that a `Write` made."""
 
     #: The post with its outcome; None when its claim was lost and nothing is changed.
     post: Post | None

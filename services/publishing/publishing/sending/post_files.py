@@ -24,7 +24,8 @@ from publishing.platforms.sources import exactly, stored
 from publishing.records import Post
 from publishing.rules.content import own_file
 
-#: media may have to convert ten photos to JPEG first. Our choice.
+#: Deadline of the call to media, which may have to convert ten photos to JPEG first: half of what the gateway waits for
+#: a publish at once.
 _FILES_SECONDS = 30.0
 _LOCATE_SECONDS = 5.0
 

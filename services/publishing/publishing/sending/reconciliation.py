@@ -33,7 +33,7 @@ from publishing.store.sending import AttemptOutcome, Claim, Sending
 
 log = structlog.get_logger()
 
-#: After a day of look-ups the post fails and is not sent again. Our choice.
+#: After a day of look-ups the post fails and is not sent again, because no post is sent more than a day late.
 GIVE_UP_SECONDS = DAY_SECONDS
 
 

@@ -184,7 +184,7 @@ class Comments:
         return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
 
     def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
-        """Begins the call and its lease now; False when the claim no longer holds."""
+        """Marks the call as begun and starts its lease anew; False when the claim no longer holds."""
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 

@@ -14,7 +14,7 @@ from publishing.records import Post
 from publishing.store.posts import taken_over
 
 #: A call that was in progress when its token was revoked has ended by then: the gateway gives no call to publishing
-#: more than a minute. Our choice.
+#: more than a minute; ten minutes leave a wide margin.
 _WINDOW_SECONDS = 600
 #: `made_by` of a call for the posts of all makers.
 ANYBODY = "anybody"
@@ -93,7 +93,7 @@ class HeldSelection(NamedTuple):
     """The held posts of one call, locked until the transaction ends."""
 
     posts: list[Post]
-    #: Of all posts that the call asks for: how many can go, and how many there are.
+    #: How many of all requested posts can be released, and how many there are.
     able_count: int
     total_count: int
 
@@ -120,7 +120,9 @@ class Holds:
         return None if row is None else Hold(*row)
 
     def hold(self, hold: Hold, limit: int) -> list[Post]:
-        """Holds up to `limit` queued posts of the maker and marks those being sent; returns the changed posts."""
+        """Holds up to `limit` queued posts of the maker and marks the posts that are being sent. Returns the changed
+        posts.
+        """
         values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
         rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
         return [Post.of(row) for row in rows]
@@ -138,10 +140,10 @@ class Holds:
             raise ApiError(TOKEN_REVOKED)
 
     def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> HeldSelection:
-        """Locks up to `limit` of the requested held posts that the caller may access: those that can go first, then by
-        time.
+        """Locks up to `limit` of the requested held posts that the caller may access: first the posts that can be
+        released, then the others, each by time.
 
-        `is_late_fine`: posts whose time has passed can go as well.
+        `is_late_fine`: posts whose time has passed can be released as well.
         """
         values = {
             "account_id": caller.account_id,

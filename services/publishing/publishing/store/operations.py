@@ -36,7 +36,7 @@ _LEAVE = text(
 class Left(NamedTuple):
     """The state of an operation whose client is answered while it runs."""
 
-    #: Whether it has made something; if not, its tries so far are voided.
+    #: Whether the operation has made something. If not, its tries so far are voided.
     is_begun: bool
     #: The post whose outcome is open and will be reported by an event. None: the outcome is stored.
     post_id: str | None = None

@@ -16,14 +16,15 @@ from sqlalchemy import Connection, text
 from publishing.records import OUT, remote_page
 from publishing.store.siblings import siblings_of
 
-#: Queued posts read for each wanted page: most pages have a few due posts. Our choice.
+#: Queued posts read for each wanted page: most pages have fewer due posts.
 _WINDOW_POSTS = 32
 #: Each further read takes eight times as many posts, up to 100,000: one page with a long queue hides the others.
-#: Our choice.
 _WIDER, _WIDEST_WINDOW = 8, 100_000
-#: Reads of the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
+#: Reads of the queue in one claim. Each read leaves out the brands that the previous one found locked; after four, the
+#: next tick goes on.
 _LOOKS = 4
-#: Due posts that are counted one by one; a larger backlog is reported as this many. Our choice.
+#: Due posts that the backlog metric counts one by one; a larger backlog is reported as this many, so that counting
+#: stays cheap.
 MOST_COUNTED = 5_000
 
 #: Pages on which a scheduled post is being sent. NOT IN: read once, whatever the planner knows about the tables.

@@ -147,7 +147,9 @@ class Received:
         return set(self._connection.execute(_END, values).scalars())
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
-        """Stores what a webhook said until the details are known; comments that have moved on stay as they are."""
+        """Stores what a webhook said until the details are known. Comments that are no longer known or waiting stay as
+        they are.
+        """
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:
             self.add(post_id, said)

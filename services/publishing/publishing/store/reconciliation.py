@@ -148,7 +148,7 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Has due first comments looked for, from `began_at` on, before they are made."""
+        """Marks due first comments to be looked for, from `began_at` on, before they are made."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:

@@ -76,7 +76,7 @@ _BEGIN = text(
     SELECT id FROM held
     """
 )
-#: Platforms whose comments are polled, from 5 s (our choice) after publication (`store/polls.py`).
+#: Platforms whose comments are polled, from 5 s after publication (`store/polls.py`).
 _POLLED = ", ".join(f"'{platform.code}'" for platform in PLATFORMS.values() if platform.comments)
 _RECORD = text(
     f"""
@@ -293,7 +293,7 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of these posts whose outcome needs an event, because their clients no longer wait for it."""
+        """Returns the posts whose outcome needs an event, because their clients no longer wait for it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:

@@ -25,7 +25,7 @@ from publishing.platforms.post_matching import fingerprint
 
 #: Codes of an API that does not know the protocol (any more): invalid parameter, deprecated method, unknown path.
 _NOT_SERVED = ("100", "12", "2500")
-#: Breaks in a row without progress after which an attempt gives up. Our choice.
+#: Breaks in a row without progress after which an attempt gives up. The next attempt continues the session.
 _BREAKS = 3
 _NOTHING = dict.fromkeys(("content", "session", "next", "is_ending"))
 
@@ -89,7 +89,7 @@ class Upload:
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
     def _send(self) -> None:
-        """Sends what Facebook does not have; after a break, from where Facebook says."""
+        """Sends the rest of the file. After a break it continues at the byte that Facebook names."""
         start, end = self._checkpoint.get("next")
         breaks = 0
         while start < end:
@@ -110,7 +110,9 @@ class Upload:
             self._checkpoint.save(next=[start, end])
 
     def _sent_from(self, start: int, end: int) -> list[int]:
-        """Sends piece after piece and returns the next piece, which may be the same as before."""
+        """Sends piece after piece until one breaks. Returns the next piece to send, which may be the first one
+        again.
+        """
         with self._source.open() as chunks:
             pieces = Pieces(chunks)
             pieces.skip(start)

@@ -219,7 +219,7 @@ def _single(source: MediaSource, content: Content) -> Answer:
 
 
 def _ai_label(content: Content) -> Answer:
-    """Returns the parameter of Instagram's AI label. Of a carousel only the whole has one."""
+    """Returns the parameter of Instagram's AI label. A carousel has one label, its files have none."""
     is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
     return {"is_ai_generated": "true"} if is_ai_made else {}
 

@@ -15,11 +15,12 @@ from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload,
 
 #: Parts (of 4 MB) between two checkpoints: a retry repeats at most 16 MB. Our choice.
 _PARTS_PER_SAVE = 4
-#: How long a complete upload is assumed to exist. Our choice.
+#: How long a complete upload is assumed to exist: as long as a post may be late. LinkedIn names no time.
 _HELD_SECONDS = 86_400.0
 
 
-#: Refused looks at a company page's file after which the post is sent nevertheless: some 8 s. Our choice.
+#: Refused look-ups of a company page's file after which the post is sent nevertheless: some 8 s. LinkedIn refuses the
+#: post if the file is not ready.
 _REFUSED_LOOKS = 5
 
 

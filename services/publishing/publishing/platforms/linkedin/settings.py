@@ -33,7 +33,7 @@ class LinkedInSettings:
     upload_hosts: tuple[str, ...] = (".linkedin.com",)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: First wait between two polls of a file, or two tries to post it; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a file, or two tries to post it; doubles up to 5 s.
     poll_seconds: float = 0.5
     #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. The next
     #: attempt of a scheduled post reuses the same files. Our choice.
@@ -92,7 +92,8 @@ class LinkedInPostSettings(Record):
     visibility: Literal["PUBLIC", "CONNECTIONS", "LOGGED_IN"] = "PUBLIC"
     #: Shown with a video.
     title: Annotated[str, Meta(max_length=400)] = ""
-    #: Descriptions of the photos for people who cannot see them, in their order. Length: our choice, Instagram's.
+    #: Descriptions of the photos for people who cannot see them, in their order. LinkedIn names no length: this is
+    #: Instagram's.
     alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=20)] = ()
     #: Only for a post without media.
     article: Article | None = None

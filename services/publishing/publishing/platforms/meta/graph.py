@@ -61,7 +61,7 @@ class Graph:
         file: Mapping[str, MediaSource] | None = None,
         **params: Any,
     ) -> Answer:
-        """POST that may be repeated; `file` is a single file, by the name of its form field."""
+        """POST that may be repeated. `file` maps the name of its form field to a single file."""
         return self._call("POST", account, node, edge, data=params, file=file)
 
     def stage(
@@ -167,6 +167,6 @@ def next_cursor(answer: Answer) -> str | None:
 
 
 def is_within(row: Mapping[str, Any], time_field: str, start: datetime) -> bool:
-    """Whether a row was made since `start`, or does not tell."""
+    """Whether a row was made since `start`, or names no time."""
     made_at = iso_time(row.get(time_field))
     return made_at is None or made_at >= start

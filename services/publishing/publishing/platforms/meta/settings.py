@@ -31,7 +31,8 @@ class MetaSettings:
     verify_token: str = field(default="", repr=False)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: First wait between two polls of a container or video; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a container or video; doubles up to 5 s, so that a photo is seen soon and a long
+    #: video costs few calls.
     poll_seconds: float = 0.5
     #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. Meta may
     #: take five minutes (platforms.md 3); the next attempt of a scheduled post reuses what is staged. Our choice.

@@ -18,7 +18,9 @@ DEAD = frozenset({("invalid_grant", None)})
 
 @dataclass(frozen=True, slots=True)
 class _Timeouts:
-    """Short, because a person waits for a login, and a renewal is repeated. Our choice."""
+    """Limits of a call to a token endpoint. They are short, because a person waits for a login, and a renewal is
+    repeated.
+    """
 
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 15.0

@@ -59,7 +59,7 @@ def refusal_from(response: Response, error: Mapping[str, Any]) -> PlatformRefusa
 
 
 def failure(reason: str) -> PlatformRefusal:
-    """Returns why a post failed that TikTok had accepted (`fail_reason`)."""
+    """Returns the refusal in `fail_reason`: why a post failed after TikTok had accepted it."""
     kind = _REASONS.get(reason, Refusal.REJECTED)
     wait = DAYS_LIMIT_SECONDS if reason in _CAPS else None
     message = f"TikTok accepted the post and could not publish it: {reason or 'no reason given'}."

@@ -26,20 +26,21 @@ class TikTokSettings:
     is_audited: bool = False
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: 5 to 64 MB (platforms.md 5). Streamed, never held in memory. Our choice.
+    #: 5 to 64 MB (platforms.md 5). Streamed, never held in memory; a broken chunk is sent again whole, so it should not
+    #: be large.
     chunk_bytes: int = 16 * _MIB
-    #: Breaks at one chunk after which an attempt gives up, and the first wait after one. Our choice.
+    #: Breaks at one chunk after which an attempt gives up, and the first wait after a break. The next attempt continues
+    #: the upload.
     resumes: int = 4
     resume_seconds: float = 0.5
-    #: An upload address is valid for an hour (platforms.md 5), less ten minutes for the upload itself. Our choice.
+    #: An upload address is valid for an hour (platforms.md 5), less ten minutes for the upload itself.
     upload_seconds: float = 3_000.0
     #: How long after sending the last chunk TikTok may still say that it waits for it; after this the chunk counts as
-    #: missing and is sent again. Our choice.
+    #: missing and is sent again. Sending a chunk that has arrived does no harm.
     last_chunk_seconds: float = 180.0
     #: First wait between two polls of a post; doubles up to 5 s: TikTok takes 30 polls a minute.
     poll_seconds: float = 1.0
     #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s.
-    #: Our choice.
     poll_limit_seconds: float = 25.0
 
     @classmethod

@@ -11,8 +11,8 @@ _PHOTO_TITLE_UNITS = 90
 _PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
 #: The `tiktok_settings` that belong into `source_info`.
 _OF_SOURCE = ("photo_cover_index",)
-#: Those that TikTok's references of video and photo posts (fetched on 11 September 2026) name for one kind alone.
-#: `is_aigc` of photos stands beside `post_info`.
+#: Settings that TikTok's references (fetched on 11 September 2026) name only for videos, or only for photos. `is_aigc`
+#: of photos stands beside `post_info`.
 _OF_VIDEOS = ("disable_duet", "disable_stitch", "is_aigc", "video_cover_timestamp_ms")
 _OF_PHOTOS = ("auto_add_music",)
 

@@ -60,7 +60,7 @@ class Upload:
     def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
         """Sends all chunks from `number` on; calls `arrived` after each with the number of the next.
 
-        Raises PlatformRefusal; not for the last chunk, which may have arrived: the post's status tells.
+        Raises PlatformRefusal, but not for the last chunk: whether that has arrived is seen in the post's status.
         """
         self._number = number
         while self._number < self._chunks.count:

@@ -103,7 +103,7 @@ def _published(account: Account, post: Answer) -> Published:
 
 
 def _permalink(account: Account, remote_id: str) -> str:
-    # X finds a post by its id, whatever name stands before it.
+    # X finds a post by its id alone: the user name in the address may be any.
     return f"https://x.com/{account.username or 'i'}/status/{remote_id}"
 
 

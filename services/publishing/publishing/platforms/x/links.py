@@ -92,7 +92,7 @@ def find(text: str) -> Iterator[Link]:
 
 
 def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
-    """Yields the whole link; of a t.co link no more than its short name and query."""
+    """Yields the whole link. Of a t.co link it yields only the short name and the query."""
     short = _SHORT.match(text, start, end)
     if short is None:
         yield Link(start, end - start)
@@ -101,7 +101,7 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the Latin names in a domain without a scheme; the last one with the path behind it."""
+    """Yields the Latin names in a domain without a scheme. The last name includes the path that follows it."""
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))

@@ -13,7 +13,7 @@ from publishing.platforms.x.settings import XSettings
 
 #: Segments between two checkpoints: a retry repeats at most 8 MB. Our choice.
 _SEGMENTS_PER_SAVE = 8
-#: Tries of one segment within an attempt. Our choice.
+#: Tries of one segment within an attempt. The next attempt continues at this segment.
 _TRIES = 3
 _LONGEST_WAIT_SECONDS = 5.0
 _PHOTO, _GIF, _VIDEO = "tweet_image", "tweet_gif", "tweet_video"

@@ -14,8 +14,8 @@ from publishing.platforms.x import links
 _LINK_WEIGHT = 23
 _LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
 _PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff](?:\ufe0f|[\U0001f3fb-\U0001f3ff])?"
-#: One emoji of any number of characters: a flag, a key cap, or joined and coloured pictures. By their form: a list of
-#: all would have to follow every release of Unicode.
+#: Matches one emoji of any number of characters: a flag, a key cap, or joined and coloured pictures. It matches their
+#: form, because a list would have to follow every release of Unicode.
 _EMOJI = re.compile(
     "[\U0001f1e6-\U0001f1ff]{2}"
     "|[0-9#*]\ufe0f?\u20e3"

@@ -58,7 +58,7 @@ class YouTubeReading(Connector):
             textFormat=_PLAIN,
             maxResults=_ROWS_PER_PAGE,
         )
-        # Newest first: an older one ends the search.
+        # Videos come newest first: an older one ends the search.
         start = window_start(comment.began_at)
         return own_comment(comment, takewhile(lambda one: one.created_at >= start, map(_first, threads)))
 

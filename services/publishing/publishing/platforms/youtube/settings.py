@@ -25,12 +25,14 @@ class YouTubeSettings:
     upload_hosts: tuple[str, ...] = ("www.googleapis.com", "youtube.googleapis.com")
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: A multiple of 256 KiB, as Google requires. Streamed, never held in memory. Our choice.
+    #: A multiple of 256 KiB, as Google requires. Streamed, never held in memory; after a break at most this much is
+    #: sent again.
     chunk_bytes: int = 8 * _MIB
-    #: Breaks without progress after which an attempt gives up, and the first wait after one. Our choice.
+    #: Breaks without progress after which an attempt gives up, and the first wait after a break. The next attempt
+    #: continues the session.
     resumes: int = 4
     resume_seconds: float = 0.5
-    #: First wait between two polls of a video; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a video; doubles up to 5 s.
     poll_seconds: float = 0.5
     #: Longest wait for the end of processing, within the gateway's 60 s. Then an accepted video counts as published: it
     #: has its page, and YouTube may process it for hours. Our choice.
@@ -69,5 +71,5 @@ class YouTubePostSettings(Record):
     contains_synthetic_media: bool | None = None
     #: Whether subscribers are notified of a public video.
     notify_subscribers: bool = True
-    #: YouTube requires a category; 22 is "People & Blogs". Our choice.
+    #: YouTube requires a category; 22 is "People & Blogs".
     category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"

@@ -20,7 +20,9 @@ _LONGEST_WAIT_SECONDS = 8.0
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """The state of a session: the finished video, or the bytes that YouTube has; neither if the session is lost."""
+    """The state of a session: the finished video, or how many bytes YouTube has. Both are None if the session is
+    lost.
+    """
 
     video: Answer | None = None
     received_bytes: int | None = None
@@ -67,7 +69,7 @@ class Upload:
         return at.video
 
     def _sent_from(self, offset: int) -> UploadState | None:
-        """Sends piece after piece while YouTube accepts each whole; returns the state, None after a break."""
+        """Sends piece after piece while YouTube accepts every piece whole. Returns the state; None after a break."""
         try:
             with self._source.open() as chunks:
                 pieces = Pieces(chunks)
@@ -94,7 +96,7 @@ class Upload:
         return _read(response, self._size)
 
     def _asked(self) -> UploadState | None:
-        """Returns the session's state; None if it cannot be asked for now."""
+        """Returns the session's state; None if YouTube does not answer now."""
         try:
             at = upload_state(self._api, self._account, self._session, self._size)
         except PlatformRefusal as refusal:
