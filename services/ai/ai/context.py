@@ -73,9 +73,13 @@ class AppContext:
         finally:
             self._held_claims.pop(claim, None)
 
+    def claim_deadline(self, claim: Claim) -> float:
+        """Returns until when a held claim is renewed (of `time.monotonic`)."""
+        return self._held_claims.get(claim, math.inf)
+
     def claim_ends_at(self, claim: Claim) -> float:
         """Returns the latest end of a held claim (of `time.monotonic`): what is stored after it is void."""
-        return self._held_claims.get(claim, math.inf) + self.settings.lease_seconds
+        return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:
         now = time.monotonic()

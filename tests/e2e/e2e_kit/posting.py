@@ -1,9 +1,10 @@
-"""Schedules a post and waits for its outcome."""
+"""Schedules a post and waits for its outcome, or publishes one for visitors to comment on."""
 
 import datetime as dt
 
 from e2e_kit.api import Api, Json, stamp
 from e2e_kit.operator import Account
+from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
 #: Longest time from due to published, on a machine that is busy with other tests.
@@ -41,3 +42,24 @@ def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **field
         return until(look, seconds)
     except AssertionError:
         raise AssertionError(f"not {fields} within {seconds} s: {shown(api, post_id)}") from None
+
+
+class Conversation:
+    """A published post with a visitor's comment, on the given page or the account's Facebook page.
+
+    Every reply to it is an event immediately.
+    """
+
+    def __init__(self, account: Account, simulator: Simulator, page: Json | None = None) -> None:
+        self.account = account
+        self.page: Json = page or account.pages["FB"]
+        self.post: Json = account.api.post(
+            "/posts/publish", {"page_id": self.page["id"], "message": "Fresh rye"}
+        )
+        simulator.comment(self.page["platform"], self.post["platform_post_id"], "Spelt, too?")
+        [self.comment] = account.api.get("/comments", post_id=self.post["post_id"])["comments"]
+
+    def reply(self, message: str = "Every Friday", key: str | None = None) -> Json:
+        body = {"page_id": self.page["id"], "comment_id": self.comment["id"], "message": message}
+        reply: Json = self.account.api.post("/comments/reply", body, key=key)["reply"]
+        return reply

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from e2e_kit.api import Json
-from e2e_kit.conversation import Conversation
 from e2e_kit.operator import Account, Accounts, Clock, Operator
+from e2e_kit.posting import Conversation
 from e2e_kit.receiver import Receiver, subscribe
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import requests
 from e2e_kit.api import error_code, instant
-from e2e_kit.conversation import Conversation
 from e2e_kit.operator import Account, Accounts, Clock
+from e2e_kit.posting import Conversation
 from e2e_kit.receiver import Answer, Arrival, Receiver, await_delivery, deliveries, subscribe
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until

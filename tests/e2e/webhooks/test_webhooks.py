@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from e2e_kit.api import Api, instant, refused
-from e2e_kit.conversation import Conversation
 from e2e_kit.operator import Account, Accounts, Operator
-from e2e_kit.posting import await_post, schedule
+from e2e_kit.posting import Conversation, await_post, schedule
 from e2e_kit.receiver import Answer, Receiver, await_delivery, deliveries, subscribe
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack

@@ -1,5 +1,6 @@
 """Turns a generated file into media: reserves an upload, stores the bytes, commits. No bytes travel on the bus."""
 
+import time
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -14,13 +15,15 @@ from ai.store.jobs import Jobs
 from chassis.bus.clients import remote
 from contracts.caller import Caller
 from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
-from contracts.media import BeginUpload, CommitUpload, Media, MediaId, UploadId
+from contracts.media import BeginUpload, CommitUpload, Media, MediaId, UploadId, UploadTicket
 from contracts.record import Nothing
 
 log = structlog.get_logger()
 
 #: With less free storage than this no file of that kind fits. Our choice.
 PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
+#: Pause before media is asked again for a reservation. Our choice: a restart takes a few seconds.
+_RESERVE_PAUSE_SECONDS = 0.5
 #: Media reads the whole file during the commit. Our choice.
 _COMMIT_SECONDS = 30.0
 #: A lost answer usually arrives at the second try. Our choice.
@@ -61,7 +64,7 @@ def save(
         generated=True,
     )
     caller = job.caller()
-    ticket = context.media.begin_upload(caller, upload)
+    ticket = _reserve(context, job, upload)
     try:
         deadline = context.claim_ends_at(job.claim)
         context.storage.put(ticket.url, ticket.headers, size_bytes, chunks, deadline=deadline)
@@ -73,6 +76,21 @@ def save(
         raise
     on_stored(ticket.upload_id)
     return commit(context, job, ticket.upload_id, size_bytes)
+
+
+def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
+    """Reserves the upload. Repeats the call while media is away or busy, because the provider's work is paid for.
+
+    Media frees what an unanswered call has reserved. Raises ApiError; SERVICE_UNAVAILABLE once the call's time is up.
+    """
+    while True:
+        try:
+            return context.media.begin_upload(job.caller(), upload)
+        except ApiError as error:
+            next_try_at = time.monotonic() + _RESERVE_PAUSE_SECONDS
+            if error.row is not SERVICE_UNAVAILABLE or next_try_at > context.claim_deadline(job.claim):
+                raise
+        time.sleep(_RESERVE_PAUSE_SECONDS)
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:

@@ -106,11 +106,6 @@ def test_a_failed_job_is_logged_with_its_reason(world: World) -> None:
     assert (line["job_id"], line["kind"], line["reason"]) == (error.extras["job_id"], "image", "Declined.")
 
 
-def test_a_commit_without_an_answer_is_repeated(world: World) -> None:
-    world.media.script["commit_upload"] = [ApiError(SERVICE_UNAVAILABLE)]
-    assert images.generate(world.context(), world.caller(), BOAT).job.status == "completed"
-
-
 @pytest.mark.parametrize("tier", ["free", "developer", "pro"])
 def test_the_pro_model_is_for_elite(world: World, tier: str) -> None:
     request = api.GenerateImage(prompt="A boat", model="pro")

@@ -1,0 +1,154 @@
+"""Every request that can name an id, and a caller who makes it with somebody else's ids."""
+
+import json
+import random
+import re
+from dataclasses import dataclass
+
+import requests
+
+from e2e_kit.api import Api, Json
+from e2e_kit.operator import Account
+from e2e_kit.posting import schedule, tomorrow
+
+PREFIXES = {
+    "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
+    "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_", "user": "usr_",
+    "signed_in": "ses_", "token": "tok_",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """`{kind}` in path and body is an id of the owner, `<kind>` one of the caller."""
+
+    method: str
+    path: str
+    body: Json | None = None
+    #: Responses to a token for another brand: brands and their objects are refused, the rest is not found.
+    other_brand: tuple[int, str | None] = (403, "BRAND_NOT_AUTHORIZED")
+
+    def __str__(self) -> str:
+        return " ".join((self.method, self.path, *self.fields))
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of the body that hold an id of the owner."""
+        return [name for name, value in (self.body or {}).items() if re.search(r"{\w+}", str(value))]
+
+
+GONE = (404, "NOT_FOUND")
+#: A token for brands cannot manage the account.
+NOT_FOR_BRANDS = (403, "MISSING_SCOPE")
+#: Of a token that may call every route.
+EVERYTHING = "*,manage:*"
+_POST = {"page_id": "<page>", "message": "x"}
+ROWS = (
+    Row("GET", "/brands/{brand}"),
+    Row("GET", "/brands/{brand}/pages"),
+    Row("GET", "/pages?brand_id={brand}"),
+    Row("POST", "/pages/connect", {"platform": "FB", "brand_id": "{brand}"}),
+    Row("POST", "/ai/captions", {"brand_id": "{brand}", "instruction": "x"}),
+    Row("POST", "/ai/images", {"prompt": "x", "brand_id": "{brand}"}),
+    Row("POST", "/ai/videos", {"prompt": "x", "brand_id": "{brand}"}),
+    Row(
+        "POST",
+        "/webhooks",
+        {"name": "x", "url": "http://127.0.0.1:9/", "events": ["post.failed"], "brand_ids": ["{brand}"]},
+    ),
+    Row("PATCH", "/webhooks/<webhook>", {"brand_ids": ["{brand}"]}),
+    Row("GET", "/pages/connect/{session}"),
+    Row("POST", "/pages/connect/{session}", {"account_ids": ["x"]}),
+    Row("GET", "/pages/{page}"),
+    Row("DELETE", "/pages/{page}"),
+    Row("POST", "/pages/{page}/check", {}),
+    Row("POST", "/posts/publish", {"page_id": "{page}", "message": "x"}),
+    Row("POST", "/posts/schedule", {"page_id": "{page}", "message": "x", "scheduled_at": tomorrow()}),
+    Row("POST", "/posts/publish", {"page_ids": ["{page}"], "message": "x"}),
+    Row("POST", "/posts/schedule", {"page_ids": ["{page}"], "message": "x", "scheduled_at": tomorrow()}),
+    Row("POST", "/posts/validate", {"page_id": "{page}", "message": "x"}),
+    Row("GET", "/posts/scheduled?page_id={page}"),
+    Row("GET", "/posts/published?page_id={page}"),
+    Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
+    Row("GET", "/posts/scheduled/{queued}"),
+    Row("PATCH", "/posts/scheduled/{queued}", {"message": "mine now"}),
+    Row("DELETE", "/posts/scheduled/{queued}"),
+    Row("POST", "/posts/scheduled/{queued}/retry", {}),
+    Row("POST", "/posts/held/release", {"post_ids": ["{queued}"]}),
+    Row("POST", "/posts/held/cancel", {"post_ids": ["{queued}"]}),
+    Row("POST", "/posts/held/release", {"made_by": "{user}"}, (200, None)),
+    Row("POST", "/posts/held/cancel", {"made_by": "{user}"}, (200, None)),
+    Row("GET", "/posts/published/{published}/engagement"),
+    Row("GET", "/comments?post_id={published}"),
+    Row("GET", "/comments?post_id={published}&page_id={page}"),
+    Row("POST", "/comments/reply", {"page_id": "<page>", "comment_id": "{comment}", "message": "x"}, GONE),
+    Row("GET", "/media/{media}", None, GONE),
+    Row("DELETE", "/media/{media}", None, GONE),
+    Row("POST", "/posts/publish", {**_POST, "media_ids": ["{media}"]}, GONE),
+    Row("POST", "/posts/schedule", {**_POST, "media_ids": ["{media}"], "scheduled_at": tomorrow()}, GONE),
+    Row("POST", "/posts/validate", {**_POST, "media_ids": ["{media}"]}, (200, None)),
+    Row("PATCH", "/posts/scheduled/<queued>", {"media_ids": ["{media}"]}, GONE),
+    Row(
+        "POST",
+        "/ai/images",
+        {"prompt": "x", "reference_media_ids": ["{media}"]},
+        (400, "INVALID_REFERENCE_MEDIA"),
+    ),
+    Row("POST", "/ai/images/edit", {"prompt": "x", "media_id": "{media}"}, (400, "INVALID_REFERENCE_MEDIA")),
+    Row("POST", "/ai/videos", {"prompt": "x", "media_id": "{media}"}, (400, "INVALID_REFERENCE_MEDIA")),
+    Row("POST", "/media/uploads/{upload}/complete", {"parts": [{"number": 1, "etag": "x"}]}, GONE),
+    Row("GET", "/ai/jobs/{job}", None, GONE),
+    Row("GET", "/webhooks/{webhook}", None, GONE),
+    Row("PATCH", "/webhooks/{webhook}", {"name": "mine now"}, GONE),
+    Row("DELETE", "/webhooks/{webhook}", None, GONE),
+    Row("POST", "/webhooks/{webhook}/enable", {}, GONE),
+    Row("POST", "/webhooks/{webhook}/test", {}, GONE),
+    Row("POST", "/webhooks/{webhook}/rotate-secret", {}, GONE),
+    Row("GET", "/webhooks/{webhook}/deliveries", None, GONE),
+    Row("POST", "/webhooks/{webhook}/deliveries/{delivery}/replay", {}, GONE),
+    Row("POST", "/webhooks/<webhook>/deliveries/{delivery}/replay", {}, GONE),
+    Row("DELETE", "/auth/sessions/{signed_in}", None, NOT_FOR_BRANDS),
+    Row("GET", "/tokens/{token}", None, NOT_FOR_BRANDS),
+    Row("PATCH", "/tokens/{token}", {"name": "mine now"}, NOT_FOR_BRANDS),
+    Row("POST", "/tokens/{token}/rotate", {}, NOT_FOR_BRANDS),
+    Row("DELETE", "/tokens/{token}", None, NOT_FOR_BRANDS),
+    Row("POST", "/tokens", {"name": "x", "scopes": ["*"], "brand_ids": ["{brand}"]}, NOT_FOR_BRANDS),
+    Row("PATCH", "/tokens/<token>", {"brand_ids": ["{brand}"], "scopes": ["*"]}, NOT_FOR_BRANDS),
+    Row("GET", "/audit?brand_id={brand}", None, NOT_FOR_BRANDS),
+)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The caller, and the caller's own ids for the rest of the request."""
+
+    api: Api
+    own: dict[str, str]
+
+    def ask(self, row: Row, ids: dict[str, str]) -> requests.Response:
+        filled = json.dumps([row.path, row.body])
+        for name, one in ids.items():
+            filled = filled.replace("{" + name + "}", one)
+        for name, one in self.own.items():
+            filled = filled.replace(f"<{name}>", one)
+        path, body = json.loads(filled)
+        return self.api.call(row.method, path, **({} if body is None else {"json": body}))
+
+
+def asker(account: Account, api: Api | None = None) -> Asker:
+    body = {"name": "own", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
+    own = {
+        "page": account.page_id(),
+        "queued": schedule(account, message="own")["id"],
+        "webhook": account.api.post("/webhooks", body | {"brand_ids": [account.brand_id]})["id"],
+        "token": account.token_id,
+    }
+    return Asker(api or account.api, own)
+
+
+def unknown() -> dict[str, str]:
+    """Well-formed ids of objects that do not exist."""
+    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+    return {
+        kind: f"{prefix}01m{''.join(random.choices(alphabet, k=23))}" for kind, prefix in PREFIXES.items()
+    }
