@@ -19,15 +19,23 @@ from e2e_kit import secrecy  # noqa: E402
 from e2e_kit.api import Api  # noqa: E402
 from e2e_kit.files import sample  # noqa: E402
 from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
+from e2e_kit.private import own_stack  # noqa: E402
 from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
 
 
+#: The process that uses the stack of `./dev test` in a run with own stacks.
+FIRST = "gw0"
+#: Whether this process starts a stack of its own.
+HAS_OWN_STACK = "TEST_OWN_STACKS" in os.environ and os.environ.get("PYTEST_XDIST_WORKER", FIRST) != FIRST
+
+
 def pytest_configure() -> None:
-    """Selects the worker's own stack, if there is one in the folder with the worker's name."""
-    run, worker = os.environ.get("TEST_RUN_DIR"), os.environ.get("PYTEST_XDIST_WORKER")
-    if run and worker and Path(run, worker).is_dir():
-        os.environ["TEST_RUN_DIR"] = str(Path(run, worker))
+    """Selects the run directory of the process's own stack."""
+    if HAS_OWN_STACK:
+        os.environ["TEST_RUN_DIR"] = str(
+            Path(os.environ["TEST_RUN_DIR"], os.environ["PYTEST_XDIST_WORKER"])
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,9 +56,14 @@ def secret_logs() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def stack() -> Stack:
+def stack() -> Iterator[Stack]:
     assert "TEST_RUN_DIR" in os.environ, "run these tests with ./dev test: it starts a stack for them"
-    return Stack(Path(os.environ["TEST_RUN_DIR"]))
+    run = Path(os.environ["TEST_RUN_DIR"])
+    if not HAS_OWN_STACK:
+        yield Stack(run)
+        return
+    with own_stack(run) as stack:
+        yield stack
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
-"""A stack for a single test file, with settings that the shared stack does not have."""
+"""Stacks besides the shared one: for a single test file with settings of its own, or for a whole test process."""
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,3 +36,16 @@ def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: b
             secrecy.check(run)
         finally:
             local.remove()
+
+
+@contextmanager
+def own_stack(run: Path) -> Iterator[Stack]:
+    """Starts a stack like the shared one, and stops it afterwards. Its logs stay."""
+    local = LocalStack(run, durable=False, usual_ports=False, slow="TEST_SLOW" in os.environ)
+    with (run.parent / "starting").open("w") as turn:  # two starts at once might choose the same ports
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        local.up(lambda _: None, owner_pid=os.getpid())
+    try:
+        yield Stack(run)
+    finally:
+        local.down()

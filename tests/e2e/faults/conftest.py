@@ -17,10 +17,11 @@ from fault_kit.figures import Figures, lines
 from fault_kit.stack import FaultyStack, faulty_stack
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Creates the run directory of this worker's own stack."""
-    (Path(os.environ["TEST_RUN_DIR"]) / os.environ.get("PYTEST_XDIST_WORKER", "")).mkdir(exist_ok=True)
+    """Creates and selects the run directory of this process's own stack."""
+    run = Path(os.environ["TEST_RUN_DIR"], os.environ.get("PYTEST_XDIST_WORKER", ""))
+    run.mkdir(exist_ok=True)
+    os.environ["TEST_RUN_DIR"] = str(run)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -23,10 +23,12 @@ PYTEST = [sys.executable, "-m", "pytest"]
 #: Each file runs in one process, in the order of collection (conftest.py: the longest first).
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 ON_TWO = ["-n", "2", *BY_FILE]
-#: For tests that share a stack: on two cores they spend a third of the time waiting.
+#: For tests with a stack for each process: they wait for restarts and for leases most of the time.
 ON_THREE = ["-n", "3", *BY_FILE]
-#: pytest-xdist's name of the second process, and of its run directory if it has its own stack.
-SECOND = "gw1"
+#: For tests that share a stack: on two cores three processes leave a part of the time unused.
+ON_FOUR = ["-n", "4", *BY_FILE]
+#: Makes each process but the first start its own stack (tests/e2e/conftest.py).
+OWN_STACKS = {"TEST_OWN_STACKS": "1"}
 #: pytest's exit code if it selected no tests.
 NO_TESTS = 5
 #: Tests that call a running stack over HTTP. A run with none of these starts only servers, and only these may be marked
@@ -40,8 +42,8 @@ FAULTS_SECONDS = 1200.0
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
-    Without a path, runs all tests in several processes, each file in one of them: first three processes share a stack,
-    then two run the tests marked `alone`, each with its own stack. A few failures are run again alone (again.py).
+    Without a path, runs all tests in several processes, each file in one of them: first four processes share a stack,
+    then three run the tests marked `alone`, each with its own stack. A few failures are run again alone (again.py).
     With paths, starts only the servers that these need, or uses those of `./dev servers up`.
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
     with --core a small part of each. With --slow the platforms are as slow as the real ones, and tests wait longer.
@@ -69,12 +71,12 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         if paths_of(arguments):
             return child(pytest, env)
 
-        def part(name: str, *selection: str) -> int:
+        def part(name: str, env: dict[str, str], *selection: str) -> int:
             return again.run(lambda more: child([*pytest, *more], env), selection, run / name, tell)
 
-        together = part("together", *ON_THREE, "-m", "not alone")
-        whole(run / SECOND, tell, durable=False, slow=slow)
-        return worst(together, part("alone", *ON_TWO, "-m", "alone", *map(str, NEEDS_STACK)))
+        together = part("together", env, *ON_FOUR, "-m", "not alone")
+        stacks = map(str, NEEDS_STACK)
+        return worst(together, part("alone", env | OWN_STACKS, *ON_THREE, "-m", "alone", *stacks))
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
