@@ -23,7 +23,6 @@ from e2e_kit.private import own_stack  # noqa: E402
 from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
 
-
 #: The process that uses the stack of `./dev test` in a run with own stacks.
 FIRST = "gw0"
 #: Whether this process starts a stack of its own.
@@ -33,9 +32,7 @@ HAS_OWN_STACK = "TEST_OWN_STACKS" in os.environ and os.environ.get("PYTEST_XDIST
 def pytest_configure() -> None:
     """Selects the run directory of the process's own stack."""
     if HAS_OWN_STACK:
-        os.environ["TEST_RUN_DIR"] = str(
-            Path(os.environ["TEST_RUN_DIR"], os.environ["PYTEST_XDIST_WORKER"])
-        )
+        os.environ["TEST_RUN_DIR"] = str(Path(os.environ["TEST_RUN_DIR"], os.environ["PYTEST_XDIST_WORKER"]))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -55,31 +55,18 @@ def restart(stack: Stack, name: str) -> None:
     stack.await_ready(READY_SECONDS)
 
 
-def test_of_posts_that_go_out_while_processes_die_every_one_is_heard_of(
-    workload: Workload, stack: Stack, receiver: Receiver
-) -> None:
+@pytest.fixture(scope="module")
+def texts(workload: Workload, stack: Stack) -> list[str]:
+    """The texts of posts that went out while processes died. Some take a minute to settle."""
     texts = workload.schedule(workload.clients, "heard of")
     workload.make_due()
     for share, name in KILLS:
         workload.await_published(texts, int(len(texts) * share), OUT_SECONDS)
         restart(stack, name)
-    workload.await_settled(SETTLED_SECONDS)
-    expected = {post["id"] for client in workload.clients for post in out(client.account, texts)}
-    assert len(expected) == len(texts)
-    until(lambda: heard(receiver, "post").keys() >= expected, SETTLED_SECONDS, "all are heard of")
-    check_repeated("posts", heard(receiver, "post"), expected)
+    return texts
 
 
-def out(account: Account, texts: list[str]) -> list[Json]:
-    """The published posts with these texts."""
-    wanted, found, cursor = set(texts), [], {}
-    while cursor != {"cursor": None}:
-        page = account.api.get("/posts/published", 200, limit=100, **cursor)
-        found += [post for post in page["published_posts"] if post["message"] in wanted]
-        cursor = {"cursor": page["next_cursor"]}
-    return found
-
-
+@pytest.mark.usefixtures("texts")
 def test_replies_answered_while_processes_die_are_all_heard_of(
     workload: Workload, stack: Stack, simulator: Simulator, receiver: Receiver
 ) -> None:
@@ -97,6 +84,26 @@ def test_replies_answered_while_processes_die_are_all_heard_of(
     assert len(expected) == len(talks) * REPLIES
     until(lambda: heard(receiver, "reply").keys() >= expected, SETTLED_SECONDS, "all are heard of")
     check_repeated("replies", heard(receiver, "reply"), expected)
+
+
+def test_of_posts_that_went_out_while_processes_died_every_one_is_heard_of(
+    workload: Workload, texts: list[str], receiver: Receiver
+) -> None:
+    workload.await_settled(SETTLED_SECONDS)
+    expected = {post["id"] for client in workload.clients for post in out(client.account, texts)}
+    assert len(expected) == len(texts)
+    until(lambda: heard(receiver, "post").keys() >= expected, SETTLED_SECONDS, "all are heard of")
+    check_repeated("posts", heard(receiver, "post"), expected)
+
+
+def out(account: Account, texts: list[str]) -> list[Json]:
+    """The published posts with these texts."""
+    wanted, found, cursor = set(texts), [], {}
+    while cursor != {"cursor": None}:
+        page = account.api.get("/posts/published", 200, limit=100, **cursor)
+        found += [post for post in page["published_posts"] if post["message"] in wanted]
+        cursor = {"cursor": page["next_cursor"]}
+    return found
 
 
 def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:

@@ -20,7 +20,6 @@ from contracts.errors import (
     FILE_TOO_LARGE,
     INVALID_FILE_CONTENT,
     QUOTA_EXCEEDED,
-    SERVICE_UNAVAILABLE,
     ApiError,
 )
 
