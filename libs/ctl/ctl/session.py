@@ -21,7 +21,7 @@ from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
 
-#: How often a call without an answer is made, 10 s each. Our choice.
+#: How often a call without an answer is made, 10 s each: once more after a restart of a service.
 _TRIES = 2
 Api = TypeVar("Api")
 

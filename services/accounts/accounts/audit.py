@@ -1,4 +1,4 @@
-"""The audit log of a brand: changes of its collaborators and their tokens, and what the operator did."""
+"""The audit log of a brand: changes of its collaborators and their tokens, and actions of the operator."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from contracts.caller import Caller
 from contracts.events import Event, HoldEnded, PostsHeld, WebhooksDisabled
 from contracts.maker import Maker
 
-#: Entries shown, newest first. Our choice.
+#: Entries shown to the operator, newest first; the API has pages.
 MAX_ENTRIES = 1_000
 #: The actor of automatic consequences, such as posts held after a removal.
 SYSTEM = "system"
@@ -42,7 +42,7 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
 
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:
-    """Records an act of the operator that another service carries out, once per operation."""
+    """Records an action of the operator that another service carries out, once per operation."""
     caller.check_operator()
     access.brand(connection, request.brand_id)
     store = AuditStore(connection)

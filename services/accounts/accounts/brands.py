@@ -11,7 +11,9 @@ from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
-    """Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field."""
+    """Creates a brand. Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid
+    field.
+    """
     caller.check_operator()
     values = {
         "name": fields.name("name", request.name),
@@ -61,7 +63,9 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for a brand outside the token's reach."""
+    """Returns a brand. Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for a brand outside the
+    token's reach.
+    """
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:
         caller.check_reach(found.account_id, found.brand.id, field=request.field)

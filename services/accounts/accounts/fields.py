@@ -13,7 +13,7 @@ from chassis.ids import is_id
 from contracts.errors import INVALID_DATE, NOT_FOUND, ApiError, invalid
 from contracts.plans import MAX_TOKEN_LIFETIME_DAYS, TIERS
 
-# Our choice, except the lengths of an e-mail address (RFC 5321).
+# The lengths of an e-mail address are RFC 5321's; the others fit real names and addresses many times.
 MAX_EMAIL_LENGTH = 254
 MAX_LOCAL_PART_LENGTH = 64
 MIN_PASSWORD_LENGTH = 8

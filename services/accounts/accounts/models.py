@@ -40,7 +40,7 @@ users = Table(
     Column("id", Text, primary_key=True),
     #: In lower case.
     Column("email", Text, nullable=False, unique=True),
-    #: None for a user whom the operator created without a password.
+    #: The password's hash; null for a user whom the operator created without a password.
     Column("password_hash", Text),
     Column("firstname", Text, nullable=False),
     Column("lastname", Text, nullable=False),

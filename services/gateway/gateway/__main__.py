@@ -50,7 +50,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def _settings(config: Config, leave: Any) -> dict[str, Any]:
-    """gunicorn's settings; figures are our choice."""
+    """Returns gunicorn's settings."""
     return {
         "bind": f"{config.host}:{config.port}",
         "worker_class": "gateway.worker.Worker",
@@ -74,5 +74,5 @@ def _settings(config: Config, leave: Any) -> dict[str, Any]:
 if __name__ == "__main__":
     config = Config.from_env()
     logs.configure("gateway", config.log_level)
-    garbage.settle()  # before the fork: workers go on sharing the pages of all that is imported
+    garbage.settle()  # before the fork, so that workers go on sharing the memory pages of imported modules
     Server(config).run()

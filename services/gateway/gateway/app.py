@@ -61,13 +61,13 @@ def create_app(services: Services) -> Flask:
 
 @cache
 def _description(public_url: str, key_required: bool) -> dict[str, Any]:
-    """Made once, at start: it takes a tenth of a second."""
+    """Makes the description once, at start, because that takes a tenth of a second."""
     return describe(ENDPOINTS, public_url=public_url, key_required=key_required)
 
 
 @cache
 def _url_map() -> Map:
-    """The paths and methods. Compiled once, which takes 40 ms: tests make many applications."""
+    """Compiles the paths and methods, once: it takes 40 ms, and tests make many applications."""
     rules = [
         Rule(path, endpoint=_name(endpoint), methods=[endpoint.method])
         for endpoint in ENDPOINTS
@@ -90,7 +90,7 @@ def _name(endpoint: Endpoint) -> str:
 
 
 def paths_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """The paths of an endpoint; the root answers with and without its slash."""
+    """Returns the paths of an endpoint; the root answers with and without its slash."""
     if endpoint.outside:
         return (endpoint.rule,)
     return (f"{BASE_PATH}/", BASE_PATH) if endpoint.path == "/" else (BASE_PATH + endpoint.rule,)
@@ -134,7 +134,7 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Spec "Authentication", response headers: on errors too, as far as they are known."""
+    """Returns the headers about the token (spec "Authentication"). Errors have those that are known."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token
@@ -158,7 +158,7 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
 
 
 def _refuse(environ: Environ, error: HTTPException) -> Response:
-    """Answers what has no view, with or without a token: invalid hosts, unknown paths, wrong methods."""
+    """Answers requests that no view serves, with or without a token: invalid hosts, unknown paths, wrong methods."""
     request_id = request_id_of(environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)

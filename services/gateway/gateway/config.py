@@ -7,7 +7,7 @@ from contracts.record import Record
 
 
 class Config(Record):
-    """Settings of one gateway process. Figures without a source are our choice."""
+    """Settings of one gateway process. Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     amqp_url: str
     database_url: str

@@ -8,7 +8,7 @@ from typing import Any, Self, get_type_hints
 from contracts.errors import ApiError, ErrorRow
 from gateway.http.request_reader import Reader
 
-#: Time for one request, its calls to services included. Our choice.
+#: Time for one request, its calls to services included: clients and load balancers often give up after 15 to 60 s.
 DEADLINE_SECONDS = 10.0
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -19,7 +19,7 @@ class Endpoint:
     """One operation of the API: a decorator of its handler, `(exchange, request) -> result`."""
 
     method: str
-    #: Below the base path unless `outside`; `{id}` names a field of the request.
+    #: The path, below the base path unless `outside`; `{id}` names a field of the request.
     path: str
     _: KW_ONLY
     #: The scope that the token must hold; None: any valid token.
@@ -30,22 +30,23 @@ class Endpoint:
     #: default the handler's.
     result: Any = ...
     status: int = 200
-    #: Whether it takes an Idempotency-Key. By default writes do.
+    #: Whether the endpoint takes an Idempotency-Key. By default writes do.
     idempotent: bool | None = None
     deadline_seconds: float = DEADLINE_SECONDS
-    #: Its errors besides those of every endpoint.
+    #: Errors of this endpoint, besides those of every endpoint.
     errors: tuple[ErrorRow, ...] = ()
-    #: False: it needs no token, and nothing is counted.
+    #: False: the endpoint needs no token, and no request is counted.
     token: bool = True
-    #: Whether its path is not below the base path.
+    #: Whether the path is not below the base path.
     outside: bool = False
     #: Whether the handler reads a multipart body itself, as it arrives.
     streams: bool = False
-    #: Headers of its answers besides those of every answer.
+    #: Headers of this endpoint's answers, besides those of every answer.
     headers: tuple[str, ...] = ()
-    #: Whether its answer shows a secret: the answer is then kept for repetitions in encrypted form.
+    #: Whether the answer shows a secret: it is then encrypted while it is kept for repetitions.
     shows_secret: bool = False
-    #: The result of a request about several things: with `status` if all succeeded, with 207 if some did.
+    #: The result type of a request for several pages: sent with `status` if all pages succeeded, with 207 if only some
+    #: did.
     several: type | None = None
     #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None = None

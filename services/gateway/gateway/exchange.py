@@ -95,7 +95,7 @@ class Exchange:
 
     @property
     def identity(self) -> Authenticated:
-        """The token and its owner. Only for endpoints that require a token."""
+        """Returns the token and its owner. Only for endpoints that require a token."""
         assert self.authenticated is not None
         return self.authenticated
 
@@ -150,10 +150,10 @@ class Exchange:
         return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
 
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
-        """Calls a service for an answer that is only passed on. Raises ApiError.
+        """Calls a service whose answer is passed on unread. Raises ApiError.
 
-        What it returns is the service's JSON, not decoded; it can stand wherever the record may when an answer is
-        encoded, so it has the record's type.
+        Returns the service's JSON, not decoded. It has the record's type, because it can be encoded wherever the record
+        can.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())

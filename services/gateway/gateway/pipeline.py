@@ -42,7 +42,7 @@ Step = Callable[[Exchange], Answer | None]
 
 
 def take_body(exchange: Exchange) -> None:
-    """413 and 415: bodies that are not worth reading."""
+    """Reads the body; refuses one that is too large (413) or of the wrong type (415)."""
     if exchange.endpoint.streams:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
@@ -51,7 +51,7 @@ def take_body(exchange: Exchange) -> None:
 
 
 def identify(exchange: Exchange) -> None:
-    """401: finds the token's owner, and checks that the token has not expired."""
+    """Finds the token's owner, and checks that the token has not expired (401)."""
     token = token_of(exchange)
     if not tokens.looks_valid(token, exchange.services.config.token_prefixes):
         raise ApiError(INVALID_TOKEN)
@@ -64,7 +64,7 @@ def identify(exchange: Exchange) -> None:
 
 
 def check_address(exchange: Exchange) -> None:
-    """403 IP_NOT_ALLOWED, before the request uses any quota."""
+    """Refuses an address that the token does not allow (403 IP_NOT_ALLOWED), before the request uses any quota."""
     token = exchange.identity.token
     if token.ip_allowlist and not is_allowed(exchange.client_address, token.ip_allowlist):
         raise ApiError(IP_NOT_ALLOWED)
@@ -106,7 +106,7 @@ def admit(exchange: Exchange) -> None:
 
 
 def check_scope(exchange: Exchange) -> None:
-    """403 MISSING_SCOPE."""
+    """Refuses a token without the endpoint's scope (403 MISSING_SCOPE)."""
     if not exchange.holds_scope:
         raise ApiError(
             MISSING_SCOPE,
@@ -182,7 +182,7 @@ def run(exchange: Exchange) -> Answer:
 
 
 def token_of(exchange: Exchange) -> str:
-    """The token, from either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
+    """Returns the token, from either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():
@@ -209,7 +209,7 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
             answer = dataclasses.replace(answer, body=sealing.seal(answer.whole, token_of(exchange)))
         exchange.services.keys.keep(exchange.claim, answer)
     except Exception:
-        # The write has happened. A repetition takes over the key and finds the operation done.
+        # The write has taken effect. A repeated request takes over the key and gets the operation's answer.
         log.exception("answer_not_stored", request_id=exchange.request_id)
         exchange.services.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
@@ -238,13 +238,15 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 
 
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
-    """Whether waiting can help. It cannot for a schedule's guardrail, whose wait counts from the scheduled time."""
+    """Whether the client can succeed by waiting. It cannot after a guardrail refused a schedule, whose wait counts from
+    the scheduled time.
+    """
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Returns the unit first and the key last: a client that repeats the call at its limit finds its unit returned."""
+    """Returns the unit, then the key, so that a client at its limit which repeats the call finds its unit returned."""
     if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):
         exchange.services.refunds.give_back([exchange.caller], waits=exchange.has_time)
     claim = exchange.claim

@@ -39,9 +39,10 @@ GATEWAY = Caller(account_id="", user_id="gateway")
 #: How long answers to keyed requests gather before they are stored together: with 20 ms, PostgreSQL spent half as much
 #: again on keys. A repetition within this time waits for it.
 _GATHER_SECONDS = 0.1
-#: How long an upload and a download wait for a slot. On a slow disk each upload before it may take 20 s. Our choice.
+#: How long an upload and a download wait for a slot. On a slow disk an upload holds its slot for 20 s; a download that
+#: waits can be repeated at no cost.
 UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 30.0, 2.0
-#: Transfers that may wait for each slot. Our choice.
+#: Transfers that may wait for each slot: more would wait in vain.
 _WAITING_PER_SLOT = 4
 
 
@@ -79,7 +80,7 @@ class Services:
         self._tasks: list[PeriodicTask] = []
 
     def start_tasks(self) -> None:
-        """Starts the periodic tasks. Their intervals are our choice."""
+        """Starts the periodic tasks."""
         self._measure_clock()
         self._tasks = [
             PeriodicTask(1.0, self._measure_clock).start(),
@@ -91,7 +92,7 @@ class Services:
         ]
 
     def close(self) -> None:
-        """Stops the tasks, sends what has gathered, and closes bus, storage and database."""
+        """Stops the tasks, sends and stores what waits in memory, and closes bus, storage and database."""
         for task in self._tasks:
             task.stop()
         self.token_usage.flush()

@@ -13,7 +13,8 @@ from contracts.errors import SERVER_ERROR, ApiError, invalid
 from gateway.http.answers import refusal
 from gateway.http.slow_clients import SENDING
 
-#: How long, and how much of, a request that is not HTTP is read on before its connection is closed. Our choice.
+#: How long, and how many bytes of, a request that is not HTTP are still read before its connection is closed: enough
+#: for the rest of a usual request, little for an attacker.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
 
@@ -82,7 +83,9 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
 
 def _linger(client: socket.socket) -> None:
-    """Reads on for a moment: closing with unread bytes resets the connection before the client sees the answer."""
+    """Reads the rest for a moment: a connection that is closed with unread bytes is reset before the client sees the
+    answer.
+    """
     client.shutdown(socket.SHUT_WR)
     client.settimeout(_LINGER_SECONDS)
     read = 0

@@ -9,7 +9,7 @@ from contracts.record import Record
 class QuotaConfig(Record):
     """Settings besides those that every service has."""
 
-    #: The `upgrade_url` in SANDBOX_EXHAUSTED. Our choice.
+    #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str
     #: The age of a charge at which publishing is asked about its effect: three times the longest deadline of a call to
     #: publishing (60 s). A call that tries to store its post later is refused and may be repeated.

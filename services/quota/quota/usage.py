@@ -16,7 +16,7 @@ from quota.store import Store
 #: How long charges are kept, so that a unit can be refunded and is not taken twice. An idempotency key lives a day
 #: (spec "Authentication" 10) and an unknown outcome is settled sooner; the rest is a margin for outages. Our choice.
 CHARGES_KEPT = timedelta(days=3)
-#: Rows deleted in one transaction. Our choice.
+#: Rows deleted in one transaction, which bounds how long they are locked.
 FORGET_BATCH = 500
 #: Charges per event: about 50 KB of the 256 KiB that a message may have. Our choice.
 ASK_BATCH = 500

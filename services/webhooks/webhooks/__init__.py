@@ -1,1 +1,1 @@
-"""The webhooks service: every event arrives, signed, or is in the log."""
+"""The webhooks service: delivers every event signed, and logs each attempt."""

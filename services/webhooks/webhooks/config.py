@@ -17,13 +17,14 @@ class Settings(Record):
     private_receivers: PrivateReceivers
     #: Waits between attempts; there is one attempt more than waits.
     retry_seconds: tuple[float, ...]
-    #: For a whole attempt (spec "Request field limits").
+    #: Time limit of a whole attempt (spec "Request field limits").
     timeout_seconds: float
-    #: Concurrent attempts in this process. Our choice.
+    #: Concurrent attempts in this process, each with a green thread and a socket.
     attempts_at_once: int
-    #: Deliveries loaded for one endpoint at a time. Our choice.
+    #: Deliveries loaded for one endpoint at a time: a few round trips of a busy endpoint.
     taken_ahead: int
-    #: An endpoint queue is free this long after its process stopped renewing it. Our choice.
+    #: An endpoint queue is free this long after its process stopped renewing it: deliveries of a dead process wait no
+    #: longer.
     lease_seconds: float
     #: Spec "Events", Delivery rules 4.
     log_kept_days: int

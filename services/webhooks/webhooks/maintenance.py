@@ -6,16 +6,18 @@ from datetime import timedelta
 from webhooks.context import AppContext
 from webhooks.store.retention import Retention
 
-#: Rows in one transaction. Our choice.
+#: Rows in one transaction, which bounds how long they are locked: an update fails a delivery quickly, a removal also
+#: deletes its attempts.
 _FAILED_BATCH, _REMOVED_BATCH = 5_000, 500
 #: Bodies, operations and deleted subscriptions are kept this much longer than the log, for a replay on its last day.
 _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Fails the waiting deliveries of disabled subscriptions; they can be replayed. Returns how many.
+    """Fails the waiting deliveries of disabled subscriptions, which can be replayed. Returns how many.
 
-    Not a transaction: it would lock deliveries, then subscriptions, and a replay locks them in the other order.
+    It uses no transaction, because that would lock deliveries before subscriptions, and a replay locks them in the
+    other order.
     """
     with app.database.reading() as connection:
         return Retention(connection).fail_of_disabled(_FAILED_BATCH)

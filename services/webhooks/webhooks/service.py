@@ -19,7 +19,7 @@ from webhooks.events import intake, lost_access
 from webhooks.management import deliveries, key_rotation, subscriptions
 from webhooks.store import Connection
 
-#: Decrypted signing secrets that are kept in memory. Our choice.
+#: Decrypted signing secrets that are kept in memory, some hundred bytes each.
 _SECRETS_CACHED = 4_096
 
 

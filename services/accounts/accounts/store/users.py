@@ -64,7 +64,7 @@ class UserStore:
         return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
 
     def password_of(self, email: str) -> tuple[str | None, str | None]:
-        """Returns the id and the password's hash of the account with this address; None for what does not exist."""
+        """Returns the account's id and password hash by its address; None for each that does not exist."""
         row = self.connection.execute(
             select(users.c.id, users.c.password_hash).where(users.c.email == email)
         ).first()

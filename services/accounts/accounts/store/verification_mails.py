@@ -15,7 +15,7 @@ class DueMail(Record):
 
 
 #: Sets the time of the next attempt before this one begins, so that a failure or a kill needs no clean-up. Waits double
-#: up to an hour (our choice).
+#: up to an hour.
 _CLAIM = text("""
     UPDATE verification_mails AS mail
     SET attempts = mail.attempts + 1,

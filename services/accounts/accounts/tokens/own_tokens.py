@@ -1,6 +1,6 @@
-"""What people do with tokens themselves: for their own account, and for the brands that they work on as collaborators.
+"""Lets people manage tokens of their own account, and of the brands that they work on as collaborators.
 
-Everything stays within the rights of the token that the request has (rights.py).
+No token gets more rights than the request's own token has (rights.py).
 """
 
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ from contracts import accounts as api
 from contracts.caller import Caller
 from contracts.errors import MISSING_SCOPE, TOKEN_REVOKED, ApiError, invalid
 
-#: Checked again here, on the token as it is stored.
+#: The scope is checked again here, on the token as it is stored.
 SCOPE = "manage:tokens"
 
 
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """As `create_token`. Raises also MISSING_SCOPE for a scope that the caller lacks."""
+    """Creates a token. Raises what `create_token` raises, and MISSING_SCOPE for a scope that the caller lacks."""
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -41,13 +41,13 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """As `rotate_token`. Raises also MISSING_SCOPE for a scope that the caller lacks."""
+    """Rotates a token. Raises what `rotate_token` raises, and MISSING_SCOPE for a scope that the caller lacks."""
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 
 
 def edit_token(database: Database, caller: Caller, request: api.EditToken) -> api.Token:
-    """Changes the fields of a valid token that are set; at once for its next request. A repeat changes nothing.
+    """Changes the fields of a valid token that are set, from its next request on. A repeat changes nothing.
 
     Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED, TOKEN_EXPIRED; MISSING_SCOPE for a scope, old or new,
     that the caller lacks.
@@ -116,7 +116,7 @@ def _check_rights(connection: Connection, caller: Caller, values: Mapping[str, A
 
 
 def _check_changeable(connection: Connection, caller: Caller, token: api.Token) -> None:
-    """Whether the caller may replace the token or change what it may do: it could have made it."""
+    """Refuses to replace or change a token that the caller could not have created."""
     if token.issued_by_collaborator_id not in (None, caller.user_id):
         raise invalid("token_id", "is a collaborator's token: the owner of the brand can only revoke it")
     _check_rights(connection, caller, {name: getattr(token, name) for name in tokens.EDITABLE})

@@ -1,4 +1,4 @@
-"""Nobody gives a token more than they have: the rule for tokens that make or change tokens. Pure."""
+"""The rule for tokens that create or change tokens: nobody gives a token more rights than they have. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from contracts.errors import MISSING_SCOPE, ApiError, invalid
 
 
 def defaults(own: Token) -> dict[str, Any]:
-    """Returns the limits of a new token that names none: those of the token that makes it."""
+    """Returns the limits of a new token whose request names none: the limits of the token that creates it."""
     return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
 
 
@@ -39,7 +39,7 @@ def _is_by(moment: datetime | None, latest: datetime) -> bool:
 
 
 def _are_within(entries: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
-    """Whether the list is limited at all, and each of its entries is part of an allowed one."""
+    """Whether the list is not empty (empty: unlimited) and each of its entries lies within an allowed one."""
     blocks = [ip_network(entry, strict=False) for entry in allowed]
     return bool(entries) and all(
         any(_is_part(ip_network(entry, strict=False), block) for block in blocks) for entry in entries

@@ -1,6 +1,6 @@
 """API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
 
-The operator does this for every account; what everybody else may do is in own_tokens.py. Every change locks the
+These functions are the operator's, for any account; everybody else's are in own_tokens.py. Every change locks the
 account's row, so that the active-key limit is exact and a collaborator who is being removed cannot create one more
 token. Checking a presented token is in authentication.py.
 """
@@ -35,7 +35,7 @@ from contracts.errors import (
 from contracts.events import AccessRevoked
 from contracts.plans import PLANS
 
-#: What JSON parsers of all languages hold exactly; no token is used this often. Our choice.
+#: The largest count that JSON parsers of all languages hold exactly.
 _MAX_COUNT = 2**53
 
 EDITABLE = ("name", "scopes", "brand_ids", "ip_allowlist", "expires_at")
@@ -60,7 +60,9 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """As `create_token`, for everybody; `check` refuses rights that the caller may not give."""
+    """Creates a token for any caller; `check` refuses rights that the caller may not give. Raises what `create_token`
+    raises.
+    """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
         "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
@@ -134,7 +136,9 @@ def rotate(
     owned: OwnedToken,
     check: Callable[[api.Token], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """As `rotate_token`, for everybody, with the account locked; `check` refuses what is not the caller's."""
+    """Rotates a token for any caller, with the account locked; `check` refuses tokens that the caller may not change.
+    Raises what `rotate_token` raises.
+    """
     old = owned.token
     repeated = _repeated(connection, config, caller, owned.account_id)
     if repeated is not None:

@@ -12,10 +12,10 @@ _DAY_SECONDS = 86_400
 SIGN_UPS_PER_ADDRESS = 5
 #: Passwords tried per verification link and day: enough for a person who mistypes.
 PASSWORDS_PER_LINK = 10
-#: Failed sign-ins per address and day: from one network, and from all. NIST SP 800-63B (5.2.2) permits 100 in a row;
-#: one network has less (our choice), so that it cannot lock the owner out alone.
+#: Failed sign-ins per address and day: from one network, and from all. NIST SP 800-63B (5.2.2) permits 100 in a row.
+#: One network has fewer, so that it cannot lock the owner out alone.
 FAILURES_PER_NETWORK, FAILURES_PER_ADDRESS = 20, 100
-#: Reset links per address and day, from any network. Our choice: as sign-ups.
+#: Reset links per address and day, from any network: as many as sign-ups, because both send a mail.
 RESETS_PER_ADDRESS = 5
 
 
@@ -36,7 +36,8 @@ def count_password(connection: Connection, user_id: str) -> None:
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in. Returns what `TryStore.give_back` takes after a success: only failures count for an address.
+    """Counts a sign-in. Returns the subjects for `TryStore.give_back`, which is called after a success: only failures
+    count for an address.
 
     The wider subject comes last: a network over its limit cannot use up the attempts of an address. Raises
     RATE_LIMITED, whether or not the address has an account.

@@ -17,9 +17,9 @@ log = structlog.get_logger()
 
 Send = Callable[[SmtpConfig, EmailMessage], None]
 
-#: Ends an attempt, however slow the mail server is. Our choice.
+#: An attempt ends after this, however slow the mail server is, so that other mails are not held up.
 ATTEMPT_SECONDS = 45.0
-#: Between the first attempt and the second; longer than one attempt.
+#: Wait between the first attempt and the second; longer than one attempt.
 FIRST_WAIT_SECONDS = 60.0
 
 

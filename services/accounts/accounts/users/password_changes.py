@@ -48,8 +48,8 @@ If it was not you, do nothing: the password stays as it is. {host} never asks yo
 def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
     """Queues the mail with a reset link, if a verified account has the address. The link before becomes invalid.
 
-    Stores the same for every address, and the loop that sends the mail looks whether there is an account. Raises
-    RATE_LIMITED, which reveals nothing either.
+    The same row is stored for every address; the loop that sends the mails checks whether there is an account. Raises
+    RATE_LIMITED, which does not reveal it either.
     """
     email = fields.email(request.email)
     with database.reading() as connection:
@@ -117,7 +117,7 @@ def change_password(database: Database, caller: Caller, request: ChangePassword)
             operations.begin(caller)
             access.lock_account(connection, caller.account_id)
             users = UserStore(connection)
-            if users.password_hash(caller.account_id) != current_hash:  # another change was first
+            if users.password_hash(caller.account_id) != current_hash:  # another change came first
                 raise invalid("current_password", "is wrong")
             users.set_password(caller.account_id, new_hash)
             TryStore(connection).give_back([subject])
@@ -131,7 +131,7 @@ def change_password(database: Database, caller: Caller, request: ChangePassword)
 
 
 def send_next(database: Database, config: AccountsConfig, send: mails.Send = smtp.send) -> int:
-    """Handles the request for a link that has waited for longest, as `verification_mails.send_next` does its mails."""
+    """Sends the mail of the request that has waited longest, as `verification_mails.send_next` does for its mails."""
     if config.smtp is None:
         return 0  # the operator makes links (`user reset-link`)
     with database.reading() as connection:

@@ -37,7 +37,9 @@ def matches(password_hash: str, password: str) -> bool:
 
 
 def matches_somebodys(password_hash: str | None, password: str) -> bool:
-    """As `matches`. Takes as long without a hash, so that the time does not reveal whether there is an account."""
+    """Does what `matches` does, and takes as long without a hash, so that the time does not reveal whether there is an
+    account.
+    """
     return matches(password_hash or _nobodys_hash(), password) and password_hash is not None
 
 

@@ -1,4 +1,4 @@
-"""Sessions: signing in with a password, and ending what was begun.
+"""Sessions: signing in with a password, and ending sessions.
 
 A session is a token of its own kind: it has every scope and reaches the whole account. Nobody can tell from an answer,
 or from the time it takes, whether an address has an account.
@@ -20,7 +20,7 @@ from contracts.record import Nothing
 from contracts.sign_in import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
 
 SCOPES = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
-#: Of one account; the oldest ends when another begins. More than a person has devices. Our choice.
+#: Sessions of one account; the oldest ends when another begins. No person has as many devices.
 MAX_SESSIONS = 50
 #: Ended sessions deleted in one transaction.
 _BATCH = 1_000

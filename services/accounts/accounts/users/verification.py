@@ -22,11 +22,12 @@ from contracts.errors import invalid
 
 log = structlog.get_logger()
 
-#: How long an account may stay unverified before it is deleted and its address is free again. Our choice.
+#: How long an account may stay unverified before it is deleted and its address is free again: a week covers a holiday
+#: of the person or a full mailbox.
 UNVERIFIED_DAYS = 7
 #: Accounts deleted in one transaction.
 _BATCH = 100
-#: Unverified accounts shown. Our choice.
+#: Unverified accounts shown: more than an operator reads.
 _MAX_LISTED = 1_000
 
 

@@ -20,11 +20,11 @@ from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.quota import Admitted, Arrival, Arrivals, Verdicts
 
-#: Requests in one batch; it keeps the message small. Our choice.
+#: Requests in one batch: a few tens of kilobytes in one message.
 MAX_BATCH = 128
 #: How long quota has for one batch before the next is sent. Our choice: half a request's deadline.
 _BATCH_SECONDS = 5.0
-#: How long a deferred request is asked again; quota holds a row for about a millisecond. Our choice.
+#: How long a deferred request is asked again. Quota normally holds a row for about a millisecond.
 DEFER_SECONDS = 1.0
 _GATEWAY = Caller(account_id="", user_id="gateway")
 

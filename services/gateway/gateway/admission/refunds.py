@@ -13,18 +13,20 @@ log = structlog.get_logger()
 
 #: Buckets whose units are given back (decisions: reads and writes count every call that passed limits and scope).
 REFUNDED_BUCKETS = frozenset({"publishes", "replies"})
-#: How long a request waits for its refund before it answers; quota takes some milliseconds. Our choice.
+#: How long a request waits for its refund before it answers. Quota takes some milliseconds.
 _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Gives month units back. A refund that is lost is made up for when quota asks publishing about the operation."""
+    """Gives month units back. If a refund is lost, the unit is returned when quota asks publishing about the
+    operation.
+    """
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)
 
     def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
-        """Gives back the units of these callers' operations, as of their tries.
+        """Gives back the units of these callers' operations, for the tries so far.
 
         waits: returns when all are given back, after 2 s at most; otherwise at once.
         """

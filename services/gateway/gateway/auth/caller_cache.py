@@ -30,7 +30,7 @@ class CallerCache:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._entries: dict[str, tuple[float, Authenticated]] = {}
-        #: Calls on their way, by token.
+        #: Calls to accounts that have not been answered, by token.
         self._calls: dict[str, Future[Authenticated]] = {}
 
     def find(self, token_sha256: str) -> Authenticated:
@@ -59,7 +59,9 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches what was found, unless `drop` or `clear` ran meanwhile: then it may be out of date."""
+        """Caches the caller that was found, unless `drop` or `clear` ran meanwhile: then the caller may be out of
+        date.
+        """
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return

@@ -1,4 +1,4 @@
-"""Last use and number of requests of each token: counted here, and sent to accounts in batches."""
+"""Counts the requests of each token and notes its last use, and sends both to accounts in batches."""
 
 import threading
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from datetime import datetime
 from contracts.accounts import RecordUse, TokenUse
 from contracts.errors import ApiError
 
-#: Seconds between batches; a crash loses at most the counts of this time. Our choice.
+#: Seconds between batches: a crash loses at most the counts of this time, and `last_used_at` is late by it.
 INTERVAL_SECONDS = 2.0
 #: Tokens in one call.
 _MAX_BATCH = 500
@@ -28,7 +28,7 @@ class TokenUsage:
             self._uses[token_id] = (count + 1, at)
 
     def flush(self) -> None:
-        """Sends the counts; those that accounts did not take are sent again next time."""
+        """Sends the counts. Counts that accounts did not take are sent again next time."""
         with self._lock:
             uses, self._uses = self._uses, {}
         rows = [

@@ -9,7 +9,7 @@ from contracts.publishing import LinkableAccount, LinkPageView
 from gateway.browser.page import BrowserPage, Form, Link
 from gateway.http.answers import Answer
 
-#: Accounts that a sentence names; the others are counted. Our choice.
+#: Accounts that a sentence names, so that it stays readable; the others are counted.
 _MAX_NAMES = 5
 #: Characters that change the text direction: a name must not alter how the sentence around it reads.
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

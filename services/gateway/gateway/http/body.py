@@ -9,7 +9,7 @@ from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_
 #: decisions "Errors".
 MAX_BODY_BYTES = 2**20
 #: How much of a body that is too large is read and discarded: a client that is still sending would not see the answer.
-#: Our choice.
+#: 32 MiB bound what a client can make us read.
 _MAX_DISCARDED_BYTES = 32 * 2**20
 _PIECE_BYTES = 2**18
 #: Most fields of a form. Ours have fewer.

@@ -11,7 +11,7 @@ import msgspec
 
 from contracts.errors import INVALID_JSON, ApiError
 
-#: Levels of nesting in one field's value. Free-form settings need two or three. Our choice.
+#: Levels of nesting in one field's value. Free-form settings need two or three; deep nesting only slows parsers down.
 MAX_DEPTH = 16
 _MAX_INTEGER = 2**63
 
@@ -44,7 +44,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def flaw_in(value: Any, depth: int = 0) -> str | None:
-    """Says why a value cannot be stored; None when it can."""
+    """Returns why a value cannot be stored; None if it can be stored."""
     if isinstance(value, str):
         return _flaw_in_text(value)
     if isinstance(value, bool) or value is None:

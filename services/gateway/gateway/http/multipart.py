@@ -10,9 +10,10 @@ from contracts.errors import UPLOAD_ERROR, ApiError
 
 #: Bytes per read. Our choice: larger blocks are not faster, and each running upload holds one.
 BLOCK_BYTES = 2**18
-#: Largest head of a part. Our choice.
+#: Largest head of a part: a file name and a type need less than 1 KiB.
 MAX_HEAD_BYTES = 16 * 1024
-#: Most bytes before the file's content: preamble, other parts, all heads. Our choice.
+#: Most bytes before the file's content: preamble, other parts, all heads. The API has no other part; libraries add a
+#: few small ones.
 MAX_SKIPPED_BYTES = 64 * 1024
 #: RFC 2046, 5.1.1.
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
@@ -59,7 +60,7 @@ class Multipart:
         self._skipped_bytes = 0
 
     def next_part(self) -> Part | None:
-        """The head of the next part; None after the closing boundary."""
+        """Returns the head of the next part; None after the closing boundary."""
         if not self._begun:
             self._begun = True
             self.skip()

@@ -22,7 +22,8 @@ def is_known(environ: Mapping[str, Any], etag: str, modified_at: datetime) -> bo
 def span_of(
     environ: Mapping[str, Any], etag: str, modified_at: datetime, size_bytes: int
 ) -> tuple[int, int] | None:
-    """The first and last byte that a GET requests; None: the whole file, also for several ranges (RFC 9110, 14.2).
+    """Returns the first and last byte that a GET requests. None: the whole file, which also answers a request for
+    several ranges (RFC 9110, 14.2).
 
     Raises Unsatisfiable.
     """
@@ -43,7 +44,7 @@ def span_of(
 
 
 def _is_same(if_range: str | None, etag: str, modified_at: datetime) -> bool:
-    """Whether the client's parts are of this state of the file; a weak ETag does not prove it."""
+    """Whether the client's parts belong to this state of the file. A weak ETag does not prove that."""
     if if_range is None:
         return True
     condition = parse_if_range_header(if_range)

@@ -25,7 +25,7 @@ _FLAGS = {"true": True, "false": False}
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 #: msgspec's messages end with the place inside the value.
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
-#: Years that are accepted: far from where adding a time zone or some days overflows. Our choice.
+#: The accepted years: adding a time zone or some days to them never overflows.
 _YEARS = range(1900, 9000)
 #: Of a request encoded for the bus, whose messages stay under 256 KiB (architecture).
 MAX_REQUEST_BYTES = 128 * 1024
@@ -83,7 +83,9 @@ class Reader:
         self.one_of: Mapping[str, str] = getattr(record, "ONE_OF", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
-        """Raises ApiError as the module says, also INVALID_JSON, and NOT_FOUND for a malformed id in the path."""
+        """Returns the record of a request. Raises the ApiErrors that the module's docstring lists, INVALID_JSON, and
+        NOT_FOUND for a malformed id in the path.
+        """
         if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)
         if self.takes_body:
@@ -143,7 +145,7 @@ class Reader:
 
 
 def _named(errors: list[dict[str, str]]) -> set[str]:
-    """The fields that the errors are about, without the place inside them."""
+    """Returns the names of the fields with errors, without the place inside a field."""
     return {re.split(r"[.\[]", error["field"])[0] for error in errors}
 
 
@@ -170,7 +172,7 @@ def _without(kind: Any, unwanted: type) -> Any:
 
 
 def _kinds(kind: Any) -> set[Any]:
-    """The alternatives of a type, without annotations."""
+    """Returns the alternatives of a union type, without annotations."""
     if get_origin(kind) is Annotated:
         return _kinds(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):

@@ -1,4 +1,5 @@
-"""Clients that send or take bytes too slowly: each connection is watched while its client's next bytes are due.
+"""Cuts off clients that send or take bytes too slowly: each connection is watched while the client has to send or take
+its next bytes.
 
 gunicorn bounds the head of a request (`keepalive`); for a body, and for an answer, it waits without end.
 """

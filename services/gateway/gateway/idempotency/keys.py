@@ -36,7 +36,7 @@ MAX_KEY_LENGTH = 120
 STORED_STATUSES = frozenset({200, 201, 202, 207})
 #: decisions "Idempotency": how long a second request waits for the first.
 WAIT_SECONDS = 10.0
-#: How long a lock lasts beyond its request's deadline. Our choice.
+#: How long a lock lasts beyond its request's deadline: the answer of a request that ends in time is stored within it.
 LOCK_MARGIN_SECONDS = 2.0
 #: Errors after which the operation may have happened: the key keeps its operation id, so that nothing is done twice.
 #: IDEMPOTENCY_IN_PROGRESS comes from a service where the operation still runs although its first call lost its answer.
@@ -44,10 +44,10 @@ _OUTCOME_OPEN = frozenset(
     row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
 )
 _FORGET_AT_ONCE = 500
-#: Keys to give up and answers to store once the database is back. Beyond it the oldest are dropped: their locks expire.
-#: Our choice.
+#: Keys to give up and answers to store once the database is back. Beyond this number the oldest are dropped: their
+#: locks expire.
 _MOST_WAITING = 10_000
-#: Answers stored by one statement. Our choice.
+#: Answers stored by one statement, which keeps its row locks short.
 _ANSWERS_AT_ONCE = 200
 #: Seconds between checks of a running request's key: short at first, then longer.
 _POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
@@ -82,7 +82,7 @@ class Claim(Record):
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
-    """Hash of method, path and raw body (decisions), and of the query (our choice)."""
+    """Returns a hash of method, path with query, and raw body (decisions "Idempotency")."""
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(errors="surrogateescape"), body))).digest()
 
 
@@ -148,7 +148,9 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits, for 10 s at most, until the request that holds the key is done: gives its answer or claims the key."""
+        """Waits, for 10 s at most, until the request that holds the key has ended. Returns its answer, or claims the
+        key.
+        """
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:
@@ -269,7 +271,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """The verdict on a key that another request holds; None if it became free meanwhile."""
+    """Returns the verdict on a key that another request holds; None if the key became free meanwhile."""
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:

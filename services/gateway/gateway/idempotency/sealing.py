@@ -20,5 +20,5 @@ def unseal(sealed: bytes, token: str) -> bytes:
 
 
 def _box(token: str) -> Fernet:
-    """A plain HMAC is enough: a token has 32 random bytes."""
+    """Derives the key from the token by a plain HMAC, which is enough for 32 random bytes."""
     return Fernet(base64.urlsafe_b64encode(hmac.digest(token.encode(), b"kept answers", "sha256")))

@@ -34,7 +34,7 @@ CREDITS_HEADER = "X-Credits-Remaining"
 _PAID = (INSUFFICIENT_CREDITS, AI_GENERATION_FAILED, AI_NOT_CONFIGURED)
 _BRAND = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _IMAGE = (INVALID_REFERENCE_MEDIA, PLAN_REQUIRED, QUOTA_EXCEEDED)
-#: A provider's own limit, and the work before and after it. Our choice.
+#: The 75 s that ai gives the provider, and the work before and after.
 _IMAGE_SECONDS = 90.0
 #: The image to animate is fetched and checked first.
 _VIDEO_SECONDS = 30.0

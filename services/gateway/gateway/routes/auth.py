@@ -17,20 +17,20 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.views import SignedUp
 
-#: Of a password that is passed on: more than accounts accepts.
+#: The longest password that is passed on: more than accounts accepts.
 _MAX_CHARACTERS = 300
 #: The same limit as in accounts.
 Name = Annotated[str, Meta(max_length=100)]
 
 
 class SignUp(Record):
-    """What a new user chooses; the rest of an account, such as its tier, is not theirs to choose."""
+    """The fields that a new user chooses. The operator sets the others, such as the tier."""
 
     email: Annotated[str, Meta(max_length=254)]
     password: Annotated[str, Meta(min_length=8, max_length=256)]
     firstname: Name = ""
     lastname: Name = ""
-    #: From the operator, where sign-up needs an invite.
+    #: The operator's invite code, where sign-up needs one.
     invite_code: Annotated[str, Meta(max_length=100)] | None = None
 
 

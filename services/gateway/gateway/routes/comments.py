@@ -17,7 +17,7 @@ from gateway.exchange import Exchange
 from gateway.routes.views import ReplyView
 
 _REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
-#: A list takes one call to the platform. A reply takes two, and is answered after 50 s at the latest. Our choice.
+#: A list takes one call to the platform. A reply takes two, and is answered after 50 s at the latest.
 _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
 
 

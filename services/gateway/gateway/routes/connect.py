@@ -23,7 +23,7 @@ from gateway.http.body import form_of
 from gateway.routes.filters import platform_code
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
-#: It takes two to a hundred calls to the platform. Our choice.
+#: A return takes two to a hundred calls to the platform, while a person waits in front of the browser.
 _RETURN_SECONDS = 60.0
 
 

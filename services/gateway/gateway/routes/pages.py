@@ -17,7 +17,7 @@ from gateway.routes.filters import check_brand, platform_code
 from gateway.routes.views import PageView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
-#: A few calls to the platform. Our choice.
+#: Covers a few calls to the platform, each of which may take some 10 s.
 _PLATFORM_SECONDS = 40.0
 
 

@@ -16,7 +16,7 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.sessions import SCOPE
 
-#: Of a password that is passed on: more than accounts accepts.
+#: The longest password that is passed on: more than accounts accepts.
 _MAX_CHARACTERS = 300
 #: The same limits as in accounts.
 NewPassword = Annotated[str, Meta(min_length=8, max_length=256)]
@@ -29,7 +29,7 @@ class ForgottenPassword(Record):
 
 
 class ResetRequested(Record):
-    """The same for every address, whether or not it has an account."""
+    """The answer to every request for a reset link, whether or not the address has an account."""
 
     success: bool
 

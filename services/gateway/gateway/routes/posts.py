@@ -31,9 +31,10 @@ from gateway.routes.views import ScheduledPostView
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PAGE_PERMISSION_MISSING)
 _GUARDRAILS = (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
-#: A platform may take long to process a video (spec "Publish result fields"). Our choice.
+#: A platform may take long to process a video (spec "Publish result fields"); load balancers often cut a request at 60
+#: s.
 _PUBLISH_SECONDS = 60.0
-#: One call to the platform. Our choice.
+#: Covers one call to the platform as a rule; a read can be repeated at no cost.
 _ENGAGEMENT_SECONDS = 20.0
 
 

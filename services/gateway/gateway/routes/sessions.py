@@ -12,7 +12,7 @@ from gateway.exchange import Exchange
 from gateway.http.client_address import customer_of
 
 SCOPE = "manage:account"
-#: Of a User-Agent that is passed on: as much as is shown.
+#: The longest User-Agent that is passed on: as much as is shown.
 _MAX_AGENT = 100
 
 
@@ -58,6 +58,6 @@ def end_session(exchange: Exchange, request: sign_in.SessionId) -> sign_in.Sessi
 
 
 def agent_of(exchange: Exchange) -> str:
-    """What the client calls itself, in characters that can be stored and shown."""
+    """Returns the client's User-Agent in characters that can be stored and shown."""
     sent = str(exchange.environ.get("HTTP_USER_AGENT", ""))
     return "".join(character for character in sent if character.isprintable())[:_MAX_AGENT]

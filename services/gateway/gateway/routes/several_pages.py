@@ -105,7 +105,9 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
 
 
 def _over_quota(exchange: Exchange) -> ApiError:
-    """The error of a page without a month unit. Without quota's answer it has neither limit nor time."""
+    """Returns the error of a page without a month unit. If quota did not answer, the error has neither limit nor
+    time.
+    """
     try:
         usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
     except ApiError:
@@ -126,7 +128,7 @@ def _refused(page: PlannedPage, error: ApiError) -> PageResult:
 
 
 def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
-    """Every error body has a request_id (decisions), a page's too."""
+    """Adds the request_id that every error body has (decisions), also the error of one page."""
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
@@ -140,7 +142,7 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """The first error that leaves a page's outcome open although nothing is looking it up."""
+    """Returns the first error that leaves a page's outcome open without anything looking it up."""
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error
@@ -148,6 +150,7 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 
 
 def _error_of_all(errors: list[ApiError]) -> ApiError:
-    """The error of a call on which no page succeeded. An open outcome comes first: it keeps the key, so that nothing is
-    sent twice."""
+    """Returns the error of a call in which no page succeeded. An error with an open outcome comes first: it keeps the
+    key, so that nothing is sent twice.
+    """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])

@@ -34,7 +34,7 @@ _ENDING = b"--\r\n"
 _BARE_ENDINGS = (b"----formdata-undici-",)
 #: The longest that an upload may take: as long as media keeps its reservation.
 _MAX_SECONDS = 15 * 60.0
-#: media reads some files as a whole. Our choice.
+#: media reads some files as a whole before it accepts them: minutes for the largest.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
 _TOO_SLOW = "The upload took longer than 15 minutes; upload large files in parts: POST /media/uploads."

@@ -1,13 +1,14 @@
-"""Where the public files that were requested lately lie in storage, so that media is not asked for each request."""
+"""Caches where recently requested public files lie in storage, so that media is not asked for each request."""
 
 import time
 from collections.abc import Callable
 
 from contracts.media import LocatedFile, LocateFile
 
-#: How long a deleted file may still be found. Our choice.
+#: How long a location is kept, and so how long a deleted file may still be found: media is asked once a minute for a
+#: popular file.
 _KEPT_SECONDS = 60.0
-#: A cache with this many entries is emptied. Our choice.
+#: A cache with this many entries is emptied, which bounds its memory to a few megabytes.
 _MOST_FILES = 10_000
 
 

@@ -13,8 +13,8 @@ from contracts.errors import NOT_FOUND, ApiError
 
 log = structlog.get_logger()
 
-#: How long storage may be silent before it counts as away (our choice); a file's length extends the ceiling. The time
-#: that a client takes for its side of a transfer is not counted.
+#: How long storage may be silent before it counts as away. A file's length extends the time limit of the whole
+#: transfer. The time that a client takes for its side of a transfer is not counted.
 _LIMITS = Limits(connect_seconds=20.0, silence_seconds=60.0, trusts_length=True)
 _BLOCK_BYTES = 2**18
 
@@ -26,7 +26,9 @@ class Storage:
         self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())
 
     def put(self, url: str, headers: Mapping[str, str], size_bytes: int, blocks: Iterable[Any]) -> None:
-        """Streams `blocks`, `size_bytes` in all. What they raise breaks the transfer off: nothing is stored."""
+        """Streams `blocks`, `size_bytes` in all. An error that `blocks` raises ends the transfer, and nothing is
+        stored.
+        """
         headers = {**headers, "Content-Length": str(size_bytes)}
         try:
             answer = self._pool.request("PUT", url, body=blocks, headers=headers)
@@ -36,7 +38,7 @@ class Storage:
             raise _away("put", f"status {answer.status}")
 
     def get(self, url: str, first: int, last: int) -> "Download":
-        """The bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
+        """Returns the bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
         headers = {"Range": f"bytes={first}-{last}"}
         try:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)

@@ -12,7 +12,8 @@ from webhooks.dispatch.endpoint_queue import EndpointQueue
 from webhooks.records import DueDelivery, Outcome
 from webhooks.security.signing import signature, standard_headers
 
-#: Bytes of an answer that are read (our choice), and kept in the log (decisions "Delivery row").
+#: Bytes of an answer that are read, so that the connection can be used again, and that are kept in the log (decisions
+#: "Delivery row").
 _MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhooks/1.3"}
 

@@ -1,4 +1,4 @@
-"""Takes a unit of the month for each delivery from quota: once each, by the delivery's id."""
+"""Takes a month unit from quota for each delivery, once per delivery id."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,16 +14,17 @@ from webhooks.records import DueDelivery
 
 log = structlog.get_logger()
 
-#: For quota's answer. Our choice.
+#: How long quota has to answer. The deliveries stay due, so waiting longer gains nothing.
 _TIMEOUT_SECONDS = 5.0
 #: The service itself: each unit names its account.
 _WEBHOOKS = Caller(account_id="", user_id="webhooks")
 
 
 def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
-    """Returns by delivery id whether it has its unit; without those that quota deferred or did not answer for.
+    """Returns by delivery id whether the delivery has its unit. Deliveries that quota deferred or did not answer for
+    are missing.
 
-    All are asked for in one call. When quota fails over one of them, each subscription is asked for by itself.
+    All units are taken in one call; if that call fails, each subscription gets a call of its own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

@@ -1,8 +1,7 @@
 """Takes endpoint queues with due deliveries, loads and charges their deliveries, and keeps attempts in flight.
 
-Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick
-loads for all queues that have room. All endpoints with something due are looked at each time, however much waits for
-any of them.
+Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick loads
+for all queues that have room. Each tick considers all endpoints with due deliveries, however long their queues are.
 """
 
 import threading
@@ -34,9 +33,9 @@ log = structlog.get_logger()
 
 #: Wake the loops that run `DeliveryDispatcher.tick`, and that end the deliveries of disabled subscriptions.
 DELIVERIES_DUE, ENDPOINTS_DISABLED = Waker(), Waker()
-#: Our choices. Events that arrive within this time are loaded together.
+#: Events that arrive within this time are loaded together.
 _GATHER_SECONDS = 0.01
-#: Queues and deliveries loaded in one tick, at most.
+#: Most queues and deliveries loaded in one tick.
 _QUEUES_A_TICK, _DELIVERIES_A_TICK = 64, 512
 #: Retries that are marked as due in one tick: a statement of some 20 ms.
 _READY_A_TICK = 1_000
@@ -44,11 +43,11 @@ _READY_A_TICK = 1_000
 _MAX_LOADED = 4_096
 #: A queue is kept this long after its last delivery, with its connections.
 _LINGER_SECONDS = 3.0
-#: Until quota, or a key for the secrets, is tried again.
+#: Wait before quota, or the decryption of secrets, is tried again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
 #: How long a process that is stopped waits for answers; another process repeats the attempts that take longer.
 _CLOSING_SECONDS = 6.0
-#: The end of a lease in which no attempt is begun.
+#: No attempt is begun in the last part of a lease, which is this long.
 _MARGIN_SECONDS = 1.0
 _CONCURRENT_CHARGES = 8
 
@@ -170,7 +169,9 @@ class DeliveryDispatcher:
                 self._read_secrets(queue, endpoint.secrets)
 
     def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
-        """Without the newest secret nothing is sent: receivers verify with that one."""
+        """Decrypts the secrets of the queues. A queue whose newest secret is unreadable sends nothing, because
+        receivers verify with that one.
+        """
         is_same = stored == queue.stored_secrets
         if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return
@@ -237,7 +238,9 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Makes these deliveries ready, and begins what there are slots for; least recently used queues first."""
+        """Makes these deliveries ready, and begins as many as there are slots, from the least recently used queue
+        on.
+        """
         for one in due:
             queue = self.queues.get(one.subscription_id)
             if queue is None or not queue.make_ready(one):
@@ -263,7 +266,7 @@ class DeliveryDispatcher:
                     self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
-        """Returns how many deliveries one queue may have loaded; fewer with many queues, for the sake of memory."""
+        """Returns how many deliveries one queue may have loaded: with many queues fewer, to bound memory."""
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
         return max(2 * rules.MAX_CONCURRENT, share)
 
@@ -354,7 +357,7 @@ class DeliveryDispatcher:
                 del self.queues[queue.id]
 
     def _valid_until(self) -> float:
-        """Returns until when (monotonic) a lease surely holds that is asked for now."""
+        """Returns until when (monotonic) a lease that is requested now certainly holds."""
         return time.monotonic() + self._settings.lease_seconds - _MARGIN_SECONDS
 
 

@@ -92,7 +92,7 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides whether a failure that may be local is, by what other endpoints answered."""
+        """Decides by the answers of other endpoints whether a failure that may be local really is."""
         if not outcome.is_local:
             self.unreachable_since = math.inf
             return outcome
@@ -102,13 +102,17 @@ class EndpointQueue:
         )
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint and drops what has not begun, which stays due; returns as `clear`."""
+        """Pauses the endpoint and drops the deliveries that have not begun; they stay due. Returns what `clear`
+        returns.
+        """
         now = time.monotonic()
         self.paused_until = now + rules.pause_seconds(now - self.unreachable_since)
         return self.clear()
 
     def note(self, outcome: Outcome, recorded: Recorded) -> list[DueDelivery]:
-        """Learns from a recorded outcome. Drops what has not begun once the subscription is disabled, as `clear`."""
+        """Learns from a recorded outcome. Once the subscription is disabled, drops the deliveries that have not begun,
+        as `clear` does.
+        """
         self.failures = recorded.failures
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.duration_ms / 1000
@@ -124,7 +128,8 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops what has not begun: the subscription has changed, or another process may have the queue.
+        """Drops the deliveries that have not begun: the subscription has changed, or another process may have the
+        queue.
 
         Returns the deliveries that were ready.
         """

@@ -1,8 +1,8 @@
 """Records the outcomes of many attempts in one statement.
 
-While one statement runs, the next outcomes gather: a lone one is written at once, hundreds share a commit. The outcomes
-of one endpoint are written in the order of the answers, also after an outage of the database: that is the order in
-which failures in a row are counted.
+While one statement runs, the next outcomes gather: a single outcome is written at once, hundreds share a commit. The
+outcomes of one endpoint are written in the order of the answers, also after an outage of the database: that is the
+order in which failures in a row are counted.
 """
 
 import time
@@ -19,7 +19,7 @@ from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()
 
-#: Between two tries while the database is away, or a row is locked. Our choice.
+#: Wait between two tries while the database is away or a row is locked: short beside the 10 s of an attempt.
 _PAUSE_SECONDS = 0.2
 _Results = list[Recorded | None]
 

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 from webhooks.records import MAX_CONSECUTIVE_FAILURES
 
-#: Concurrent attempts to one endpoint. Our choice.
+#: Concurrent attempts to one endpoint: more than most receivers have workers for.
 MAX_CONCURRENT = 8
 #: An endpoint that answers within 50 ms is served as fast by 6, and fewer attempts are repeated after a process was
 #: killed. Our choice.
 _FAST_SECONDS, _FAST_CONCURRENT = 0.05, 6
-#: How long after its due time an attempt is postponed that fails for lack of a local resource. Our choice.
+#: How long after its due time an attempt is still postponed if it fails for lack of a local resource. Later the failure
+#: counts, so that none is postponed for ever.
 MAX_POSTPONED_SECONDS = 600.0
 #: How long an endpoint must have been unreachable before a success of another endpoint shows that the cause is the
-#: receiver's. Our choice.
+#: receiver's: short failures of our own network are over by then.
 _BLAME_SECONDS = 60.0
-#: The pause of an endpoint after a postponed attempt. Our choice.
+#: The shortest and longest pause of an endpoint after a postponed attempt; it grows with the outage.
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from chassis.db.database import Compiled, fetch
 from webhooks.records import MAX_CONSECUTIVE_FAILURES, DueDelivery, Endpoint, Outcome, Recorded
 
-#: Valid secrets that sign at most, however often they are rotated within a day. Our choice.
+#: Most secrets that sign a delivery, however often they are rotated within a day: it bounds the header's length.
 _SIGNATURES = 8
 
 #: Retries whose time has come. They are few at a time, and found by an index of waiting deliveries only.
@@ -118,7 +118,7 @@ _LOAD = Compiled(
     )
 )
 #: Where rows that are locked cannot be skipped. Shorter than the 1 s after which PostgreSQL looks for deadlocks: other
-#: transactions may lock in another order. Our choice.
+#: transactions may lock in another order.
 _LOCK_TIMEOUT = "set_config('lock_timeout', '200ms', true)"
 #: One round trip, and no wait for the disk: outcomes that are not written when a process is killed are repeated, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
@@ -245,7 +245,7 @@ class EndpointQueues:
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
     def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
-        """Returns up to so many due deliveries of each subscription, without the `loaded` ones."""
+        """Returns up to the given number of due deliveries of each subscription, without the `loaded` ones."""
         parameters = {"ids": list(limits), "limits": list(limits.values()), "loaded": list(loaded)}
         rows = _LOAD.run(self._connection, parameters)
         return [DueDelivery._make(row)._replace(body=bytes(row.body)) for row in rows]

@@ -11,7 +11,8 @@ from chassis.db.clock import clock_now
 from webhooks.models import accounts, deliveries, lanes, revoked_tokens, secrets, subscriptions
 from webhooks.records import MadeBy, SecretRow, SubscriptionRow
 
-#: For this long after an `account.changed` a caller does not change the tier: gateways may have cached it. Our choice.
+#: For this long after an `account.changed` event a caller's tier is ignored, because gateways may have cached the old
+#: one for some seconds.
 _CACHED_CALLERS = timedelta(minutes=1)
 _FIELDS = SubscriptionRow.__dataclass_fields__
 _ALL = select(
