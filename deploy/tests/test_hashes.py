@@ -121,7 +121,7 @@ def test_every_place_where_pip_or_npm_installs_asks_for_hashes() -> None:
     ]
     assert len(lines) > 4
     assert [line for line in lines if not re.search("--require-hashes|--no-index", line)] == []
-    kit = (ROOT / "simulator/tests/foreign/foreign_kit.py").read_text()
+    kit = (ROOT / "libs/testkit/testkit/foreign_packages.py").read_text()
     assert kit.count('"-m", "pip"') == kit.count('"--require-hashes", "--only-binary", ":all:"') == 1
     for npm in ((ROOT / "clients/node/tests/test_node.py").read_text(), kit):
         assert '"ci"' in npm  # which installs what the lock names, and nothing whose hash differs

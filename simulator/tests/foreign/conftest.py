@@ -1,6 +1,5 @@
 """A simulator with TLS under the platforms' own names, and the installed foreign clients."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ import pytest
 import requests
 
 from testkit.fixtures import certificate_of
+from testkit.foreign_packages import environment, installed_or_skip
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -21,13 +21,8 @@ _RETRIES = requests.adapters.Retry(connect=9, backoff_factor=0.1)
 
 @pytest.fixture(scope="session")
 def clients() -> foreign_kit.Clients:
-    """The clients, installed. Skips where no package index answers; in CI that is a failure."""
-    try:
-        return foreign_kit.install()
-    except foreign_kit.NotInstalled as problem:
-        if os.environ.get("CI") or problem.is_mismatch:
-            raise
-        pytest.skip(f"the foreign clients cannot be installed here: {problem}")
+    """The clients, installed."""
+    return foreign_kit.Clients(installed_or_skip(foreign_kit.HERE))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[foreign_kit.Ser
     argv = [sys.executable, "-m", "simulator", "--port", str(port), "--certificate", str(certificate)]
     # LinkedIn has approved the app for refresh tokens.
     own = {"PYTHONPATH": str(foreign_kit.SIMULATOR), "SIMULATOR_LINKEDIN_REFRESH": "true"}
-    with subprocess.Popen(argv, env=foreign_kit.environment() | own) as process:
+    with subprocess.Popen(argv, env=environment() | own) as process:
         try:
             with requests.Session() as session:
                 session.mount("https://", requests.adapters.HTTPAdapter(max_retries=_RETRIES))

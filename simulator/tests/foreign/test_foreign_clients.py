@@ -12,6 +12,7 @@ import foreign_kit
 import pytest
 
 from simulator.youtube import description
+from testkit import foreign_packages
 
 PROGRAMS = (
     "with_facebook_business.py", "with_google.py", "with_linkedin_api_client.cjs", "with_tweepy.py",
@@ -42,16 +43,16 @@ def test_the_table_has_a_row_for_each_client_and_no_other() -> None:
 def test_without_an_index_the_clients_are_missing_which_is_no_mismatch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_kit, "_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(foreign_packages, "_CACHE", tmp_path / "cache")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(foreign_kit.NotInstalled, match="No matching distribution") as caught:
-        foreign_kit.install()
+    with pytest.raises(foreign_packages.NotInstalled, match="No matching distribution") as caught:
+        foreign_packages.install(foreign_kit.HERE)
     assert not caught.value.is_mismatch
 
 
 def test_what_the_simulator_knows_of_google_s_calls_is_what_google_says(clients: foreign_kit.Clients) -> None:
-    documents = clients.packages / "googleapiclient" / "discovery_cache" / "documents"
+    documents = clients.installed.python_packages / "googleapiclient" / "discovery_cache" / "documents"
     document = json.loads((documents / "youtube.v3.json").read_text())
     assert set(document["parameters"]) == description.COMMON
     for name, known in description.METHODS.items():

@@ -23,7 +23,10 @@ from local.paths import ROOT
 HEADER = "# Written by ./dev lock from the pyproject.toml files; do not edit.\n"
 OWN_PREFIX = "posthaste-"
 #: Dependency groups that are no part of the checkout's lock: group → folder of its own lock.
-APART = {"foreign": ROOT / "simulator" / "tests" / "foreign"}
+APART = {
+    "foreign": ROOT / "simulator" / "tests" / "foreign",
+    "mcp": ROOT / "tests" / "e2e" / "mcp",
+}
 #: Locks are resolved for the oldest Python and the oldest C library that are supported; hashes are of all files.
 TARGET = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")

