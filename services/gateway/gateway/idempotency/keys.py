@@ -166,15 +166,17 @@ class IdempotencyKeys:
         self, token_id: str, key: str, fingerprint: bytes, lock_seconds: float, *, is_used: bool
     ) -> Claim:
         offer = Offered(token_id, key, fingerprint, new_id("op"), lock_seconds)
-        if not is_used and self._new_keys.submit(offer):
-            return _claimed(offer, Held(operation_id=offer.operation_id, fence=1))
+        is_new = not is_used
         while True:
+            if is_new and self._new_keys.submit(offer):
+                return _claimed(offer, Held(operation_id=offer.operation_id, fence=1))
             with self._database.reading() as connection:
                 store = Store(connection)
-                held = store.claim(offer)
+                held = store.take_over(offer)
                 if held is not None:
                     return _claimed(offer, held)
                 found = store.find(token_id, key)
+            is_new = found is None
             claim = None if found is None else _judge(token_id, key, fingerprint, found)
             if claim is not None:
                 return claim

@@ -2,16 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, case, delete, func, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
-from chassis.db.clock import clock_now
 from chassis.db.database import Prepared
 from contracts.record import Record
 from gateway.models import idempotency_keys as keys
-
-#: Spec "Authentication" 10: keys are kept for 24 hours.
-_KEPT = text("interval '24 hours'")
 
 
 class Held(Record):
@@ -39,42 +34,6 @@ class Found(Record):
     status: int | None
     headers: bytes
     body: bytes
-
-
-def _lock_end() -> Any:
-    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, bindparam("lock_seconds"))
-
-
-def _claim() -> Any:
-    offered = insert(keys).values(
-        token_id=bindparam("token_id"),
-        key=bindparam("key"),
-        fingerprint=bindparam("fingerprint"),
-        operation_id=bindparam("operation_id"),
-        fence=1,
-        locked_until=_lock_end(),
-        created_at=clock_now(),
-    )
-    expired = keys.c.created_at <= clock_now() - _KEPT
-    abandoned = and_(
-        keys.c.fingerprint == offered.excluded.fingerprint,
-        keys.c.status.is_(None),
-        keys.c.locked_until <= func.clock_timestamp(),
-    )
-    return offered.on_conflict_do_update(
-        index_elements=[keys.c.token_id, keys.c.key],
-        set_={
-            "fingerprint": offered.excluded.fingerprint,
-            "operation_id": case((expired, offered.excluded.operation_id), else_=keys.c.operation_id),
-            "fence": keys.c.fence + 1,
-            "locked_until": offered.excluded.locked_until,
-            "status": None,
-            "headers": None,
-            "body": None,
-            "created_at": case((expired, offered.excluded.created_at), else_=keys.c.created_at),
-        },
-        where=or_(expired, abandoned),
-    ).returning(keys.c.operation_id, keys.c.fence)
 
 
 class Kept(NamedTuple):
@@ -119,8 +78,8 @@ def _mine(statement: Any) -> Any:
     )
 
 
-#: In the order of keys, so that two batches with the same keys cannot deadlock. A key that exists is left alone:
-#: its request then claims it alone.
+#: In the order of keys, so that two batches with the same keys cannot deadlock. Existing keys stay as they are
+#: (`_TAKE_OVER`). Keys are kept for 24 hours (spec "Authentication" 10).
 _CLAIM_NEW = Prepared(
     """
     INSERT INTO idempotency_keys (token_id, key, fingerprint, operation_id, fence, locked_until, created_at)
@@ -132,7 +91,25 @@ _CLAIM_NEW = Prepared(
     ON CONFLICT DO NOTHING RETURNING operation_id
     """
 )
-_CLAIM = Prepared(_claim())
+#: A key that is older than 24 hours is claimed as if it was new; an abandoned one keeps its operation.
+_TAKE_OVER = Prepared(
+    """
+    UPDATE idempotency_keys k SET
+        fingerprint = offered.fingerprint,
+        operation_id = CASE WHEN k.created_at <= offered.expired THEN offered.operation_id ELSE k.operation_id END,
+        created_at = CASE WHEN k.created_at <= offered.expired THEN clock_now() ELSE k.created_at END,
+        fence = k.fence + 1,
+        locked_until = clock_timestamp() + make_interval(secs => offered.lock_seconds),
+        status = NULL, headers = NULL, body = NULL
+    FROM (SELECT %(fingerprint)s::bytea AS fingerprint, %(operation_id)s::text AS operation_id,
+        %(lock_seconds)s::float8 AS lock_seconds, clock_now() - interval '24 hours' AS expired) AS offered
+    WHERE k.token_id = %(token_id)s AND k.key = %(key)s AND (
+        k.created_at <= offered.expired
+        OR (k.fingerprint = offered.fingerprint AND k.status IS NULL AND k.locked_until <= clock_timestamp())
+    )
+    RETURNING k.operation_id, k.fence
+    """
+)
 _FIND = Prepared(
     select(
         keys.c.fingerprint,
@@ -164,9 +141,9 @@ class Store:
         rows = _CLAIM_NEW.fetch(self._connection, dict(zip(Offered._fields, map(list, columns), strict=True)))
         return {operation_id for (operation_id,) in rows}
 
-    def claim(self, offer: Offered) -> Held | None:
-        """Claims a key that is new, older than 24 hours, or abandoned by the same request; otherwise None."""
-        rows = _CLAIM.fetch(self._connection, offer._asdict())
+    def take_over(self, offer: Offered) -> Held | None:
+        """Claims a key that is older than 24 hours, or abandoned by the same request; None if it is neither."""
+        rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 
     def find(self, token_id: str, key: str) -> Found | None:
