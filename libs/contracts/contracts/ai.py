@@ -7,6 +7,7 @@ from msgspec import Meta, field
 
 from contracts.caller import Caller
 from contracts.media import Media
+from contracts.publishing import MediaKind
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
@@ -78,6 +79,10 @@ class WriteCaption(CaptionBody, kw_only=True):
     guidelines: str | None = None
 
 
+#: Described, not enforced: another release may know more values.
+JobStatus = Annotated[str, Meta(extra_json_schema={"enum": ["processing", "completed", "failed"]})]
+
+
 class JobParams(Record):
     aspect_ratio: str | None = None
     model: str | None = None
@@ -90,12 +95,12 @@ class AiJob(Record):
     job_id: str
     kind: str
     #: processing, completed or failed
-    status: str
+    status: JobStatus
     prompt: str
     url: str | None
     media_id: str | None
     #: photo or video
-    media_type: str
+    media_type: MediaKind
     mime_type: str | None
     size_bytes: int
     credits_charged: int

@@ -9,7 +9,8 @@ from datetime import datetime
 from contracts.ai import AiJob
 from contracts.maker import Maker
 from contracts.media import Media
-from contracts.publishing import Comment, Page, PostError, Reply, ScheduledPost
+from contracts.platforms import PlatformCode
+from contracts.publishing import Comment, LostAccess, Page, PostError, Reply, ScheduledPost
 from contracts.record import Record
 
 
@@ -82,7 +83,7 @@ class ConnectRefused(Record, rename="camel"):
     user_id: str
     brand_id: str
     session_id: str
-    platform: str
+    platform: PlatformCode
     error: PostError
 
 
@@ -162,7 +163,7 @@ class PostsHeld(Record, rename="camel"):
     user_id: str
     brand_id: str
     #: token_revoked or collaborator_removed
-    reason: str
+    reason: LostAccess
     made_by: Maker
     post_ids: tuple[str, ...]
 
@@ -189,9 +190,16 @@ class WebhooksDisabled(Record, rename="camel"):
 
     user_id: str
     #: token_revoked or collaborator_removed
-    reason: str
+    reason: LostAccess
     made_by: Maker
     webhooks: tuple[DisabledWebhook, ...]
+
+
+class WebhookTest(Record, rename="camel"):
+    """The test event of POST /webhooks/{id}/test."""
+
+    user_id: str
+    webhook_id: str
 
 
 class UnitReturned(Record):
@@ -251,4 +259,22 @@ EVENTS: dict[str, Route] = {
     "posts.hold.ended": Route(sender="publishing", receivers=("accounts",)),
     "webhooks.disabled": Route(sender="webhooks", receivers=("webhooks", "accounts")),
     "caller.changed": Route(sender="accounts", broadcast=True),
+}
+
+#: What `data` holds in the events that clients receive.
+CLIENT_EVENTS: dict[str, type[Record]] = {
+    "post.published": PostPublished,
+    "post.failed": PostFailed,
+    "comment.received": CommentReceived,
+    "comment.replied": CommentReplied,
+    "first_comment.failed": FirstCommentFailed,
+    "page.expired": PageExpired,
+    "page.connect.refused": ConnectRefused,
+    "account.quota.warning": QuotaWarning,
+    "account.credits.adjusted": CreditsAdjusted,
+    "ai.job.completed": JobCompleted,
+    "ai.job.failed": JobFailed,
+    "posts.held": PostsHeld,
+    "webhooks.disabled": WebhooksDisabled,
+    "webhook.test": WebhookTest,
 }

@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 from msgspec import Meta
 
 from contracts.caller import Caller
-from contracts.publishing import Limit
+from contracts.publishing import Limit, MediaKind
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
@@ -49,7 +49,7 @@ class Media(Record):
     mime_type: str
     size_bytes: int
     #: photo or video
-    type: str
+    type: MediaKind
     #: Public: anybody who has the URL can fetch the file.
     url: str
     #: The first pending post it is attached to.

@@ -4,6 +4,10 @@ Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its 
 consists of its row here, a folder in publishing and a part of the simulator (docs/adding-a-platform.md).
 """
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from contracts.record import Record
 
 HOUR_SECONDS = 3600
@@ -148,9 +152,21 @@ PLATFORMS: dict[str, Platform] = {
     )
 }  # fmt: skip
 
-_BY_NAME = {p.name: p.code for p in PLATFORMS.values()}
+#: A platform's code. Its values are only described, not enforced: another release may know more of them.
+PlatformCode = Annotated[str, Meta(extra_json_schema={"enum": list(PLATFORMS)})]
+#: A platform in a request (`parse_platform`).
+PlatformName = Annotated[
+    str,
+    Meta(
+        extra_json_schema={"enum": list(PLATFORMS)}, description="Full names, in any case, are accepted too."
+    ),
+]
+_BY_NAME = {name: p.code for p in PLATFORMS.values() for name in (p.name, p.title.lower())}
+
+#: What a request may name a platform, for error messages.
+PLATFORM_NAMES = ", ".join((*PLATFORMS, *_BY_NAME))
 
 
 def parse_platform(value: str) -> str | None:
-    """Returns the code of a code or full name in any case ("fb", "Facebook" → "FB"), or None."""
+    """Returns the code of a code, full name or title in any case ("fb", "twitter", "X"), or None."""
     return value.upper() if value.upper() in PLATFORMS else _BY_NAME.get(value.lower())

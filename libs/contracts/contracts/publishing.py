@@ -10,7 +10,7 @@ from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.maker import Maker
 from contracts.platform_checks import CheckPlatform, PlatformReport
-from contracts.platforms import PLATFORMS
+from contracts.platforms import PLATFORMS, PlatformCode, PlatformName
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
@@ -26,6 +26,17 @@ Settings = dict[str, Any]
 MAX_PAGES_PER_CALL = 20
 PageIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_PAGES_PER_CALL)]
 R = TypeVar("R", bound=Record)
+
+# Described values that are not enforced: another release may know more of them.
+PostStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["queued", "held", "published", "failed", "cancelled"]})
+]
+FirstCommentStatus = Annotated[str, Meta(extra_json_schema={"enum": ["pending", "published", "failed"]})]
+LinkStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["pending", "choose", "linked", "refused", "failed"]})
+]
+LostAccess = Annotated[str, Meta(extra_json_schema={"enum": ["token_revoked", "collaborator_removed"]})]
+MediaKind = Annotated[str, Meta(extra_json_schema={"enum": ["photo", "video"]})]
 
 
 def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
@@ -46,7 +57,7 @@ class Page(Record):
     """A connected platform account."""
 
     id: str
-    platform: str
+    platform: PlatformCode
     name: str
     username: str | None
     account_id: str
@@ -59,7 +70,7 @@ class Page(Record):
 
 
 class ListPages(Record):
-    platform: str | None = None
+    platform: PlatformName | None = None
     brand_id: str | None = None
     limit: Limit = 50
     cursor: str | None = None
@@ -108,7 +119,7 @@ class PageHealth(Record):
     """The present state of a page's connection, according to the platform."""
 
     page_id: str
-    platform: str
+    platform: PlatformCode
     #: It works and has all permissions that our features need.
     healthy: bool
     expired: bool
@@ -204,10 +215,10 @@ class LinkSession(Record):
     """The progress of a linking."""
 
     session_id: str
-    platform: str
+    platform: PlatformCode
     brand_id: str
     #: pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
-    status: str
+    status: LinkStatus
     accounts: tuple[LinkableAccount, ...]
     error: PostError | None
     expires_at: datetime
@@ -244,7 +255,7 @@ class PagesLinked(Record):
 class MediaItem(Record):
     src: str
     #: photo or video
-    type: str
+    type: MediaKind
 
 
 @with_settings(Settings | None, None)
@@ -328,7 +339,7 @@ class PostHold(Record):
     """Why a post is held: its maker lost access."""
 
     #: token_revoked or collaborator_removed
-    reason: str
+    reason: LostAccess
     held_at: datetime
     made_by: Maker
 
@@ -337,7 +348,7 @@ class FirstCommentResult(Record):
     """What became of a published post's first comment."""
 
     #: pending, published or failed
-    status: str
+    status: FirstCommentStatus
     #: Set when it has failed: the post itself stays published.
     error: PostError | None = None
 
@@ -348,11 +359,11 @@ class ScheduledPost(PostContent, kw_only=True):
     id: str
     page_id: str
     brand_id: str
-    platform: str
+    platform: PlatformCode
     media: tuple[MediaItem, ...]
     scheduled_at: datetime
     #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
-    status: str
+    status: PostStatus
     created_at: datetime
     attempts: int = 0
     next_attempt_at: datetime | None = None
@@ -431,12 +442,12 @@ class PublishResult(Record):
     """The result of an immediate publish (spec "Publish result fields")."""
 
     post_id: str
-    platform: str
+    platform: PlatformCode
     page_id: str
     brand_id: str
     message: str | None
     media: tuple[MediaItem, ...]
-    status: str
+    status: PostStatus
     was_published: bool
     platform_post_id: str | None
     published_at: datetime
@@ -476,7 +487,7 @@ class Validation(Record):
 
 class ListPublishedPosts(Record):
     page_id: str | None = None
-    platform: str | None = None
+    platform: PlatformName | None = None
     since: datetime | None = None
     limit: Limit = 50
     cursor: str | None = None
@@ -492,7 +503,7 @@ class PublishedPost(Record):
     id: str
     page_id: str
     brand_id: str
-    platform: str
+    platform: PlatformCode
     remote_id: str
     permalink: str | None
     published_at: datetime
@@ -518,7 +529,7 @@ class EngagementCounts(Record):
 
 class Engagement(Record):
     id: str
-    platform: str
+    platform: PlatformCode
     platform_post_id: str
     page_id: str
     brand_id: str
@@ -538,7 +549,7 @@ class Comment(Record):
     created_time: datetime
     reply_count: int
     post_id: str
-    platform: str
+    platform: PlatformCode
     parent_id: str | None = None
 
 

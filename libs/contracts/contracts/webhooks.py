@@ -39,6 +39,13 @@ Events = Annotated[tuple[EventName, ...], Meta(min_length=1)]
 BrandIds = Annotated[tuple[str, ...], Meta(max_length=100)]
 
 
+# Described values that are not enforced: another release may know more of them.
+SubscriptionStatus = Annotated[str, Meta(extra_json_schema={"enum": ["active", "disabled"]})]
+DeliveryStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["pending", "delivered", "failed", "skipped"]})
+]
+
+
 class Subscription(Record):
     """A webhook subscription (decisions "Webhook record")."""
 
@@ -49,7 +56,7 @@ class Subscription(Record):
     #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: tuple[str, ...]
     #: active or disabled
-    status: str
+    status: SubscriptionStatus
     #: gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
@@ -129,7 +136,7 @@ class Delivery(Record):
     event_id: str
     event: str
     #: pending, delivered, failed or skipped
-    status: str
+    status: DeliveryStatus
     attempts: tuple[Attempt, ...]
     next_attempt_at: datetime | None
     created_at: datetime

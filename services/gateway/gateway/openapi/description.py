@@ -7,6 +7,7 @@ from contracts.media import CONVERTED_TYPES, MIME_TYPES
 from gateway import API_VERSION, BASE_PATH
 from gateway.endpoint import Endpoint
 from gateway.openapi import platform_table
+from gateway.openapi.events import ENVELOPES, described_events
 from gateway.openapi.responses import BINARY, error_schema, responses_of
 from gateway.openapi.schemas import Schemas, described_fields, not_null
 from gateway.openapi.tags import described_tags, tag_of
@@ -34,7 +35,8 @@ def describe(
     """
     rows = list(endpoints)
     results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
-    schemas = Schemas(dict.fromkeys(results), [row.request for row in rows if row.reader.takes_body])
+    bodies = [row.request for row in rows if row.reader.takes_body]
+    schemas = Schemas([*dict.fromkeys(results), *ENVELOPES.values()], bodies)
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
         operation = _operation(row, schemas, key_required)
@@ -46,13 +48,15 @@ def describe(
         "info": {
             "title": "Posthaste",
             "version": API_VERSION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             "description": f"{_ABOUT}\n\n{platform_table.for_people()}",
         },
         "x-platforms": platform_table.for_programs(),
         "servers": [{"url": public_url + BASE_PATH}],
-        "tags": described_tags(rows),
+        "tags": [*described_tags(rows), {"name": "Events", "description": "What subscriptions receive."}],
         "security": [{"bearer": []}, {"key": []}],
         "paths": paths,
+        "webhooks": described_events(schemas),
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},

@@ -1,15 +1,24 @@
-"""The component schemas of records: msgspec's with the formats that it leaves out, and a named one per body. Pure."""
+"""The component schemas of records: msgspec's with formats, field descriptions and the platforms' settings, and a named
+one per body. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import msgspec
 
+from contracts.platforms import PLATFORMS
+from contracts.post_settings import POST_SETTINGS
 from gateway.http.request_reader import Field, Reader
+from gateway.openapi.field_texts import texts_of, without_references
 
 _REF = "#/components/schemas/{name}"
 
 Schema = dict[str, Any]
+
+#: The record that describes a post's `x_settings` and the like; on the wire they are plain objects.
+_SETTINGS = {
+    PLATFORMS[code].settings_field: kind.__name__ for code, kind in POST_SETTINGS.items() if code in PLATFORMS
+}
 
 
 class Schemas:
@@ -17,14 +26,14 @@ class Schemas:
 
     def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
         """bodies: records of requests. They become components through `of_body` alone."""
-        self._types = list(types)
+        self._types = [*types, *POST_SETTINGS.values()]
         self._bodies = list(dict.fromkeys(bodies))
         schemas, self.components = msgspec.json.schema_components(
             [*self._types, *self._bodies], ref_template=_REF
         )
         self._schemas = list(schemas)
         for record in {found for kind in (*self._types, *self._bodies) for found in _records_in(kind)}:
-            _add_formats(self.components[record.__name__], record)
+            _complete(self.components[record.__name__], record)
         self._requests = {record: self.components.pop(record.__name__) for record in self._bodies}
 
     def of(self, kind: Any) -> Schema:
@@ -58,7 +67,7 @@ def described_fields(record: type) -> dict[str, Schema]:
     """The schema of each field of a query's or path's record, by its name in JSON."""
     _, components = msgspec.json.schema_components([record], ref_template=_REF)
     schema = components[record.__name__]
-    _add_formats(schema, record)
+    _complete(schema, record)
     properties: dict[str, Schema] = schema["properties"]
     return properties
 
@@ -71,14 +80,23 @@ def not_null(schema: Schema) -> Schema:
     return options[0] if len(options) == 1 else {"anyOf": options}
 
 
-def _add_formats(schema: Schema, record: type) -> None:
-    """Adds `date-time`. msgspec does not, because a datetime may lack a time zone; ours always have one."""
+def _complete(schema: Schema, record: type) -> None:
+    """Adds what msgspec leaves out: `date-time` (a datetime may lack a time zone; ours always have one), the fields'
+    descriptions, and the records of platforms' settings."""
+    texts = texts_of(record)
+    if "description" in schema:
+        schema["description"] = without_references(schema["description"])
     for field in map(Field, msgspec.structs.fields(record)):
+        found = schema["properties"][field.name]
         if field.is_date:
-            found = schema["properties"][field.name]
             for option in found.get("anyOf", [found]):
                 if option.get("type") == "string":
                     option["format"] = "date-time"
+        if field.name in _SETTINGS:
+            found = {"anyOf": [{"$ref": _REF.format(name=_SETTINGS[field.name])}, {"type": "null"}]}
+        if field.attribute in texts:
+            found = {"description": texts[field.attribute], **found}
+        schema["properties"][field.name] = found
 
 
 def _records_in(kind: Any, seen: frozenset[type] = frozenset()) -> Iterator[type]:

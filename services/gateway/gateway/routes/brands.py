@@ -4,6 +4,7 @@ import msgspec
 
 from contracts.accounts import GetBrand, ListBrands
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND
+from contracts.platforms import PlatformName
 from contracts.publishing import CountPages, Limit, ListPages, Page, PageList
 from contracts.record import Record
 from gateway.endpoint import endpoint
@@ -26,7 +27,7 @@ class BrandPath(Record):
 
 class BrandPagesQuery(Record):
     id: str
-    platform: str | None = None
+    platform: PlatformName | None = None
     limit: Limit = 50
     cursor: str | None = None
 

@@ -13,6 +13,7 @@ from contracts.errors import (
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
+from contracts.platforms import PlatformName
 from contracts.record import Record
 from gateway.browser import oauth_result_page
 from gateway.browser.connect_cookie import ConnectCookie
@@ -28,7 +29,7 @@ _RETURN_SECONDS = 60.0
 
 
 class NewLink(Record):
-    platform: str
+    platform: PlatformName
     brand_id: str
     return_url: Annotated[str, Meta(max_length=2_000)] | None = None
     #: LinkedIn alone: `organization` for company pages and the member, `member` for the member alone. Without it the

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from chassis.bus.clients import remote
 from contracts.accounts import GetBrand
 from contracts.errors import ApiError, invalid
-from contracts.platforms import PLATFORMS, parse_platform
+from contracts.platforms import PLATFORM_NAMES, parse_platform
 from gateway.exchange import Exchange
 
 
@@ -15,7 +15,7 @@ def platform_code(value: str | None) -> str | None:
         return None
     code = parse_platform(value)
     if code is None:
-        raise invalid("platform", f"Must be one of {', '.join(PLATFORMS)} or a platform's full name")
+        raise invalid("platform", f"Must be one of {PLATFORM_NAMES}")
     return code
 
 

@@ -1,20 +1,28 @@
-"""Checks and reads a platform's own settings of a post (`x_settings` and the like) against a record. Pure."""
+"""Checks and reads a platform's own settings of a post (`x_settings` and the like) against their record. Pure."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
 
 from chassis.http.addresses import UnsafeAddress, check_url
 from contracts.errors import ApiError, invalid
+from contracts.platforms import PLATFORMS
+from contracts.post_settings import OPEN_SETTINGS, POST_SETTINGS
 from contracts.record import Record
 
 R = TypeVar("R", bound=Record)
 
 
-def setting_errors(field: str, kind: type[Record], settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns one VALIDATION_ERROR for each setting that does not fit. Unknown settings and null are ignored."""
-    found = []
+def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns one VALIDATION_ERROR for each setting that does not fit or is unknown; null counts as not sent.
+
+    An unknown setting is refused, because a misspelt one would have no effect: `visiblity` would publish for everybody.
+    Where the settings are open, only one that looks like a known one is refused.
+    """
+    field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
+    found = _unknown(field, kind, settings, is_open=platform_code in OPEN_SETTINGS)
     for row in msgspec.structs.fields(kind):
         value = settings.get(row.encode_name)
         if value is None:
@@ -23,13 +31,36 @@ def setting_errors(field: str, kind: type[Record], settings: Mapping[str, Any]) 
             msgspec.convert(value, row.type)
         except msgspec.ValidationError as error:
             found.append(invalid(f"{field}.{row.encode_name}", str(error)))
+            continue
+        if isinstance(value, Mapping):
+            found += _unknown(f"{field}.{row.encode_name}", _record_in(row.type), value, is_open=False)
+    return found
+
+
+def _unknown(field: str, kind: type[Record], settings: Mapping[str, Any], *, is_open: bool) -> list[ApiError]:
+    known = [row.encode_name for row in msgspec.structs.fields(kind)]
+    found = []
+    for name in settings:
+        if name in known:
+            continue
+        close = get_close_matches(name, known, n=1)
+        if close:
+            found.append(invalid(f"{field}.{name}", f"is not a setting; did you mean {close[0]}?"))
+        elif not is_open:
+            found.append(invalid(f"{field}.{name}", f"is not a setting; there are {', '.join(known)}"))
+    return found
+
+
+def _record_in(kind: Any) -> type[Record]:
+    """The record in a type such as `Article | None`."""
+    found: type[Record] = next(
+        part for part in getattr(kind, "__args__", (kind,)) if hasattr(part, "__struct_fields__")
+    )
     return found
 
 
 def url_errors(field: str, value: Any) -> list[ApiError]:
     """Returns what is wrong with an address that the platform gets; the address is not requested."""
-    if not isinstance(value, str):
-        return [invalid(field, "must be a URL")]
     try:
         check_url(value)
     except UnsafeAddress as error:

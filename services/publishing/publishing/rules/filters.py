@@ -3,7 +3,7 @@
 from typing import overload
 
 from contracts.errors import invalid
-from contracts.platforms import parse_platform
+from contracts.platforms import PLATFORM_NAMES, parse_platform
 
 STATUSES = ("queued", "held", "published", "failed", "cancelled")
 
@@ -13,12 +13,12 @@ def platform_code(value: str) -> str: ...
 @overload
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
-    """Returns the platform code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
+    """Returns the platform code of a filter value, or of a platform's name in any case. Raises VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)
     if code is None:
-        raise invalid("platform", "must be one of FB, IG, LN, TT, TW, YT")
+        raise invalid("platform", f"must be one of {PLATFORM_NAMES}")
     return code
 
 

@@ -1,10 +1,11 @@
 """Everything that we ask of LinkedIn, as a member and as a company page."""
 
+from contracts.post_settings import LinkedInPostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.facts import facts
 from publishing.platforms.linkedin.login import login
-from publishing.platforms.linkedin.settings import LinkedInPostSettings, LinkedInSettings
+from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.trial import TRIAL
 from publishing.platforms.oauth.base import App
 

@@ -1,12 +1,13 @@
 """Everything that we ask of TikTok."""
 
+from contracts.post_settings import TikTokPostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.oauth.base import App
 from publishing.platforms.post_matching import fingerprint
 from publishing.platforms.tiktok.connector import TikTokConnector
 from publishing.platforms.tiktok.facts import facts
 from publishing.platforms.tiktok.login import TikTokLogin
-from publishing.platforms.tiktok.settings import TikTokPostSettings, TikTokSettings
+from publishing.platforms.tiktok.settings import TikTokSettings
 
 from .played import NOW, Answer, Drive, Played, each_setting, photo, video
 

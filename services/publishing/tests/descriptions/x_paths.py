@@ -3,12 +3,13 @@
 from itertools import chain
 from typing import Any
 
+from contracts.post_settings import XPostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.oauth.base import App
 from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
-from publishing.platforms.x.settings import XPostSettings, XSettings
+from publishing.platforms.x.settings import XSettings
 from publishing.platforms.x.trial import TRIAL
 
 from .played import NOW, Drive, Played, each_setting, photo, video

@@ -1,12 +1,13 @@
 """Everything that we ask of YouTube."""
 
+from contracts.post_settings import YouTubePostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.oauth.base import App
 from publishing.platforms.post_matching import fingerprint
 from publishing.platforms.youtube.connector import YouTubeConnector
 from publishing.platforms.youtube.facts import facts
 from publishing.platforms.youtube.login import YouTubeLogin
-from publishing.platforms.youtube.settings import YouTubePostSettings, YouTubeSettings
+from publishing.platforms.youtube.settings import YouTubeSettings
 from publishing.platforms.youtube.trial import TRIAL
 
 from .played import NOW, Drive, Played, each_setting, video

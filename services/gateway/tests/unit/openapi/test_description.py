@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
 
 from contracts.errors import ERRORS
 from contracts.platforms import PLATFORMS
+from contracts.webhooks import TEST_EVENT, EventName
 from gateway.openapi.description import describe
 from gateway.openapi.responses import refusals_of
 from gateway.routes import ENDPOINTS
@@ -132,6 +133,29 @@ def test_timestamps_are_date_times(description: dict[str, Any]) -> None:
     post = description["components"]["schemas"]["ScheduledPost"]["properties"]
     assert post["scheduled_at"]["format"] == "date-time"
     assert {"type": "string", "format": "date-time"} in post["published_at"]["anyOf"]
+
+
+def test_settings_enums_and_fields_are_described(description: dict[str, Any]) -> None:
+    schemas = description["components"]["schemas"]
+    post = schemas["ScheduledPost"]["properties"]
+    assert post["status"]["enum"] == ["queued", "held", "published", "failed", "cancelled"]
+    assert post["platform"]["enum"] == list(PLATFORMS)
+    assert post["linkedin_settings"]["anyOf"][0] == {"$ref": "#/components/schemas/LinkedInPostSettings"}
+    assert schemas["LinkedInPostSettings"]["properties"]["visibility"] == {
+        "description": "Who sees the post.",
+        "enum": ["CONNECTIONS", "LOGGED_IN", "PUBLIC"],
+        "default": "PUBLIC",
+    }
+    assert post["hold"]["description"] == "Set on a held post."
+
+
+def test_every_event_of_a_subscription_is_described_with_its_body(description: dict[str, Any]) -> None:
+    assert set(description["webhooks"]) == {*get_args(EventName), TEST_EVENT}
+    body = description["webhooks"]["post.published"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/PostPublishedEvent"}
+    event = description["components"]["schemas"]["PostPublishedEvent"]
+    assert event["required"] == ["id", "event", "created_at", "data"]
+    assert event["properties"]["event"] == {"enum": ["post.published"]}
 
 
 def test_a_path_field_is_no_part_of_the_body(description: dict[str, Any]) -> None:

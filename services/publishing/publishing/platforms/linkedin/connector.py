@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime
 
+from contracts.post_settings import LinkedInPostSettings
 from publishing.platforms import post_settings
 from publishing.platforms.answers import Answer, epoch_time
 from publishing.platforms.base import (
@@ -23,7 +24,7 @@ from publishing.platforms.http_client import poll
 from publishing.platforms.linkedin.errors import DUPLICATE, WAITING_UPLOAD, duplicate_of
 from publishing.platforms.linkedin.media import Uploads
 from publishing.platforms.linkedin.reading import ORGANIZATION, LinkedInReading
-from publishing.platforms.linkedin.settings import LinkedInPostSettings, LinkedInSettings
+from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
 from publishing.platforms.staged_files import uploads_in

@@ -1,14 +1,11 @@
-"""Addresses and app of LinkedIn, and `linkedin_settings` of a post."""
+"""Addresses and app of LinkedIn, and the check of `linkedin_settings`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta
+from typing import Any
 
 from chassis import config
 from contracts.errors import ApiError, invalid
-from contracts.record import Record
 from publishing.platforms.oauth.base import App
 from publishing.platforms.post_settings import setting_errors, url_errors
 
@@ -78,34 +75,9 @@ def _apps() -> tuple[App, App]:
     return (App(), member) if is_old_way else (member, pages)
 
 
-class Article(Record):
-    """A link and its preview: LinkedIn does not read the page itself."""
-
-    source: Annotated[str, Meta(max_length=2_000)]
-    title: Annotated[str, Meta(min_length=1, max_length=400)]
-    description: Annotated[str, Meta(max_length=4_000)] = ""
-
-
-class LinkedInPostSettings(Record):
-    """`linkedin_settings` of a post. Others are ignored."""
-
-    visibility: Literal["PUBLIC", "CONNECTIONS", "LOGGED_IN"] = "PUBLIC"
-    #: Shown with a video.
-    title: Annotated[str, Meta(max_length=400)] = ""
-    #: Descriptions of the photos for people who cannot see them, in their order. LinkedIn names no length: this is
-    #: Instagram's.
-    alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=20)] = ()
-    #: Only for a post without media.
-    article: Article | None = None
-    is_reshare_disabled: bool = False
-
-
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
     """Returns what LinkedIn would refuse."""
-    found, field = (
-        setting_errors("linkedin_settings", LinkedInPostSettings, settings),
-        "linkedin_settings.article",
-    )
+    found, field = setting_errors("LN", settings), "linkedin_settings.article"
     if found or settings.get("article") is None:
         return found
     if has_media:

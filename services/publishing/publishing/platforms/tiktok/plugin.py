@@ -5,14 +5,12 @@ from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.tiktok.connector import TikTokConnector
 from publishing.platforms.tiktok.facts import facts
 from publishing.platforms.tiktok.login import TikTokLogin
-from publishing.platforms.tiktok.settings import TikTokPostSettings, TikTokSettings
+from publishing.platforms.tiktok.settings import TikTokSettings
 
 PLUGIN = PlatformPlugin(
     settings=TikTokSettings,
     connector=TikTokConnector,
     login=TikTokLogin,
-    check_settings=lambda settings, has_media: setting_errors(
-        "tiktok_settings", TikTokPostSettings, settings
-    ),
+    check_settings=lambda settings, has_media: setting_errors("TT", settings),
     facts=facts,
 )

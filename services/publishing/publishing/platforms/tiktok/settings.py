@@ -1,12 +1,8 @@
-"""Addresses and app of TikTok, and the known `tiktok_settings` of a post."""
+"""Addresses and app of TikTok."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from msgspec import Meta
 
 from chassis import config
-from contracts.record import Record
 from publishing.platforms.oauth.base import App
 
 _MIB = 2**20
@@ -54,27 +50,3 @@ class TikTokSettings:
             is_audited=config.flag("TIKTOK_AUDITED", default.is_audited),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
-
-
-Privacy = Literal["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", "SELF_ONLY"]
-_Milliseconds = Annotated[int, Meta(ge=0)]
-
-
-class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. The spec leaves them open: others are passed on unchanged. Known ones are passed on
-    where TikTok has them for this kind of post (`texts`)."""
-
-    #: None: the strictest level that TikTok offers for the account.
-    privacy_level: Privacy | None = None
-    #: For photos, at most 90; for a video, the caption instead of the message.
-    title: Annotated[str, Meta(max_length=2_200)] | None = None
-    disable_comment: bool | None = None
-    disable_duet: bool | None = None
-    disable_stitch: bool | None = None
-    brand_content_toggle: bool | None = None
-    brand_organic_toggle: bool | None = None
-    is_aigc: bool | None = None
-    auto_add_music: bool | None = None
-    video_cover_timestamp_ms: _Milliseconds | None = None
-    #: Which photo is the cover, counted from 0.
-    photo_cover_index: Annotated[int, Meta(ge=0, lt=35)] | None = None

@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime
 
+from contracts.post_settings import XPostSettings
 from publishing.platforms import post_settings
 from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
@@ -22,7 +23,7 @@ from publishing.platforms.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
 from publishing.platforms.x.media import Uploads
 from publishing.platforms.x.reading import POST_FIELDS, XReading, references
-from publishing.platforms.x.settings import XPostSettings, XSettings
+from publishing.platforms.x.settings import XSettings
 from publishing.platforms.x.text import is_same
 
 

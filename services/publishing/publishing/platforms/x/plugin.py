@@ -5,7 +5,7 @@ from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
-from publishing.platforms.x.settings import XPostSettings, XSettings, message_limit
+from publishing.platforms.x.settings import XSettings, message_limit
 from publishing.platforms.x.text import weighted_length
 from publishing.platforms.x.trial import TRIAL
 
@@ -17,7 +17,7 @@ PLUGIN = PlatformPlugin(
     message_limit=message_limit,
     # A reply is a post.
     comment_length=weighted_length,
-    check_settings=lambda settings, has_media: setting_errors("x_settings", XPostSettings, settings),
+    check_settings=lambda settings, has_media: setting_errors("TW", settings),
     # X charges for every post read, and its search covers seven days (platforms.md 6). Our choice: rarer than
     # elsewhere.
     polls="86400=300,604800=3600",

@@ -1,13 +1,10 @@
-"""X's addresses, our client id and secret there, and the fields of `x_settings` in a post."""
+"""X's addresses, our client id and secret there, and the longest text that `x_settings` allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta
+from typing import Any
 
 from chassis import config
-from contracts.record import Record
 from publishing.platforms.oauth.base import App
 
 
@@ -40,21 +37,6 @@ class XSettings:
             fields_parameter=config.text("X_FIELDS_PARAMETER", default.fields_parameter),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
-
-
-class XPostSettings(Record):
-    """`x_settings` of a post. Others are ignored."""
-
-    #: Who may reply; None: everybody.
-    reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
-    #: Descriptions of the photos for people who cannot see them, in the order of the photos.
-    alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=4)] = ()
-    #: Labels of the post: its media were made by AI; it is paid for by somebody. None: X's default, no label.
-    made_with_ai: bool | None = None
-    paid_partnership: bool | None = None
-    #: Whether the account has X Premium, whose posts may be long, where X has not told so (`Profile.message_limit`). X
-    #: refuses a long post of another account.
-    is_premium: bool = False
 
 
 #: Longest post of an account with X Premium, in weighted characters (platforms/x.md).

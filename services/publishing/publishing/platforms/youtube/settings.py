@@ -1,12 +1,8 @@
-"""YouTube's addresses, our client id and secret there, and the fields of `youtube_settings` in a post."""
+"""YouTube's addresses, and our client id and secret there."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from msgspec import Meta
 
 from chassis import config
-from contracts.record import Record
 from publishing.platforms.oauth.base import App
 
 _MIB = 2**20
@@ -50,26 +46,3 @@ class YouTubeSettings:
             upload_hosts=config.items("YOUTUBE_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
         )
-
-
-#: YouTube takes no angle brackets in any text of a video (platforms.md 7).
-_Title = Annotated[str, Meta(max_length=100, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
-_Tag = Annotated[str, Meta(max_length=500, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
-
-
-class YouTubePostSettings(Record):
-    """`youtube_settings` of a post. Others are ignored."""
-
-    #: None: the first line of the message.
-    title: _Title | None = None
-    privacy: Literal["public", "unlisted", "private"] = "public"
-    #: At most 500 characters in all, as YouTube counts them (`texts.tags_length`).
-    tags: tuple[_Tag, ...] = ()
-    #: The declaration about children; None: the channel's own setting applies.
-    made_for_kids: bool | None = None
-    #: The declaration of altered or synthetic media, always made for videos of our own AI.
-    contains_synthetic_media: bool | None = None
-    #: Whether subscribers are notified of a public video.
-    notify_subscribers: bool = True
-    #: YouTube requires a category; 22 is "People & Blogs".
-    category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"

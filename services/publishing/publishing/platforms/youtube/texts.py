@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contracts.errors import ApiError, invalid
+from contracts.post_settings import YouTubePostSettings
 from publishing.platforms.post_settings import parse, setting_errors
-from publishing.platforms.youtube.settings import YouTubePostSettings
 
 #: platforms.md 7.
 _TITLE_CHARACTERS = 100
@@ -15,7 +15,7 @@ _FIELD = "youtube_settings"
 
 def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
     """Returns everything in text and settings that YouTube would refuse."""
-    found = setting_errors(_FIELD, YouTubePostSettings, settings)
+    found = setting_errors("YT", settings)
     if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
         found.append(
             invalid(f"{_FIELD}.tags", f"youtube takes at most {_TAGS_CHARACTERS} characters of tags")

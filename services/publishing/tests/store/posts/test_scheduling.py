@@ -28,13 +28,17 @@ from publishing.sending.context import SendingContext
 def test_a_scheduled_post_reads_back_as_it_was_made(world: World, app: SendingContext) -> None:
     page, at = world.page(), world.in_minutes(11)
     made = world.schedule(
-        page, at, media_urls=("https://example.com/a.mp4",), first_comment="first", facebook_settings={"x": 1}
+        page,
+        at,
+        media_urls=("https://example.com/a.mp4",),
+        first_comment="first",
+        facebook_settings={"is_ai_generated": True},
     )
     shown = reading.show(app, world.caller(), api.PostId(id=made.id))
     assert shown == made
     assert (shown.status, shown.scheduled_at, shown.next_attempt_at) == ("queued", at, at)
     assert shown.media == (api.MediaItem(src="https://example.com/a.mp4", type="video"),)
-    assert shown.facebook_settings == {"x": 1}
+    assert shown.facebook_settings == {"is_ai_generated": True}
 
 
 def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(

@@ -1,5 +1,7 @@
 """What each platform takes, judged before anything is sent."""
 
+from typing import Any
+
 import pytest
 
 from publishing.platforms.limits import check_content, comment_length, length
@@ -98,11 +100,31 @@ def test_settings_that_would_be_handed_on_are_checked(
     assert error.extras["errors"][0]["field"].endswith(f"_settings.{field}")
 
 
-def test_settings_are_free_otherwise() -> None:
-    assert (
-        check_content("FB", "text", [], settings={"link": "https://example.com/a", "anything": {"x": 1}})
-        == []
-    )
+def test_an_unknown_setting_is_refused_with_the_one_that_was_probably_meant() -> None:
+    def complaint(platform: str, settings: dict[str, Any]) -> dict[str, str]:
+        [error] = check_content(platform, "text", ["video"], settings=settings)
+        found: dict[str, str] = error.extras["errors"][0]
+        return found
+
+    assert complaint("LN", {"visiblity": "CONNECTIONS"}) == {
+        "field": "linkedin_settings.visiblity",
+        "message": "is not a setting; did you mean visibility?",
+    }
+    assert complaint("FB", {"colour": 7}) == {
+        "field": "facebook_settings.colour",
+        "message": "is not a setting; there are link, is_ai_generated",
+    }
+    assert complaint("TT", {"privacy_levl": "SELF_ONLY"})["message"].endswith("did you mean privacy_level?")
+
+
+def test_an_unknown_part_of_an_article_is_refused() -> None:
+    article = {"source": "https://example.com/", "title": "t", "descripton": "d"}
+    [error] = check_content("LN", "text", [], settings={"article": article})
+    assert error.extras["errors"][0]["field"] == "linkedin_settings.article.descripton"
+
+
+def test_good_settings_pass_and_tiktoks_are_open() -> None:
+    assert check_content("FB", "text", [], settings={"link": "https://example.com/a"}) == []
     good = {
         "share_to_feed": False,
         "thumb_offset": 0,

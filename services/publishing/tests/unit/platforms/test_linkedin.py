@@ -201,11 +201,10 @@ def test_settings_that_linkedin_would_not_take_are_found(
     assert found.extras["errors"][0]["field"] == f"linkedin_settings.{field}"
 
 
-def test_good_unknown_and_empty_settings_pass() -> None:
+def test_good_and_empty_settings_pass() -> None:
     settings = {
         "visibility": "CONNECTIONS",
         "article": {"source": "https://example.com/", "title": "t"},
-        "x": 1,
     }
     assert check_content("LN", "text", [], settings=settings | {"title": None}) == []
 

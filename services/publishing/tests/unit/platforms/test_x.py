@@ -208,8 +208,8 @@ def test_settings_that_x_would_not_take_are_found(settings: dict[str, Any], fiel
     assert error.extras["errors"][0]["field"] == f"x_settings.{field}"
 
 
-def test_good_unknown_and_empty_settings_pass() -> None:
-    settings = {"reply_settings": "verified", "alt_texts": ["a", ""], "colour": 7}
+def test_good_and_empty_settings_pass() -> None:
+    settings = {"reply_settings": "verified", "alt_texts": ["a", ""]}
     assert check_content("TW", "text", ["photo"], settings=settings) == []
     assert check_content("TW", "text", ["photo"], settings={"alt_texts": None}) == []
 

@@ -131,7 +131,6 @@ def test_a_title_makes_up_for_a_message() -> None:
         "privacy": "unlisted",
         "tags": ["a" * 249, "b" * 250],
         "made_for_kids": True,
-        "x": 1,
     }
     assert check_content("YT", "", ["video"], settings=good) == []
 

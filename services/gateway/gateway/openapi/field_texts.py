@@ -1,0 +1,48 @@
+"""The descriptions of records' fields in `/openapi.json`: the `#:` comments above them in the source. Pure."""
+
+import inspect
+import re
+import sys
+from functools import cache
+from types import ModuleType
+
+from contracts.record import Record
+
+_CLASS = re.compile(r"class (\w+)\b")
+_COMMENT = re.compile(r"    #: ?(.*)")
+_FIELD = re.compile(r"    (\w+): ")
+#: References to our own pages, which a reader of the description does not have.
+_REFERENCE = re.compile(r"\s*\((?:decisions|spec|Spec|platforms\.md)\b[^)]*\)|\bSpec \"[^\"]*\"[.;:]?\s*")
+
+
+def texts_of(record: type) -> dict[str, str]:
+    """The text of each field of a record that has one, inherited ones included, by the field's name in Python."""
+    texts: dict[str, str] = {}
+    for base in reversed(record.__mro__):
+        if issubclass(base, Record):  # not msgspec's own class, which has no source
+            texts |= _texts_in(sys.modules[base.__module__]).get(base.__name__, {})
+    return texts
+
+
+def without_references(text: str) -> str:
+    """Takes references to our own pages out of a docstring or comment."""
+    left = _REFERENCE.sub("", text)
+    return left[:1].upper() + left[1:]
+
+
+@cache
+def _texts_in(module: ModuleType) -> dict[str, dict[str, str]]:
+    """The texts of all classes of a module."""
+    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, str] = {}
+    comment: list[str] = []
+    for line in inspect.getsource(module).splitlines():
+        if match := _CLASS.match(line):
+            fields = found.setdefault(match[1], {})
+        if match := _COMMENT.match(line):
+            comment.append(match[1])
+            continue
+        if comment and (match := _FIELD.match(line)):
+            fields[match[1]] = without_references(" ".join(comment))
+        comment = []
+    return found
