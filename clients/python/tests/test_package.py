@@ -36,6 +36,7 @@ def test_the_wheel_holds_the_package_with_its_types_and_asks_for_little(wheel: P
         names = files.namelist()
         [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
         told = files.read(metadata).decode()
+    assert "Provides-Extra: cli" in told
     assert {"posthaste/py.typed", "posthaste/operations/posts.py", "posthaste/webhooks.py"} <= set(names)
     assert not [name for name in names if name.startswith(("client_generator", "tests"))]
     assert f"\nVersion: {__version__}\n" in told

@@ -1,13 +1,19 @@
-"""The Python client against a whole stack: the main journey, and writes whose answers are lost while processes die."""
+"""The Python client and its command line against a whole stack: the journey, and writes while answers are lost and
+processes die."""
 
 import asyncio
 import datetime as dt
+import json
 import os
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -111,6 +117,30 @@ def test_the_async_client_does_the_same(account: Account, jpeg: bytes) -> None:
             return [post.message async for post in client.iterate_scheduled_posts(limit=1)]
 
     assert len(set(asyncio.run(journey()))) == 3
+
+
+def test_the_command_line_schedules_and_cancels(account: Account, jpeg: bytes, tmp_path: Path) -> None:
+    (tmp_path / "bread.jpg").write_bytes(jpeg)
+    environment = os.environ | {
+        "POSTHASTE_URL": account.api.base_url,
+        "POSTHASTE_TOKEN": account.api.token or "",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
+
+    def posthaste(*arguments: str) -> Any:
+        code = "from posthaste.cli.main import main; main(prog_name='posthaste')"
+        command = [sys.executable, "-c", code, "--json", *arguments]
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    assert posthaste("whoami")["authenticated_as"]["email"] == account.email
+    made = posthaste("schedule", "Bread", "--page", "FB", "--at", "tomorrow 9:00", "--file", "bread.jpg")
+    assert [post["id"] for post in posthaste("list")] == [made["id"]]
+    assert posthaste("cancel", made["id"])["success"]
+    assert posthaste("show", made["id"])["status"] == "cancelled"
 
 
 class LossyTransport(httpx2.HTTPTransport):

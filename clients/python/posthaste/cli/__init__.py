@@ -1,0 +1,1 @@
+"""The command line `posthaste`. It needs click: pip install 'posthaste-social[cli]'."""
