@@ -28,6 +28,7 @@ CATEGORIES: dict[str, str] = {
     "IP_NOT_ALLOWED": "permission",
     "LIMIT_REACHED": "limits",
     "MEDIA_IN_USE": "media",
+    "MEDIA_PROCESSING": "media",
     "METHOD_NOT_ALLOWED": "request",
     "MISSING_FIELD": "request",
     "MISSING_SCOPE": "permission",

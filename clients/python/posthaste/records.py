@@ -461,6 +461,7 @@ class Validation:
     valid: bool
     errors: list[Finding] = dataclasses.field(default_factory=list)
     warnings: list[Finding] = dataclasses.field(default_factory=list)
+    media_changes: list[MediaChange] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -470,6 +471,17 @@ class Finding:
     code: str
     message: str
     field: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MediaChange:
+    """What will be made of a file because the platform does not take it as it is. The original is kept."""
+
+    field: str
+    message: str
+    mime_type: str
+    width: int | None = None
+    height: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -607,6 +619,7 @@ class UploadedMedia:
     height: int | None = None
     duration_seconds: float | None = None
     frame_rate: float | None = None
+    video_codec: str | None = None
     tier: str
     quota: Storage
 
@@ -644,6 +657,7 @@ class Media:
     height: int | None = None
     duration_seconds: float | None = None
     frame_rate: float | None = None
+    video_codec: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

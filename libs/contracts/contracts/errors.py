@@ -125,6 +125,9 @@ METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does 
     "Use one of the methods in the Allow header.")
 MEDIA_IN_USE = _row("MEDIA_IN_USE", 409, "media", "The media is attached to a pending scheduled post.",
     "Cancel the post first, or wait until it is published.")
+MEDIA_PROCESSING = _row("MEDIA_PROCESSING", 409, "media",
+    "A file of the post is still being made to fit the platform. Nothing was sent.",
+    "Send the same request again after Retry-After seconds.")
 PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued or held posts.",
     "Cancel them first, or send ?cancel_queued=true.")
 POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",

@@ -61,6 +61,8 @@ class Media(Record):
     duration_seconds: float | None = None
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
+    video_codec: str | None = None
 
 
 class UploadedMedia(Media, kw_only=True):
@@ -174,6 +176,9 @@ class AttachMedia(Record):
     #: The revision of the post (`post.media`) that will hold the files. An event about an earlier revision that arrives
     #: late leaves them attached. 0: from the previous release, which has no revision; the files stay attached too.
     revision: int = 0
+    #: Codes of the platforms that will get the files: the renditions that they need are begun. Empty from the previous
+    #: release.
+    platforms: tuple[str, ...] = ()
 
 
 class AttachedMedia(Record):
@@ -195,7 +200,10 @@ class GetFiles(Record):
     """Asks for the files of a post that is being sent."""
 
     media_ids: MediaIds
-    #: Convert other photos to JPEG (Instagram accepts nothing else), once. The original is kept.
+    #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is
+    #: made at once if it is missing. Raises MEDIA_PROCESSING for one that is not ready. The originals are kept.
+    platform: str | None = None
+    #: Without a platform: photos of other types as JPEG. Of the previous release, and of AI's references.
     jpeg: bool = False
 
 
@@ -213,6 +221,8 @@ class MediaFile(Record):
     height: int | None = None
     duration_seconds: float | None = None
     frame_rate: float | None = None
+    #: None for a rendition.
+    video_codec: str | None = None
     #: Created by AI (`BeginUpload.generated`).
     generated: bool = False
 
@@ -228,6 +238,8 @@ class LocateFile(Record):
 
     key: str
     filename: str
+    #: As in `GetFiles`.
+    platform: str | None = None
 
 
 class LocatedFile(Record):
@@ -240,8 +252,13 @@ class LocatedFile(Record):
     size_bytes: int
     etag: str
     created_at: datetime
-    #: As in `MediaFile`.
+    #: As in `MediaFile`. The previous release tells no public URL and no size in pixels.
     generated: bool = False
+    public_url: str | None = None
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    frame_rate: float | None = None
 
 
 class SandboxReport(Record):

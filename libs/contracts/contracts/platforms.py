@@ -27,8 +27,6 @@ class FileLimits(Record):
     """Limits of one kind of file. Bounds are inclusive; None means no bound. MB is 2^20 bytes (decisions)."""
 
     types: tuple[str, ...]
-    #: Types that the platform does not accept and that media converts to JPEG.
-    converted: tuple[str, ...] = ()
     size_bytes: tuple[int, int | None] = (1, None)
     seconds: tuple[float, float] | None = None
     #: Frames a second. A file's own rate is rounded first: 23.976 and 29.97 are usual.
@@ -40,6 +38,8 @@ class FileLimits(Record):
     pixels: int | None = None
     #: Width to height.
     aspect: tuple[float, float] | None = None
+    #: Codecs of a video's pictures, as ffmpeg names them; empty: any.
+    video_codecs: tuple[str, ...] = ()
 
 
 class Platform(Record):
@@ -89,7 +89,7 @@ PLATFORMS: dict[str, Platform] = {
             first_comment=True, comments=True, engagement=True,
             files={
                 # "Files can not exceed 10MB" (reference of page photos, copy of 11 September 2026).
-                "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 10 * MIB)),
+                "photo": FileLimits(types=(JPEG, PNG, GIF), size_bytes=(1, 10 * MIB)),
                 "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 10 * 1024 * MIB), seconds=(0, 4 * 3_600)),
             },
         ),
@@ -100,7 +100,7 @@ PLATFORMS: dict[str, Platform] = {
             files={
                 # No bounds in pixels: Instagram scales to a width of 320 to 1,440.
                 "photo": FileLimits(
-                    types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
+                    types=(JPEG,), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
                 # "Frame rate: 23-60 FPS" (reference of IG User Media, for reels, stories and carousels).
                 "video": FileLimits(
@@ -115,7 +115,7 @@ PLATFORMS: dict[str, Platform] = {
             files={
                 # "Less than 36,152,320 pixels" (Images API).
                 "photo": FileLimits(
-                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_152_319
+                    types=(JPEG, PNG, GIF), size_bytes=(1, 8 * MIB), pixels=36_152_319
                 ),
                 "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
             },
@@ -125,7 +125,7 @@ PLATFORMS: dict[str, Platform] = {
             photo_message_limit=4_000, length_unit="UTF-16 units", text_only=False, photos=35,
             files={
                 "photo": FileLimits(
-                    types=(JPEG, WEBP), converted=(PNG,), size_bytes=(1, 20 * MIB), shortest_side_max=1_080
+                    types=(JPEG, WEBP), size_bytes=(1, 20 * MIB), shortest_side_max=1_080
                 ),
                 "video": FileLimits(
                     types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60),

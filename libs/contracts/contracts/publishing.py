@@ -479,10 +479,24 @@ class Finding(Record):
     field: str | None = None
 
 
+class MediaChange(Record):
+    """What will be made of a file because the platform does not take it as it is. The original is kept."""
+
+    #: media_ids[0] and so on.
+    field: str
+    message: str
+    mime_type: str
+    #: In pixels, at most; None: as the file's.
+    width: int | None = None
+    height: int | None = None
+
+
 class Validation(Record):
     valid: bool
     errors: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    #: What will be made of the files, as information.
+    media_changes: tuple[MediaChange, ...] = ()
 
 
 class ListPublishedPosts(Record):

@@ -6,6 +6,7 @@ from functools import cache
 
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
+from chassis.runtime.pool import Pool
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
@@ -49,6 +50,10 @@ class AppContext:
             waiting_per_slot=max(1, settings.workers * 3 // 4 // videos),
         ).slot
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
+        #: Renditions that are made in the background: a picture and a video at once.
+        self.rendition_pool = Pool(2)
+        #: Ids of renditions that this process makes; their claims are renewed.
+        self.held_renditions: set[str] = set()
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)
@@ -71,6 +76,7 @@ class AppContext:
             height=row.height,
             duration_seconds=row.duration_seconds,
             frame_rate=row.frame_rate,
+            video_codec=row.video_codec,
         )
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
@@ -70,7 +70,9 @@ media = Table(
     Column("height", Integer),
     Column("duration_seconds", Double),
     Column("frame_rate", Double),
-    #: The size of the JPEG copy, once there is one. It does not count against the quota.
+    #: ffmpeg's name of it; null: a photo, or stored by an earlier release.
+    Column("video_codec", Text),
+    #: The size of the JPEG copy that an earlier release has made.
     Column("jpeg_size_bytes", BigInteger),
     Column("created_at", _TIME, nullable=False),
     #: When it was first attached to a stored post.
@@ -93,6 +95,45 @@ media = Table(
         "media_of_operation", "account_id", "operation_id", unique=True, postgresql_where=text("generated")
     ),
     Index("media_unused", "created_at", postgresql_where=text("generated AND attached_at IS NULL")),
+)
+
+#: Files made of media to fit what a platform takes (`contracts.renditions`). They do not count against the quota.
+renditions = Table(
+    "renditions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("media_id", Text, ForeignKey("media.id", ondelete="CASCADE"), nullable=False),
+    #: `Need.key`, and the `Need`.
+    Column("need_key", Text, nullable=False),
+    Column("need", JSONB, nullable=False),
+    #: photo or video: of the media.
+    Column("kind", Text, nullable=False),
+    #: pending, made, failed, or unneeded: its object is about to be removed.
+    Column("state", Text, nullable=False),
+    #: The object is `key/slug`, with the media's key.
+    Column("slug", Text, nullable=False),
+    Column("size_bytes", BigInteger),
+    Column("width", Integer),
+    Column("height", Integer),
+    Column("duration_seconds", Double),
+    #: Of a failed one: why, for people.
+    Column("failure", Text),
+    #: When a post last asked for it.
+    Column("asked_at", _TIME, nullable=False),
+    #: How often it was claimed.
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    #: Real time: until then a process makes it, or nobody tries again.
+    Column("lease_until", _TIME),
+    Index(
+        "renditions_of_media",
+        "media_id",
+        "need_key",
+        unique=True,
+        postgresql_where=text("state <> 'unneeded'"),
+    ),
+    Index("renditions_cascade", "media_id"),
+    Index("renditions_pending", "kind", "asked_at", postgresql_where=text("state = 'pending'")),
+    Index("renditions_asked", "asked_at"),
 )
 
 #: Media of posts that are pending (confirmed) or about to be stored.

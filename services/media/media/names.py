@@ -10,6 +10,8 @@ from pathlib import PurePosixPath
 KEY_LENGTH = 22
 _KEY_CHARACTERS = string.ascii_letters + string.digits
 _KEY = re.compile(rf"[0-9A-Za-z]{{{KEY_LENGTH}}}")
+#: Tells renditions of one file apart: 62^6 names.
+_MARK_LENGTH = 6
 #: Our choice; file systems allow 255 bytes.
 _SLUG_STEM_LENGTH = 100
 #: Our choice.
@@ -47,8 +49,14 @@ def slug(filename: str, extension: str) -> str:
     return (stem or "file") + extension
 
 
+def rendition_slug(of: str, extension: str) -> str:
+    """Returns a new name of a rendition of the file: no other object under the file's key has it."""
+    mark = "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(_MARK_LENGTH))
+    return f"{PurePosixPath(of).stem}-{mark}{extension}"
+
+
 def jpeg_slug(of: str) -> str:
-    """Returns the name of an image's JPEG copy, which differs from the image's own."""
+    """Returns the name of the JPEG copy that an earlier release has made of an image."""
     own = PurePosixPath(of)
     return own.stem + (".jpeg" if own.suffix == ".jpg" else ".jpg")
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from contracts.media import Storage
+from contracts.renditions import FileFacts, Need
 from media import names
 
 
@@ -64,14 +65,29 @@ class MediaRow(Stored):
     height: int | None
     duration_seconds: float | None
     frame_rate: float | None
+    video_codec: str | None
     jpeg_size_bytes: int | None
     published_at: datetime | None
     #: The first pending post that has it.
     scheduled_post_id: str | None
 
     @property
-    def jpeg_name(self) -> str:
-        return f"{self.key}/{names.jpeg_slug(self.slug)}"
+    def facts(self) -> FileFacts:
+        """What decides which rendition a platform needs."""
+        return FileFacts(
+            type=self.kind,
+            mime_type=self.mime_type,
+            size_bytes=self.size_bytes,
+            width=self.width,
+            height=self.height,
+            duration_seconds=self.duration_seconds,
+            frame_rate=self.frame_rate,
+            video_codec=self.video_codec,
+        )
+
+    def object_of(self, slug: str) -> str:
+        """Returns the name of another object under the file's key: its rendition or JPEG copy."""
+        return f"{self.key}/{slug}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +101,24 @@ class FileProperties:
     height: int | None
     duration_seconds: float | None = None
     frame_rate: float | None = None
+    video_codec: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rendition(Row):
+    """What was or will be made of a file to fit a `need`."""
+
+    id: str
+    media_id: str
+    need: Need
+    state: str
+    slug: str
+    size_bytes: int | None
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    failure: str | None
+    tries: int
 
 
 @dataclass(frozen=True, slots=True)

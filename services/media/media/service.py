@@ -10,7 +10,7 @@ from contracts.record import Nothing
 from media.cleanup import removals, sweeps
 from media.config import Settings
 from media.context import AppContext, context_of
-from media.files import attachments, downloads, library, multipart_uploads, uploads
+from media.files import attachments, downloads, library, multipart_uploads, renditions, uploads
 from media.inspection import decoder_sandbox
 from media.store import Connection
 
@@ -67,3 +67,6 @@ class MediaService:
     drop_unconfirmed = repeat(sweeps.drop_unconfirmed, 10.0)
     remove_unused = repeat(sweeps.remove_unused, 10.0)
     remove_orphans = repeat(sweeps.remove_orphans, 60.0)
+    make_renditions = repeat(renditions.make_due, 5.0, woken_by=renditions.RENDITIONS_DUE)
+    renew_renditions = repeat(renditions.renew_claims, 5.0, until_the_end=True)
+    forget_renditions = repeat(renditions.forget_unneeded, 60.0)

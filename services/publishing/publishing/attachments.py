@@ -50,9 +50,10 @@ class Attachment:
         self.is_new = is_new
         self.files: tuple[Attached, ...] = ()
 
-    def attach(self, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-        """Attaches the files to the post and returns them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
-        self.files = attach(self._app, self._caller, self.post_id, media_ids, self._revision)
+    def attach(self, platform: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
+        """Attaches the files to the post, which goes to this platform. Returns them. Raises NOT_FOUND,
+        SERVICE_UNAVAILABLE."""
+        self.files = attach(self._app, self._caller, self.post_id, platform, media_ids, self._revision)
         return self.files
 
     def __enter__(self) -> "Attachment":
@@ -72,14 +73,16 @@ class Attachment:
 
 
 def attach(
-    app: AppContext, caller: Caller, post_id: str, media_ids: Sequence[str], revision: int
+    app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
     """Attaches files provisionally for this `media_revision` of a post, beside those that an event has confirmed.
-    Returns them in their order.
+    media begins the renditions that the platform needs. Returns the files in their order.
 
     Raises NOT_FOUND, SERVICE_UNAVAILABLE.
     """
-    request = api.AttachMedia(post_id=post_id, media_ids=_plausible(media_ids), revision=revision)
+    request = api.AttachMedia(
+        post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
+    )
     answer = _asked(app.media.attach_media, caller, request)
     known = {media.media_id: Attached.of(media) for media in answer.media}
     return tuple(known[media_id] for media_id in media_ids)
@@ -101,7 +104,7 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
     """
     if post.state in UNENDED and post.media_ids:
         try:
-            attach(app, post.owner, post.id, post.media_ids, post.media_revision)
+            attach(app, post.owner, post.id, post.platform, post.media_ids, post.media_revision)
         except ApiError as error:
             log.warning("attach_put_off", post_id=post.id, code=error.code)
     else:

@@ -43,6 +43,7 @@ class Attached(Record):
     height: int | None = None
     duration_seconds: float | None = None
     frame_rate: float | None = None
+    video_codec: str | None = None
 
     @classmethod
     def of(cls, media: Media) -> "Attached":
@@ -60,6 +61,7 @@ class Attached(Record):
             height=self.height,
             duration_seconds=self.duration_seconds,
             frame_rate=self.frame_rate,
+            video_codec=self.video_codec,
         )
 
 

@@ -10,6 +10,7 @@ from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     BRAND_PUBLISH_GUARDRAIL,
     INVALID_MEDIA_URL,
+    MEDIA_PROCESSING,
     NOT_FOUND,
     PAGE_EXPIRED,
     PAGE_PERMISSION_MISSING,
@@ -60,7 +61,10 @@ def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> Scheduled
 @endpoint(
     "POST", "/posts/publish", scope="write:posts", meter="publishes", result=api.PublishResult, several=api.PageResults,
     status=201, deadline_seconds=_PUBLISH_SECONDS,
-    errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
+    errors=(
+        *_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, MEDIA_PROCESSING, PLATFORM_REJECTED,
+        PLATFORM_OUTCOME_UNKNOWN,
+    ),
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.PublishResult | Answer:
     """Publish a post now, on one page or on several; answers when the platforms have accepted it."""

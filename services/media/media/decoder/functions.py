@@ -1,5 +1,6 @@
 """The functions that sandboxed processes run (`AppContext.sandbox_pool`)."""
 
-from media.decoder.images import inspect_image, make_jpeg
+from media.decoder.images import inspect_image
+from media.decoder.renditions import make_picture
 
-__all__ = ["inspect_image", "make_jpeg"]
+__all__ = ["inspect_image", "make_picture"]

@@ -1,9 +1,8 @@
-"""Inspects or converts one image, in a sandboxed process.
+"""Inspects one image, in a sandboxed process.
 
 Files are open descriptors: the uploaded file, and an empty one for its replacement.
 """
 
-import itertools
 import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -43,9 +42,6 @@ _PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
     "image/gif": gif.parse,
     "image/webp": webp.parse,
 }
-#: The longest side of a JPEG copy. The smaller ones are for images that are too large at every quality. Instagram shows
-#: 1,440 pixels. Our choice.
-_JPEG_SIDES = (4096, 2048, 1024)
 #: EXIF orientation -> the transposition that turns the image upright.
 _TO_UPRIGHT = dict(
     enumerate(
@@ -61,9 +57,8 @@ _TO_UPRIGHT = dict(
         2,
     )
 )
-_QUALITIES = (92, 85, 75, 60, 40)
-#: Of JPEGs made of HEIC and AVIF: the best of `_QUALITIES`.
-_CONVERTED_QUALITY = _QUALITIES[0]
+#: Of all JPEGs made here: above it files grow and nobody sees a difference. Our choice.
+BEST_QUALITY = 92
 _STRIP_ROWS = 256
 #: Small images are decoded in full size: libjpeg cannot make lossless JPEGs smaller.
 _DECODED_WHOLE_PIXELS = 1_000_000
@@ -86,21 +81,6 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
     return {"mime_type": mime_type, "width": width, "height": height, "changed": changed}
 
 
-def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Writes the first frame as a JPEG of at most `max_bytes`, upright, on white, into the second file."""
-    with _opened(files[0], argument["mime_type"]) as image:
-        flat, profile = _upright(image, _JPEG_SIDES[0]), _profile(image)
-    with os.fdopen(os.dup(files[1]), "w+b") as to:
-        for side, quality in itertools.product(_JPEG_SIDES, _QUALITIES):
-            flat.thumbnail((side, side))
-            to.seek(0)
-            to.truncate()
-            flat.save(to, "JPEG", quality=quality, optimize=True, icc_profile=profile)
-            if to.tell() <= argument["max_bytes"]:
-                break
-        return {"size_bytes": to.tell()}
-
-
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
     """Writes what is kept of the file into the replacement, unless that is all of it. Raises Refused.
 
@@ -119,7 +99,7 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool
 
 
 @contextmanager
-def _opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
+def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
     """Opens the image. Errors in the block become Refused, except MemoryError."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
@@ -137,7 +117,7 @@ def _opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
     """Decodes every pixel of the first frame, as a viewer would. Returns its size. Raises Refused."""
-    with _opened(descriptor, mime_type) as image:
+    with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
             image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
@@ -147,21 +127,21 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
     """Writes the image as a JPEG of its size, upright, with its colour profile. Returns that size. Raises Refused."""
-    with _opened(descriptor, mime_type) as image:
+    with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
-        flat, profile = _upright(image), _profile(image)
+        flat, profile = upright(image), profile_of(image)
     with os.fdopen(os.dup(replacement), "wb") as to:
-        flat.save(to, "JPEG", quality=_CONVERTED_QUALITY, icc_profile=profile)
+        flat.save(to, "JPEG", quality=BEST_QUALITY, icc_profile=profile)
     return flat.size
 
 
-def _profile(image: Image.Image) -> bytes | None:
+def profile_of(image: Image.Image) -> bytes | None:
     profile: bytes | None = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA") else None
     return profile
 
 
-def _upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
+def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
     """Returns the first frame as RGB on white, upright, and reduced to about `longest_side`.
 
     It works in strips, since a second copy of the largest accepted image would not fit the memory.

@@ -5,6 +5,7 @@ from contracts.events import PostMedia
 from contracts.media import AttachedMedia, AttachMedia, DetachMedia
 from contracts.record import Nothing
 from media.context import AppContext, reachable
+from media.files import renditions
 from media.store import Connection
 from media.store.attachments import Attachments
 from media.store.files import Files
@@ -13,8 +14,8 @@ from media.store.files import Files
 def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
     """Attaches files provisionally to a post that is about to be stored. Attached files cannot be deleted.
 
-    The post's earlier files stay attached until the event arrives, since the caller may die before it stores the post.
-    Raises NOT_FOUND with field media_ids.
+    The renditions that the request's platforms need are begun. The post's earlier files stay attached until the event
+    arrives, since the caller may die before it stores the post. Raises NOT_FOUND with field media_ids.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)
@@ -31,6 +32,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
             operation_id=caller.operation_id,
         )
         found = files.many(request.media_ids)
+        renditions.begin(connection, found.values(), request.platforms)
+    renditions.RENDITIONS_DUE.wake()
     return AttachedMedia(media=tuple(context.view(found[media_id]) for media_id in request.media_ids))
 
 

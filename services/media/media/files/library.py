@@ -5,12 +5,15 @@ from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
 from contracts.plans import PLANS
+from contracts.renditions import need_of
 from media import names
 from media.cleanup.removals import REMOVALS_DUE
 from media.context import URL_VALID_FOR, AppContext, reachable
+from media.files import renditions
 from media.store.attachments import Attachments
 from media.store.files import Files
 from media.store.removals import Removals
+from media.store.renditions import Renditions
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
@@ -67,23 +70,42 @@ def show_storage(context: AppContext, caller: Caller) -> api.StorageView:
 
 
 def locate(context: AppContext, request: api.LocateFile) -> api.LocatedFile:
-    """Returns where a public file is stored, for anybody who has its address. Raises NOT_FOUND."""
+    """Returns where a public file is stored, for anybody who has its address; with a platform, the rendition that it
+    needs. Raises NOT_FOUND, and then what `renditions.ready` raises.
+    """
     if not names.is_key(request.key):
         raise ApiError(NOT_FOUND)
+    made, slug = None, request.filename
     with context.database.reading() as connection:
         row = Files(connection).by_key(request.key)
-    if row is not None and request.filename == row.slug:
-        name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
-    elif row is not None and row.jpeg_size_bytes and request.filename == names.jpeg_slug(row.slug):
-        name, mime_type, size_bytes = row.jpeg_name, "image/jpeg", row.jpeg_size_bytes
+        if row is not None and slug != row.slug:
+            made = Renditions(connection).made(row.id, slug)
+    if row is None:
+        raise ApiError(NOT_FOUND)
+    need = need_of(request.platform, row.facts) if request.platform and slug == row.slug else None
+    if need is not None:
+        made = renditions.ready(context, row, need, renditions.give_up_at())
+        slug = made.slug
+    if made is not None:
+        mime_type, size_bytes = made.need.mime_type, made.size_bytes or 0
+    elif slug == row.slug:
+        mime_type, size_bytes = row.mime_type, row.size_bytes
+    elif row.jpeg_size_bytes and slug == names.jpeg_slug(row.slug):
+        mime_type, size_bytes = "image/jpeg", row.jpeg_size_bytes
     else:
         raise ApiError(NOT_FOUND)
+    name = row.object_of(slug)
     return api.LocatedFile(
         source_url=context.bucket.get_url(name, mime_type, URL_VALID_FOR),
         mime_type=mime_type,
         size_bytes=size_bytes,
-        # Content under a key never changes.
-        etag=f'"{row.key}-{size_bytes}"',
+        # Content under a name never changes.
+        etag=f'"{row.key if made is None else made.id}-{size_bytes}"',
         created_at=row.created_at,
         generated=row.generated,
+        public_url=context.public_url(name) if need is not None else None,
+        width=made.width if made is not None else row.width,
+        height=made.height if made is not None else row.height,
+        duration_seconds=row.duration_seconds,
+        frame_rate=made.need.frame_rate or row.frame_rate if made is not None else row.frame_rate,
     )

@@ -45,7 +45,8 @@ _KEPT_OUTPUT_BYTES = 64 * 1024
 _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
 #: The description of a stream with pictures: its line, and the further indented lines below it.
 _PICTURES = re.compile(
-    r"^  Stream #0:\d+.*?: Video: .*?, (\d+)x(\d+)\b(?:.*?\bSAR (\d+):(\d+))?.*(?:\n {4}.*)*", re.MULTILINE
+    r"^  Stream #0:\d+.*?: Video: (\w+).*?, (\d+)x(\d+)\b(?:.*?\bSAR (\d+):(\d+))?.*(?:\n {4}.*)*",
+    re.MULTILINE,
 )
 #: The largest side in pixels that MP4 can express; and four months. Larger figures come from broken or forged files.
 _MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
@@ -64,6 +65,8 @@ class VideoProperties(Record):
     duration_seconds: float | None
     #: Frames a second; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
+    #: ffmpeg's name of it: h264, hevc, vp9 and so on.
+    video_codec: str | None = None
 
 
 def copy(
@@ -123,7 +126,7 @@ def properties_in(output: str) -> VideoProperties:
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
     if pictures is None:
         raise Refused(_UNREADABLE)
-    width, height, wide, high = (int(it or 0) for it in pictures.groups())
+    width, height, wide, high = (int(it or 0) for it in pictures.groups()[1:])
     if wide and high:
         width = round(width * wide / high)
     if _ON_ITS_SIDE.search(pictures[0]):
@@ -137,6 +140,7 @@ def properties_in(output: str) -> VideoProperties:
         height=height,
         duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,
         frame_rate=float(rate[1]) or None if rate else None,
+        video_codec=pictures[1],
     )
 
 

@@ -86,7 +86,13 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         )
         size_bytes = _replace(context, upload, made, mime_type)
     return FileProperties(
-        mime_type, size_bytes, found.width, found.height, found.duration_seconds, found.frame_rate
+        mime_type,
+        size_bytes,
+        found.width,
+        found.height,
+        found.duration_seconds,
+        found.frame_rate,
+        found.video_codec,
     )
 
 

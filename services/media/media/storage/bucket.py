@@ -167,6 +167,11 @@ class Bucket:
             for found in self._client.list_objects(self._bucket, prefix=f"{key}/", recursive=True):
                 self._client.remove_object(self._bucket, str(found.object_name))
 
+    def remove(self, name: str) -> None:
+        """Deletes one object. Does nothing if there is none."""
+        with _outages_as_unavailable():
+            self._client.remove_object(self._bucket, name)
+
     def names(self, after: str | None = None) -> Iterator[tuple[str, datetime]]:
         """Yields the names after `after` in order, each with its time in the storage (real time), fetched in pages."""
         with _outages_as_unavailable():

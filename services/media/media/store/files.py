@@ -62,6 +62,7 @@ class Files:
             height=properties.height,
             duration_seconds=properties.duration_seconds,
             frame_rate=properties.frame_rate,
+            video_codec=properties.video_codec,
             **{name: getattr(upload, name) for name in copied},
         )
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1
@@ -136,11 +137,6 @@ class Files:
         old = select(deletions.c.operation_id).where(deletions.c.deleted_at < clock_now() - older_than)
         statement = delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit)))
         return self._connection.execute(statement).rowcount
-
-    def set_jpeg(self, media_id: str, size_bytes: int) -> bool:
-        """Notes that the JPEG copy is stored. Returns False if the media is gone."""
-        statement = update(media).where(media.c.id == media_id).values(jpeg_size_bytes=size_bytes)
-        return self._connection.execute(statement).rowcount == 1
 
     def mark_published(self, media_ids: Collection[str]) -> None:
         self._connection.execute(

@@ -12,11 +12,11 @@ from media_kit import samples
 from media_kit.world import World
 
 from chassis.sandbox.pool import NotStarted
+from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from media.context import AppContext
-from media.files.downloads import make_jpeg
-from media.store.files import Files
+from media.files import downloads
 
 
 @pytest.fixture
@@ -71,9 +71,8 @@ def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
         late = Commit(world, other)
         late.start()
         media = world.media(one)
-        with world.database.reading() as connection:
-            row = Files(connection).many([media.media_id])[media.media_id]
-        assert make_jpeg(context, row) > 0
+        request = api.GetFiles(media_ids=(media.media_id,), platform="IG")
+        assert downloads.get_files(context, one, request).files[0].mime_type == "image/jpeg"
         with ExitStack() as all_slots:
             for holder in ("usr_a", "usr_a", "usr_b", "usr_c"):
                 all_slots.enter_context(context.inspection_slot(holder, 0))

@@ -1,20 +1,15 @@
 """Images: what is accepted, what is refused, and what is removed from the stored file."""
 
 import io
-import os
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from media_kit import samples
 from PIL import Image, ImageChops, PngImagePlugin
 
-from contracts.platforms import PLATFORMS
-from media.decoder import images
 from media.decoder.formats import Refused
-from media.files.downloads import MAX_JPEG_BYTES
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 #: The end that no decoder needs: end markers, checksums, and bits that fill the last byte.
@@ -313,20 +308,3 @@ def test_bytes_of_another_type_are_refused(inspect_image: Callable[..., Any], mi
         if actual != mime_type:
             with pytest.raises(Refused):
                 inspect_image(samples.picture(actual), mime_type)
-
-
-@pytest.mark.parametrize("side", [3000, 4500])
-def test_the_jpeg_of_any_image_fits_every_platform_that_gets_one(tmp_path: Path, side) -> None:
-    noise, made = tmp_path / "noise.png", tmp_path / "made.jpg"
-    Image.frombytes("RGB", (side, side), os.urandom(3 * side * side)).save(noise, compress_level=0)
-    with noise.open("rb") as first, made.open("w+b") as second:
-        argument = {"mime_type": "image/png", "max_bytes": MAX_JPEG_BYTES}
-        told = images.make_jpeg(argument, (first.fileno(), second.fileno()))
-    assert told == {"size_bytes": made.stat().st_size}
-    for platform in PLATFORMS.values():
-        for limits in platform.files.values():
-            if limits.converted:
-                assert made.stat().st_size <= limits.size_bytes[1], platform.name
-    with Image.open(made) as image:
-        assert image.format == "JPEG"
-        assert min(image.size) >= 1440

@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from contracts.renditions import FileFacts
+
 #: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in all,
 #: and must not be sent more than a day late.
 DAYS_LIMIT_SECONDS = 7.75 * 3_600
@@ -91,10 +93,25 @@ class MediaSource:
     duration_seconds: float | None = None
     #: Frames a second.
     frame_rate: float | None = None
+    video_codec: str | None = None
     #: Whether our AI made it. False for files that came from elsewhere, however they were made.
     is_ai_made: bool = False
     #: Opens a file that is never in memory as a whole. Set instead of `body`, together with `size_bytes`.
     opener: Opener | None = field(default=None, repr=False)
+
+    @property
+    def facts(self) -> FileFacts:
+        """What platforms limit."""
+        return FileFacts(
+            type=self.type,
+            mime_type=self.content_type,
+            size_bytes=self.size_bytes,
+            width=self.width,
+            height=self.height,
+            duration_seconds=self.duration_seconds,
+            frame_rate=self.frame_rate,
+            video_codec=self.video_codec,
+        )
 
     @property
     def has_bytes(self) -> bool:

@@ -1,22 +1,19 @@
 """Checks a file against its platform: type, bytes, shape and duration, by the figures in `contracts.platforms`. Pure.
 
-Texts, settings and the number of files are checked in `limits.py`.
+A file that media can make fit is judged as its rendition will be (`contracts.renditions`): refused is only what no
+machine can mend without cropping or cutting. Texts, settings and the number of files are checked in `limits.py`.
 """
 
 from collections.abc import Sequence
 from typing import TypeVar
 
 from contracts.errors import ApiError, invalid
-from contracts.platforms import GIF, PLATFORMS, FileLimits
+from contracts.platforms import GIF, JPEG, PLATFORMS, FileLimits
+from contracts.publishing import MediaChange
+from contracts.renditions import FileFacts, Need, after, limits_of, need_of
 from publishing.platforms.base import MediaSource
 
 N = TypeVar("N", int, float)
-
-
-def is_converted(platform_code: str, mime_type: str | None) -> bool:
-    """Whether media converts such a file to JPEG before this platform gets it."""
-    photo = PLATFORMS[platform_code].files.get("photo")
-    return photo is not None and mime_type in photo.converted
 
 
 def check_files(
@@ -24,35 +21,70 @@ def check_files(
     files: Sequence[tuple[str, MediaSource]],
     file_count: int,
     *,
-    before_conversion: bool = False,
+    before_renditions: bool = False,
 ) -> list[ApiError]:
     """Returns every problem of the (name, file) pairs, each as a VALIDATION_ERROR of that name.
 
     `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
-    `before_conversion` accepts files that media will convert to JPEG, and checks only what the conversion keeps. Kinds
-    that a platform never takes are found by `limits.check_content`.
+    `before_renditions` judges what media will make of the files. Kinds that a platform never takes are found by
+    `limits.check_content`.
     """
-    table, name = PLATFORMS[platform_code].files, PLATFORMS[platform_code].name
-    found = []
-    for field, file in files:
-        kind = "gif" if "gif" in table and file.content_type == GIF else file.type
-        if kind == "gif" and file_count > 1:
+    name, found = PLATFORMS[platform_code].name, []
+    for field, source in files:
+        file = source.facts
+        if file.mime_type == GIF and "gif" in PLATFORMS[platform_code].files and file_count > 1:
             found.append(invalid(field, f"{name} takes a GIF only alone"))
-        if kind in table:
-            problems = _problems(kind, table[kind], file, before_conversion)
-            found += [invalid(field, f"{name} takes {text}") for text in problems]
+        if before_renditions:
+            file = after(need_of(platform_code, file), file)
+        limits = limits_of(platform_code, file)
+        if limits is not None:
+            kind = "gif" if limits.types == (GIF,) else file.type
+            found += [invalid(field, f"{name} takes {text}") for text in _problems(kind, limits, file)]
     return found
 
 
-def _problems(kind: str, limits: FileLimits, file: MediaSource, before_conversion: bool) -> list[str]:
-    converted = limits.converted if before_conversion else ()
-    is_converted = file.content_type in converted
-    taken = (*limits.types, *converted)
-    if file.content_type is not None and file.content_type not in taken:
-        return [f"{kind}s as {', '.join(taken)}, this one is {file.content_type}"]
-    size = None if is_converted else file.size_bytes
+def changes(platform_code: str, files: Sequence[tuple[str, MediaSource]]) -> list[MediaChange]:
+    """Returns what media will make of the files for the platform, for those that it does not take as they are."""
+    found = []
+    for field, source in files:
+        need = need_of(platform_code, source.facts)
+        if need is not None:
+            message = f"will be {_described(need, source.facts)} for {PLATFORMS[platform_code].title}"
+            found.append(
+                MediaChange(
+                    field=field,
+                    message=message,
+                    mime_type=need.mime_type,
+                    width=need.width,
+                    height=need.height,
+                )
+            )
+    return found
+
+
+def _described(need: Need, file: FileFacts) -> str:
+    parts = []
+    if need.width and need.height and (need.width, need.height) != (file.width, file.height):
+        parts.append(f"scaled to {need.width:,} × {need.height:,}")
+    if need.frame_rate:
+        parts.append(f"given {need.frame_rate:g} frames a second")
+    if file.mime_type is not None and file.mime_type != need.mime_type:
+        still = (
+            "its first picture, as a "
+            if file.mime_type == GIF and need.mime_type == JPEG
+            else "converted to "
+        )
+        parts.append(still + need.mime_type.partition("/")[2].upper())
+    if file.size_bytes is not None and file.size_bytes > need.max_bytes:
+        parts.append(f"compressed to at most {need.max_bytes:,} bytes")
+    return " and ".join(parts) or "encoded anew"
+
+
+def _problems(kind: str, limits: FileLimits, file: FileFacts) -> list[str]:
+    if file.mime_type is not None and file.mime_type not in limits.types:
+        return [f"{kind}s as {', '.join(limits.types)}, this one is {file.mime_type}"]
     found = [
-        _out_of(kind, "bytes", size, limits.size_bytes),
+        _out_of(kind, "bytes", file.size_bytes, limits.size_bytes),
         _out_of(kind, "seconds", file.duration_seconds, limits.seconds),
         _out_of(kind, "frames a second", file.frame_rate and round(file.frame_rate), limits.frame_rate),
     ]

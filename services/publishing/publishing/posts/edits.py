@@ -89,7 +89,7 @@ def _new_files(
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
-    _check(app, page, post, _edited(post, request), attachment.attach)
+    _check(app, page, post, _edited(post, request), partial(attachment.attach, page.platform))
     return attachment.files
 
 

@@ -21,9 +21,13 @@ from publishing.records import PageRow, Post
 from publishing.rules import reach
 from publishing.sending.context import SendingContext
 from publishing.sending.delivery import deliver
+from publishing.sending.post_files import await_ready
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 from publishing.store.sending import AttemptOutcome, Claim, Sending
+
+#: How long a publish waits for files that are being made to fit the platform. The client's call ends ten seconds later.
+_FILES_SECONDS = 40.0
 
 
 def publish(
@@ -35,7 +39,8 @@ def publish(
     """Publishes a post and returns when the platform has answered, even if its client was answered before (`answer`).
 
     Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
-    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
+    PLATFORM_OUTCOME_UNKNOWN; MEDIA_PROCESSING when files are not ready, and nothing was sent; POST_IN_PROGRESS while
+    the same operation is on its way or being looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -56,7 +61,9 @@ def _publish(
     revision = 1 if repeated is None else repeated.media_revision + 1
     with Attachment(app, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
         check_first_comment(app, request, page)
-        check_content(app, request, page, attachment.attach)
+        check_content(app, request, page, partial(attachment.attach, page.platform))
+        seconds = min(_FILES_SECONDS, answer.left_seconds)
+        await_ready(app, caller, page.platform, attachment.files, seconds)
         page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id
     try:

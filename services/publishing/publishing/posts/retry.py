@@ -34,7 +34,8 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
         assert page is not None
         check_page(app, page)
         if post.media_ids:
-            attachments.attach(app, post.owner, post.id, post.media_ids, post.media_revision + 1)
+            revision = post.media_revision + 1
+            attachments.attach(app, post.owner, post.id, post.platform, post.media_ids, revision)
     with app.database.transaction() as connection:
         store, operations = Posts(connection), Operations(connection)
         operations.begin(caller)

@@ -50,7 +50,7 @@ def _attach(
     check_page(app, page)
     check_time(scheduled_at, now)
     check_first_comment(app, request, page)
-    check_content(app, request, page, attachment.attach)
+    check_content(app, request, page, partial(attachment.attach, page.platform))
 
 
 def _queue(

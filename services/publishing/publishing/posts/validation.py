@@ -1,6 +1,6 @@
 """Validates posts without storing or counting anything."""
 
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from contracts import publishing as api
@@ -10,6 +10,7 @@ from contracts.errors import (
 )
 from publishing import attachments
 from publishing.context import AppContext
+from publishing.platforms.media_limits import changes
 from publishing.posts import guardrail_checks
 from publishing.posts.checks import (
     check_connected,
@@ -18,7 +19,7 @@ from publishing.posts.checks import (
     content_findings,
     instant,
 )
-from publishing.records import PageRow
+from publishing.records import Attached, PageRow
 from publishing.rules import reach
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -41,14 +42,24 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
     warnings = [] if request.scheduled_at is None else _connected(app, page)
     errors += _connected(app, page) if request.scheduled_at is None else []
     _collect(errors, check_first_comment, app, request, page)
-    errors += content_findings(app, request, page, partial(attachments.look, app, caller))
+    files: list[Attached] = []
+
+    def find(media_ids: Sequence[str]) -> Sequence[Attached]:
+        files.extend(attachments.look(app, caller, media_ids))
+        return files
+
+    errors += content_findings(app, request, page, find)
+    named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
     with app.database.reading() as connection:
         is_answerable = at is not None or request.scheduled_at is None
         breach = guardrail_checks.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None
     if breach is not None:
         errors.append(guardrail_checks.refusal(breach, at or now))
     return api.Validation(
-        valid=not errors, errors=tuple(map(_finding, errors)), warnings=tuple(map(_finding, warnings))
+        valid=not errors,
+        errors=tuple(map(_finding, errors)),
+        warnings=tuple(map(_finding, warnings)),
+        media_changes=tuple(changes(page.platform, named)),
     )
 
 

@@ -73,7 +73,7 @@ def _unfit(
         platform, content.message or "", [*held, *by_url], content.first_comment, own, field, message_limit
     )
     named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
-    yield from check_files(platform, named, len(held) + len(by_url), before_conversion=True)
+    yield from check_files(platform, named, len(held) + len(by_url), before_renditions=True)
 
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from contracts.errors import PAGE_EXPIRED, PLATFORM_REJECTED
+from contracts.errors import MEDIA_PROCESSING, PAGE_EXPIRED, PLATFORM_REJECTED
 from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
@@ -63,6 +63,8 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
     except ClaimLost:
         log.warning("claim_lost", post_id=post.id, page_id=page.id)
         return unknown(app, post)
+    except post_files.FilesNotReady as error:
+        return not_begun(post, error)
     except OutcomeUnknown as error:
         log.warning("outcome_unknown", post_id=post.id, page_id=page.id, reason=str(error))
         return unknown(app, post)
@@ -159,6 +161,22 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> A
         error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
         error_message=storable(f"{refusal.message} ({refusal.code})" + (f". {advice}" if expired else "")),
         refusal=refusal,
+    )
+
+
+def not_begun(post: Post, reason: post_files.FilesNotReady) -> AttemptOutcome:
+    """Returns the outcome of an attempt that waits for its files: it does not count, and the post is due again soon."""
+    if post.origin == "immediate":
+        refusal = PlatformRefusal(Refusal.TRANSIENT, MEDIA_PROCESSING.code, MEDIA_PROCESSING.message)
+        return refused(post, refusal)
+    return AttemptOutcome(
+        id=post.id,
+        fence=post.fence,
+        state="queued",
+        outcome="not_begun",
+        wait_seconds=reason.wait_seconds,
+        error_code=MEDIA_PROCESSING.code,
+        error_message="The post goes out as soon as its file has been made to fit the platform.",
     )
 
 

@@ -5,6 +5,7 @@ by their first bytes. A platform that takes bytes gets them through the same cli
 file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,20 +15,22 @@ from itertools import chain
 from chassis.bus.clients import remote
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
-from contracts.errors import NOT_FOUND, ApiError
+from contracts.caller import Caller
+from contracts.errors import MEDIA_PROCESSING, NOT_FOUND, ApiError
 from contracts.media import GetFiles, LocateFile, MediaFile
+from contracts.platforms import JPEG
+from contracts.renditions import need_of
 from publishing.config import Settings
 from publishing.context import AppContext
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
-from publishing.platforms.media_limits import is_converted
 from publishing.platforms.sources import exactly, stored
-from publishing.records import Post
+from publishing.records import Attached, Post
 from publishing.rules.content import own_file
 
-#: Deadline of the call to media, which may have to convert ten photos to JPEG first: half of what the gateway waits for
-#: a publish at once.
+#: Deadline of the call to media, which waits 20 s for renditions and then says that they are not ready.
 _FILES_SECONDS = 30.0
-_LOCATE_SECONDS = 5.0
+#: When a file is asked for again: if media does not say it, and while a client waits. A picture takes about a second.
+_NOT_READY_SECONDS, _LOOK_SECONDS = 5.0, 0.5
 
 #: The accepted types by their first bytes (spec "Upload rules"); MP4 and QuickTime differ in the brand.
 _SIGNATURES = (
@@ -41,20 +44,56 @@ _SIGNATURES = (
 _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
-def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind media_ids; those in a format the platform does not take as JPEGs.
+class FilesNotReady(Exception):
+    """media is still making a file fit the platform. Nothing was sent."""
 
-    Raises PlatformRefusal.
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error.message)
+        self.wait_seconds = float(error.extras.get("retry_after_seconds", _NOT_READY_SECONDS))
+
+
+def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
+    """Returns the files behind media_ids, as the platform takes them. Raises PlatformRefusal, FilesNotReady."""
+    if not post.media_ids:
+        return ()
+    with _refusals():
+        found = _get(app, post.owner, post.platform, post.files)
+    return tuple(_source(found[media_id]) for media_id in post.media_ids)
+
+
+def await_ready(
+    app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
+) -> None:
+    """Waits until media has made the files fit the platform. Raises MEDIA_PROCESSING when that takes longer.
+
+    Other problems are left to `held`, which meets them as well.
     """
-    files: dict[str, MediaFile] = {}
-    for jpeg in (False, True):
-        ids = [file.media_id for file in post.files if is_converted(post.platform, file.mime_type) is jpeg]
-        if ids:
-            request = GetFiles(media_ids=tuple(dict.fromkeys(ids)), jpeg=jpeg)
-            with _refusals():
-                answer = remote(app.media.get_files)(post.owner, request, timeout_seconds=_FILES_SECONDS)
-            files |= {file.media_id: file for file in answer.files}
-    return tuple(_source(files[media_id]) for media_id in post.media_ids)
+    files = [file for file in files if need_of(platform, file.source.facts) is not None]
+    give_up_at = time.monotonic() + seconds
+    while files:
+        try:
+            _get(app, caller, platform, files)
+        except ApiError as error:
+            if error.row is not MEDIA_PROCESSING:
+                return
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return
+
+
+def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
+    """Returns the files by id. Raises what media raises."""
+    needs = [need_of(platform, file.source.facts) for file in files]
+    request = GetFiles(
+        media_ids=tuple(dict.fromkeys(file.media_id for file in files)),
+        platform=platform,
+        # For media of the previous release, which makes nothing but JPEGs.
+        jpeg=any(need is not None and need.mime_type == JPEG for need in needs),
+    )
+    answer = remote(app.media.get_files)(caller, request, timeout_seconds=_FILES_SECONDS)
+    return {file.media_id: file for file in answer.files}
 
 
 def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
@@ -89,6 +128,7 @@ def _source(file: MediaFile) -> MediaSource:
         height=file.height,
         duration_seconds=file.duration_seconds,
         frame_rate=file.frame_rate,
+        video_codec=file.video_codec,
         is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )
@@ -99,14 +139,18 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None
-    request = LocateFile(key=found[0], filename=found[1])
+    request = LocateFile(key=found[0], filename=found[1], platform=post.platform)
     with _refusals():
-        file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
+        file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_FILES_SECONDS)
     return MediaSource(
         type=_kind_of(file.mime_type),
-        url=url,
+        url=file.public_url or url,
         content_type=file.mime_type,
         size_bytes=file.size_bytes,
+        width=file.width,
+        height=file.height,
+        duration_seconds=file.duration_seconds,
+        frame_rate=file.frame_rate,
         is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )
@@ -114,10 +158,13 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns media's errors into refusals: permanent if the file is gone or bad, temporary if media is unavailable."""
+    """Turns media's errors into refusals: permanent if the file is gone or bad, temporary if media is unavailable.
+    MEDIA_PROCESSING becomes FilesNotReady."""
     try:
         yield
     except ApiError as error:
+        if error.row is MEDIA_PROCESSING:
+            raise FilesNotReady(error) from error
         if error.row is NOT_FOUND:
             message = "A file of this post is no longer there."
             raise PlatformRefusal(Refusal.REJECTED, "MEDIA_GONE", message) from error

@@ -92,7 +92,8 @@ _RECORD = text(
                     THEN clock_now() + make_interval(secs => ceil(v.wait_seconds * 1000) / 1000) END,
             lease_until = CASE v.state WHEN 'unknown'
                 THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
-            worker_id = NULL, attempts = coalesce(a.number, p.attempts),
+            worker_id = NULL,
+            attempts = CASE WHEN v.outcome = 'not_begun' THEN p.attempts ELSE coalesce(a.number, p.attempts) END,
             awaited_until = CASE WHEN p.state = 'sending' AND v.state <> 'unknown'
                 AND p.awaited_until > clock_timestamp() THEN p.awaited_until END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
@@ -112,7 +113,10 @@ _RECORD = text(
         UPDATE attempts a SET outcome = v.outcome, ended_at = clock_timestamp(),
             error_code = v.error_code, error_message = v.error_message
         FROM v JOIN recorded r ON r.id = v.id
-        WHERE a.post_id = v.id AND a.outcome IS NULL AND v.outcome IS NOT NULL
+        WHERE a.post_id = v.id AND a.outcome IS NULL AND v.outcome <> 'not_begun'
+    ), undone AS (
+        DELETE FROM attempts a USING v JOIN recorded r ON r.id = v.id
+        WHERE a.post_id = v.id AND a.outcome IS NULL AND v.outcome = 'not_begun'
     ), polled AS (
         INSERT INTO comment_polls (post_id, page_id, wake_at)
         SELECT id, page_id, clock_timestamp() + interval '5 seconds' FROM recorded
@@ -191,7 +195,8 @@ class AttemptOutcome:
     #: The post's next state: published, failed, queued (again, after `wait_seconds`) or unknown (to be looked up after
     #: `wait_seconds`).
     state: str
-    #: The attempt's: published, refused, not_published, given_up; None while it stays open.
+    #: The attempt's: published, refused, not_published, given_up; not_begun: it is deleted, since the post's files were
+    #: not ready; None while it stays open.
     outcome: str | None
     wait_seconds: float = 0.0
     looked_up: bool = False

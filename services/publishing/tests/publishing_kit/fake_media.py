@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import structs
+
 from contracts import media as api
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import MEDIA_PROCESSING, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.events import PostMedia
 from contracts.record import Nothing
+from contracts.renditions import Need, need_of
+from publishing.records import Attached
 
 OWNER = "usr_a"
 STORAGE = "http://storage.invalid"
@@ -31,6 +35,10 @@ class FakeMedia:
     attached_for: dict[str, int] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     is_away: bool = False
+    #: Whether renditions are still being made.
+    is_busy: bool = False
+    #: By post, the platforms that its files were attached for last.
+    platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, mime_type: str = "image/jpeg", size_bytes: int = 1_000, **known: Any) -> str:
         """A new file's id; width, height and duration_seconds where they matter."""
@@ -71,6 +79,7 @@ class FakeMedia:
         self._called("attach")
         found = tuple(self._media(caller, media_id) for media_id in request.media_ids)
         self.attached_for[request.post_id] = request.revision
+        self.platforms[request.post_id] = request.platforms
         confirmed = {
             media_id: True for media_id, is_sure in self.held.get(request.post_id, {}).items() if is_sure
         }
@@ -89,11 +98,16 @@ class FakeMedia:
         return self._media(caller, request.id)
 
     def get_files(self, caller: Caller, request: api.GetFiles, *, timeout_seconds: float) -> api.MediaFiles:
-        self._called("jpegs" if request.jpeg else "files")
+        self._called("files")
+        files = []
         for media_id in request.media_ids:
-            self._media(caller, media_id)
-        files = [self.files[media_id] for media_id in request.media_ids]
-        return api.MediaFiles(files=tuple(_jpeg(file) if request.jpeg else file for file in files))
+            facts = Attached.of(self._media(caller, media_id)).source.facts
+            need = need_of(request.platform, facts) if request.platform else None
+            if need is not None and self.is_busy:
+                raise ApiError(MEDIA_PROCESSING, retry_after_seconds=5, media_id=media_id)
+            file = self.files[media_id]
+            files.append(file if need is None else _rendition(file, need))
+        return api.MediaFiles(files=tuple(files))
 
     def locate_file(
         self, caller: Caller, request: api.LocateFile, *, timeout_seconds: float
@@ -101,8 +115,11 @@ class FakeMedia:
         self._called("locate")
         if request.key not in self.files:
             raise ApiError(NOT_FOUND)
-        file = self.files[request.key]
+        found = api.GetFiles(media_ids=(request.key,), platform=request.platform)
+        [file] = self.get_files(caller, found, timeout_seconds=timeout_seconds).files
+        self.calls.pop()
         return api.LocatedFile(
+            public_url=file.public_url if "-made" in file.public_url else None, width=file.width, height=file.height,
             source_url=file.source_url, mime_type=file.mime_type, size_bytes=file.size_bytes, etag="e",
             created_at=datetime(2026, 1, 1, tzinfo=UTC), generated=file.generated,
         )  # fmt: skip
@@ -123,7 +140,14 @@ class FakeMedia:
         )  # fmt: skip
 
 
-def _jpeg(file: api.MediaFile) -> api.MediaFile:
-    names = {name: getattr(file, name) for name in file.__struct_fields__}
-    url = file.public_url.rpartition(".")[0] + ".jpg"
-    return api.MediaFile(**names | {"mime_type": "image/jpeg", "public_url": url})
+def _rendition(file: api.MediaFile, need: Need) -> api.MediaFile:
+    url = file.public_url.rpartition(".")[0] + "-made.jpg"
+    size_bytes = min(file.size_bytes, need.max_bytes)
+    return structs.replace(
+        file,
+        mime_type=need.mime_type,
+        public_url=url,
+        size_bytes=size_bytes,
+        width=need.width,
+        height=need.height,
+    )

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from contracts.media import MIME_TYPES
 from contracts.platforms import PLATFORMS
 from publishing.platforms.base import MediaSource
-from publishing.platforms.media_limits import check_files, is_converted
+from publishing.platforms.media_limits import changes, check_files
 
 MIB = 2**20
 KIB = 2**10
@@ -33,9 +32,9 @@ def video(
     )  # fmt: skip
 
 
-def setting_errors(platform: str, *files: MediaSource, before_conversion: bool = True) -> list[str]:
+def setting_errors(platform: str, *files: MediaSource, before_renditions: bool = False) -> list[str]:
     named = [(f"media_ids[{number}]", file) for number, file in enumerate(files)]
-    found = check_files(platform, named, len(files), before_conversion=before_conversion)
+    found = check_files(platform, named, len(files), before_renditions=before_renditions)
     return [error.message for error in found]
 
 
@@ -62,7 +61,7 @@ def setting_errors(platform: str, *files: MediaSource, before_conversion: bool =
     ],
 )  # fmt: skip
 def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
-    assert setting_errors(platform, file) == []
+    assert setting_errors(platform, file, before_renditions=True) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,6 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
         ("FB", video(content_type="video/webm"), "as video/mp4, video/quicktime, this one is video/webm"),
         ("IG", photo(size_bytes=8 * MIB + 1), "at most 8,388,608 bytes"), ("IG", photo("image/gif"), "image/gif"),
         ("IG", photo(side=(1080, 1442)), "between 0.75:1 and 1.91:1, this one is 1080 x 1442"),
-        ("IG", photo("image/png", side=(1080, 564)), "between 0.75:1 and 1.91:1"),
         ("IG", video(2.9), "at least 3 seconds"), ("IG", video(900.5), "at most 900 seconds"),
         ("IG", video(size_bytes=1_024 * MIB + 1), "at most 1,073,741,824"),
         ("IG", video(frame_rate=15), "at least 23 frames a second, this one has 15"),
@@ -101,10 +99,27 @@ def test_a_file_past_the_bound_is_found(platform: str, file: MediaSource, words:
     assert words in complaint
 
 
-def test_what_would_be_converted_is_not_taken_as_it_is() -> None:
-    assert setting_errors("IG", photo("image/png")) == []
-    [complaint] = setting_errors("IG", photo("image/png"), before_conversion=False)
-    assert "as image/jpeg, this one is image/png" in complaint
+@pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW"])
+@pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp", "image/gif"])
+def test_a_picture_is_never_refused_for_its_type_size_or_pixels(platform: str, content_type: str) -> None:
+    for side in ((4_032, 3_024), (12_000, 9_000), (3_060, 4_080)):
+        assert setting_errors(platform, photo(content_type, 40 * MIB, side), before_renditions=True) == []
+
+
+def test_a_picture_that_would_have_to_be_cropped_is_refused_with_the_range() -> None:
+    [complaint] = setting_errors("IG", photo("image/png", 40 * MIB, (1_080, 564)), before_renditions=True)
+    assert "between 0.75:1 and 1.91:1, this one is" in complaint
+
+
+def test_what_will_be_made_of_a_file_is_told_in_words() -> None:
+    def told(platform: str, file: MediaSource) -> list[str]:
+        return [change.message for change in changes(platform, [("media_ids[0]", file)])]
+
+    assert told("TT", photo(side=(4_032, 3_024))) == ["will be scaled to 1,440 × 1,080 for TikTok"]
+    assert told("IG", photo("image/png")) == ["will be converted to JPEG for Instagram"]
+    assert told("IG", photo("image/gif")) == ["will be its first picture, as a JPEG for Instagram"]
+    assert told("TW", photo(size_bytes=6 * MIB)) == ["will be compressed to at most 5,242,880 bytes for X"]
+    assert told("IG", photo()) == []
 
 
 def test_a_gif_goes_to_x_only_alone_and_elsewhere_is_a_photo() -> None:
@@ -121,17 +136,3 @@ def test_every_file_is_judged_and_named() -> None:
 def test_what_is_not_known_is_not_judged() -> None:
     for platform in PLATFORMS:
         assert setting_errors(platform, MediaSource("video"), MediaSource("photo")) == []
-
-
-def test_every_upload_type_is_taken_converted_or_refused_by_name() -> None:
-    taken = {
-        code: {kind for limits in row.files.values() for kind in (*limits.types, *limits.converted)}
-        for code, row in PLATFORMS.items()
-    }
-    assert set(taken) == set(PLATFORMS)
-    assert all(kinds <= set(MIME_TYPES) for kinds in taken.values())
-    assert [code for code in PLATFORMS if is_converted(code, "image/webp")] == ["FB", "IG", "LN"]
-    assert [code for code in PLATFORMS if is_converted(code, "image/png")] == ["IG", "TT"]
-    assert not any(
-        is_converted(code, mime_type) for code in PLATFORMS for mime_type in ("image/gif", "image/jpeg", None)
-    )

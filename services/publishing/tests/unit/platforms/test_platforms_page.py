@@ -40,7 +40,6 @@ def file_row(code: str, kind: str, limits: FileLimits) -> str:
         code,
         kind,
         ", ".join(limits.types),
-        ", ".join(limits.converted),
         span(limits.size_bytes),
         span(limits.seconds) if limits.seconds else "",
         ", ".join(text for text in pixels if text),

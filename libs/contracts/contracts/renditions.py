@@ -1,0 +1,176 @@
+"""What a file must become so that a platform takes it: scaled, converted, compressed; never cropped or cut. Pure.
+
+One answer for two services: publishing tells the user what will be done, media makes the rendition. What no machine can
+mend (shape, length) is not judged here (publishing's `media_limits.py`).
+"""
+
+import math
+
+from msgspec import structs
+
+from contracts.platforms import GIF, JPEG, MP4, PLATFORMS, FileLimits
+from contracts.record import Record
+
+#: No picture that is encoded anew is larger. X shows 4,096 pixels, the other platforms fewer (docs/platforms.md).
+LONGEST_SIDE = 4_096
+#: Where neither the platform nor the file gives a figure. Our choice: the largest file of the largest plan.
+_MAX_BYTES = 250 * 2**20
+
+
+class FileFacts(Record):
+    """What is known of a file. None is not known, and not judged."""
+
+    #: photo or video
+    type: str
+    mime_type: str | None = None
+    size_bytes: int | None = None
+    #: Pixels as displayed.
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    #: Frames a second, if constant.
+    frame_rate: float | None = None
+    #: ffmpeg's name of the codec of a video's pictures: h264, hevc, vp9 and so on.
+    video_codec: str | None = None
+
+
+class Need(Record):
+    """What a rendition must be. Equal needs of several platforms are one rendition."""
+
+    mime_type: str
+    #: Bounds of the size, inclusive.
+    max_bytes: int
+    min_bytes: int = 1
+    #: The size as displayed, in pixels. A picture may have to be smaller to fit `max_bytes`. None: as the file is
+    #: (H.264 takes even sides only).
+    width: int | None = None
+    height: int | None = None
+    #: Of a video, frames a second; None: as the file has them.
+    frame_rate: float | None = None
+    #: Of a video: codecs of pictures that need not be encoded anew if size and frame rate may stay.
+    video_codecs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The same text for equal needs, and only for these."""
+        parts = (
+            self.mime_type,
+            f"{self.min_bytes}-{self.max_bytes}",
+            f"{self.width}x{self.height}",
+            self.frame_rate,
+            "+".join(self.video_codecs),
+        )
+        return " ".join(str(part) for part in parts if part)
+
+
+def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
+    """Returns the platform's limits of such a file; None if the platform takes no files of this kind."""
+    table = PLATFORMS[platform_code].files
+    return table.get("gif" if "gif" in table and file.mime_type == GIF else file.type)
+
+
+def need_of(platform_code: str, file: FileFacts) -> Need | None:
+    """Returns the rendition that the platform needs; None if it takes the file as it is, or nothing of its kind."""
+    limits = limits_of(platform_code, file)
+    if limits is None or file.type != "photo":
+        return None
+    if file.mime_type is not None and file.mime_type not in limits.types:
+        return _picture(platform_code, file)
+    high = limits.size_bytes[1]
+    is_small = file.size_bytes is None or high is None or file.size_bytes <= high
+    is_whole = not (file.width and file.height) or fitted(limits, file.width, file.height) == (
+        file.width,
+        file.height,
+    )
+    return None if is_small and is_whole else _picture(platform_code, file)
+
+
+def after(need: Need | None, file: FileFacts) -> FileFacts:
+    """Returns what will be known of the file's rendition: the file itself where there is no need."""
+    if need is None:
+        return file
+    return structs.replace(
+        file,
+        mime_type=need.mime_type,
+        size_bytes=None,
+        width=need.width or file.width,
+        height=need.height or file.height,
+        frame_rate=need.frame_rate or file.frame_rate,
+        video_codec=None,
+    )
+
+
+def need_of_film(limits: FileLimits, file: FileFacts) -> Need | None:
+    """Returns the rendition of a video; None if it fits the limits."""
+    low, high = limits.size_bytes
+    sides = fitted(limits, file.width, file.height) if file.width and file.height else None
+    rate = _frame_rate(limits, file.frame_rate)
+    is_fit = (
+        (file.mime_type is None or file.mime_type in limits.types)
+        and (not limits.video_codecs or file.video_codec is None or file.video_codec in limits.video_codecs)
+        and (file.size_bytes is None or low <= file.size_bytes <= (high or file.size_bytes))
+        and sides in (None, (file.width, file.height))
+        and rate is None
+    )
+    if is_fit:
+        return None
+    is_scaled = sides not in (None, (file.width, file.height))
+    return Need(
+        mime_type=MP4,
+        min_bytes=low,
+        max_bytes=min(high or _MAX_BYTES, _MAX_BYTES),
+        width=sides[0] - sides[0] % 2 if is_scaled and sides else None,
+        height=sides[1] - sides[1] % 2 if is_scaled and sides else None,
+        frame_rate=rate,
+        video_codecs=limits.video_codecs,
+    )
+
+
+def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
+    """Returns the size nearest to this one that keeps its shape and the platform's limits of sides and pixels."""
+    shorter, longer = sorted((width, height))
+    scale = min(
+        1.0,
+        (limits.shortest_side_max or shorter) / shorter,
+        (limits.longest_side_max or longer) / longer,
+        math.sqrt((limits.pixels or width * height) / (width * height)),
+    )
+    scale = max(scale, (limits.shortest_side or 0) / shorter)
+    if scale == 1.0:
+        return width, height
+    return _scaled(width, height, scale, limits.pixels)
+
+
+def _picture(platform_code: str, file: FileFacts) -> Need:
+    """A JPEG: every platform that takes pictures takes it, and nothing else fits a limit of bytes as surely."""
+    limits = PLATFORMS[platform_code].files["photo"]
+    shown = structs.replace(
+        limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)
+    )
+    width, height = file.width, file.height
+    if width and height:
+        width, height = fitted(shown, width, height)
+    return Need(mime_type=JPEG, max_bytes=limits.size_bytes[1] or _MAX_BYTES, width=width, height=height)
+
+
+def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[int, int]:
+    """Scales both sides. The longer one is rounded to fit the shorter one: the shape differs by half a pixel."""
+    shorter, longer = sorted((width, height))
+    # A hair more than the product, which may be 1,079.9999 for 1,080.
+    small = max(1, int(shorter * scale + 1e-6))
+    while pixels is not None and small > 1 and small * round(longer * small / shorter) > pixels:
+        small -= 1
+    large = round(longer * small / shorter)
+    return (small, large) if width <= height else (large, small)
+
+
+def _frame_rate(limits: FileLimits, rate: float | None) -> float | None:
+    """Returns the frame rate to make; None if the file's may stay. A low one is multiplied: frames are repeated."""
+    if limits.frame_rate is None or rate is None:
+        return None
+    low, high = limits.frame_rate
+    if round(rate) > high:
+        return float(high)
+    if round(rate) >= low:
+        return None
+    return min(rate * math.ceil(low / rate), float(high))

@@ -1,0 +1,75 @@
+"""Makes a JPEG of an image for a platform, in a sandboxed process: scaled, upright, on white, of limited size."""
+
+import os
+from collections.abc import Sequence
+from typing import IO, Any
+
+from PIL import Image
+
+from contracts.renditions import LONGEST_SIDE
+from media.decoder.images import BEST_QUALITY, opened, profile_of, upright
+
+#: A picture whose size in bytes asks for less quality is made smaller instead: below it blocks are seen. Our choice.
+_LEAST_QUALITY = 60
+#: The search ends at a size within this part of the limit: a better quality would differ by one or two. Our choice.
+_NEAR = 0.93
+#: Each time, of both sides. Our choice.
+_SMALLER = 0.8
+#: Up to this size an image is reduced to no less than twice the wanted sides before Lanczos; beyond it the second image
+#: would not fit the memory.
+_FINE_PIXELS = 60_000_000
+
+
+def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
+    """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns its width and height.
+
+    `width` and `height` are those to make, as displayed; None: the file's own, of at most LONGEST_SIDE.
+    """
+    with opened(files[0], argument["mime_type"]) as image:
+        width, height = argument["width"], argument["height"]
+        longest = max(width, height) if width and height else LONGEST_SIDE
+        is_fine = image.width * image.height <= _FINE_PIXELS
+        image.draft(
+            None, (2 * longest, 2 * longest)
+        )  # JPEG: a half, a quarter or an eighth is decoded faster
+        flat, profile = upright(image, 2 * longest if is_fine else longest), profile_of(image)
+    if width and height:
+        flat = _scaled(flat, (width, height))
+    elif max(flat.size) > longest:
+        flat.thumbnail((longest, longest), Image.Resampling.LANCZOS, reducing_gap=None)
+    with os.fdopen(os.dup(files[1]), "w+b") as to:
+        while not _save(flat, to, argument["max_bytes"], profile) and min(flat.size) > 1:
+            smaller = (max(1, round(flat.width * _SMALLER)), max(1, round(flat.height * _SMALLER)))
+            flat = _scaled(flat, smaller)
+    return {"width": flat.width, "height": flat.height}
+
+
+def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    return image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
+
+
+def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
+    """Writes the image in the best quality that fits. Returns False if none does; the file's content is no use then."""
+
+    def size_at(quality: int) -> int:
+        to.seek(0)
+        to.truncate()
+        image.save(to, "JPEG", quality=quality, icc_profile=profile)
+        return to.tell()
+
+    if size_at(BEST_QUALITY) <= max_bytes:
+        return True
+    fits, too_large = _LEAST_QUALITY, BEST_QUALITY
+    if (size := size_at(fits)) > max_bytes:
+        return False
+    last = fits
+    while too_large - fits > 1 and size < _NEAR * max_bytes:
+        last = (fits + too_large) // 2
+        made = size_at(last)
+        if made <= max_bytes:
+            fits, size = last, made
+        else:
+            too_large = last
+    if last != fits:
+        size_at(fits)
+    return True

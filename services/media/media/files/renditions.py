@@ -1,0 +1,187 @@
+"""Renditions: files made of media to fit what a platform takes (`contracts.renditions`).
+
+They are begun when a file is attached to a post and made in the background; a picture that is asked for before is made
+at once. Each is a row with a lease: another process makes it if this one dies, and stores the same bytes under the same
+name.
+"""
+
+import time
+from collections.abc import Collection
+from datetime import timedelta
+from functools import partial
+
+import structlog
+
+from chassis.runtime.loops import Waker
+from chassis.sandbox.pool import NotStarted, WorkFailed
+from contracts.errors import INVALID_FILE_CONTENT, MEDIA_PROCESSING, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import MIME_TYPES
+from contracts.renditions import Need, need_of
+from media import names
+from media.context import AppContext
+from media.inspection import rendition_making
+from media.records import MediaRow, Rendition
+from media.store import Connection
+from media.store.files import Files
+from media.store.renditions import Renditions
+
+log = structlog.get_logger()
+
+#: Wakes the loop that runs `make_due`.
+RENDITIONS_DUE = Waker()
+#: A claim is renewed every five seconds (service.py); five renewals may fail.
+LEASE = timedelta(seconds=30)
+#: After a failure that is not the file's: the storage was away, or all sandboxed processes were busy. Our choice.
+_PAUSE = timedelta(seconds=5)
+#: A rendition that was claimed so often has ended its process each time. Our choice.
+_MAX_TRIES = 5
+#: A call for files waits no longer for renditions: publishing's ends after 30 s.
+_WAIT_SECONDS = 20.0
+_LOOK_SECONDS = 0.1
+#: The `Retry-After` of MEDIA_PROCESSING. Our choice.
+_RETRY_SECONDS = {"photo": 2, "video": 5}
+#: Longer than a client waits before it repeats a publish, and than a platform fetches a file. Our choice.
+_KEPT_UNUSED = timedelta(hours=24)
+_BATCH = 100
+_FAILED = "The file cannot be made to fit the platform. Export it as JPEG or MP4, and upload that."
+
+
+def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collection[str]) -> None:
+    """Asks for the renditions that these platforms need of the files."""
+    for row in rows:
+        for need in {
+            need.key: need for need in map(partial(need_of, file=row.facts), platforms) if need
+        }.values():
+            _ask(connection, row, need, again=True)
+
+
+def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
+    """Returns the finished rendition. Makes a picture that nobody makes, waits for one that is being made.
+
+    `give_up_at`: of `time.monotonic`. Raises MEDIA_PROCESSING, INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile),
+    SERVICE_UNAVAILABLE.
+    """
+    with context.database.transaction() as connection:
+        if not Files(connection).many([row.id], lock=True):
+            raise ApiError(NOT_FOUND, field="media_ids")
+        rendition: Rendition | None = _ask(connection, row, need, again=False)
+    while rendition is not None:
+        if rendition.state == "made":
+            return rendition
+        if rendition.state == "failed":
+            raise ApiError(INVALID_FILE_CONTENT, rendition.failure)
+        if row.kind == "photo":
+            with context.database.transaction() as connection:
+                claimed = Renditions(connection).claim(rendition.id, LEASE)
+            if claimed is not None:
+                with context.inspection_slot(row.account_id):
+                    _make(context, row, claimed)
+        else:
+            RENDITIONS_DUE.wake()
+            raise _processing(row)
+        with context.database.reading() as connection:
+            rendition = Renditions(connection).get(rendition.id)
+        if rendition is not None and rendition.state == "pending":
+            if time.monotonic() > give_up_at:
+                raise _processing(row)
+            time.sleep(_LOOK_SECONDS)
+    raise ApiError(NOT_FOUND, field="media_ids")
+
+
+def give_up_at() -> float:
+    """Returns until when (of `time.monotonic`) a call that begins now waits for renditions."""
+    return time.monotonic() + _WAIT_SECONDS
+
+
+def make_due(context: AppContext) -> int:
+    """Begins to make pending renditions, in tasks of their own. Returns how many."""
+    return sum(
+        context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
+    )
+
+
+def renew_claims(context: AppContext) -> int:
+    """Renews the claims of this process."""
+    held = list(context.held_renditions)
+    if held:
+        with context.database.transaction() as connection:
+            Renditions(connection).renew(held, LEASE)
+    return 0
+
+
+def forget_unneeded(context: AppContext) -> int:
+    """Removes renditions whose file no post has any more, objects first. Returns how many were marked or removed."""
+    with context.database.transaction() as connection:
+        marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
+    with context.database.reading() as connection:
+        unneeded = Renditions(connection).unneeded(_BATCH)
+    for _, object_name in unneeded:
+        context.bucket.remove(object_name)
+    with context.database.transaction() as connection:
+        Renditions(connection).remove([rendition_id for rendition_id, _ in unneeded])
+    return marked + len(unneeded)
+
+
+def _ask(connection: Connection, row: MediaRow, need: Need, *, again: bool) -> Rendition:
+    slug = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
+    return Renditions(connection).ask(row, need, slug, again=again)
+
+
+def _claim_due(context: AppContext, kind: str, places: int) -> list[partial[None]]:
+    with context.database.transaction() as connection:
+        claimed = Renditions(connection).claim_due(kind, places, LEASE)
+        rows = Files(connection).many({rendition.media_id for rendition in claimed})
+    return [
+        partial(_make_in_background, context, rows[rendition.media_id], rendition)
+        for rendition in claimed
+        if rendition.media_id in rows
+    ]
+
+
+def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
+    try:
+        _make(context, row, rendition)
+    except ApiError as error:
+        log.warning("rendition_put_off", rendition_id=rendition.id, reason=error.message)
+    RENDITIONS_DUE.wake()
+
+
+def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
+    """Makes a claimed rendition, stores it beside the file and records it, or that it failed.
+
+    Raises SERVICE_UNAVAILABLE; the rendition is due again soon then.
+    """
+    if rendition.tries > _MAX_TRIES:
+        log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)
+        _fail(context, rendition, _FAILED)
+        return
+    began = time.monotonic()
+    context.held_renditions.add(rendition.id)
+    try:
+        object_name = row.object_of(rendition.slug)
+        facts = rendition_making.make(context, row, rendition.need, object_name)
+        with context.database.transaction() as connection:
+            is_there = Renditions(connection).record(rendition.id, **facts)
+        if not is_there:  # deleted meanwhile
+            context.bucket.remove(object_name)
+        log.info("rendition_made", media_id=row.id, need=rendition.need.key, seconds=time.monotonic() - began)
+    except WorkFailed as error:
+        log.warning("rendition_failed", rendition_id=rendition.id, media_id=row.id, problem=str(error))
+        _fail(context, rendition, _FAILED)
+    except (NotStarted, OSError, ApiError) as error:
+        with context.database.transaction() as connection:
+            Renditions(connection).put_off(rendition.id, _PAUSE)
+        if isinstance(error, ApiError):
+            raise
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+    finally:
+        context.held_renditions.discard(rendition.id)
+
+
+def _fail(context: AppContext, rendition: Rendition, failure: str) -> None:
+    with context.database.transaction() as connection:
+        Renditions(connection).fail(rendition.id, failure)
+
+
+def _processing(row: MediaRow) -> ApiError:
+    return ApiError(MEDIA_PROCESSING, retry_after_seconds=_RETRY_SECONDS[row.kind], media_id=row.id)

@@ -1,0 +1,145 @@
+"""SQL of renditions. Claims run in real time; when a rendition was last asked for, by the shifted clock."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, and_, case, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.db.clock import clock_now
+from chassis.ids import new_id
+from contracts.renditions import Need
+from media.models import attachments, media, renditions
+from media.records import MediaRow, Rendition
+
+_REAL_NOW = func.clock_timestamp()
+_IS_NEEDED = renditions.c.state != "unneeded"
+
+
+class Renditions:
+    """Renditions over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
+        """Returns the file's rendition, which is added as pending if there is none. `again` makes a failed one pending.
+
+        The file's row must be there, and locked or in the same transaction as a check that it is.
+        """
+        statement = insert(renditions).values(
+            id=new_id("rnd"),
+            media_id=row.id,
+            need_key=need.key,
+            need=msgspec.to_builtins(need),
+            kind=row.kind,
+            state="pending",
+            slug=slug,
+            asked_at=clock_now(),
+        )
+        changed: dict[str, Any] = {"asked_at": clock_now()}
+        if again:
+            is_failed = renditions.c.state == "failed"
+            changed |= {
+                "state": case((is_failed, "pending"), else_=renditions.c.state),
+                "tries": case((is_failed, 0), else_=renditions.c.tries),
+            }
+        statement = statement.on_conflict_do_update(
+            index_elements=["media_id", "need_key"], index_where=_IS_NEEDED, set_=changed
+        )
+        return _rendition(self._connection.execute(statement.returning(renditions)).mappings().one())
+
+    def get(self, rendition_id: str) -> Rendition | None:
+        found = self._connection.execute(select(renditions).where(renditions.c.id == rendition_id))
+        row = found.mappings().first()
+        return _rendition(row) if row else None
+
+    def made(self, media_id: str, slug: str) -> Rendition | None:
+        """Returns the finished rendition with this name."""
+        own = (renditions.c.media_id == media_id, renditions.c.slug == slug, renditions.c.state == "made")
+        row = self._connection.execute(select(renditions).where(*own)).mappings().first()
+        return _rendition(row) if row else None
+
+    def claim(self, rendition_id: str, lease: timedelta) -> Rendition | None:
+        """Claims a pending rendition. Returns None if it is not pending, or claimed already."""
+        claimed = self._claim(renditions.c.id == rendition_id, lease)
+        return claimed[0] if claimed else None
+
+    def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
+        """Claims pending renditions of photos or videos, those asked for first."""
+        due = (
+            select(renditions.c.id)
+            .where(renditions.c.kind == kind, _is_free())
+            .order_by(renditions.c.asked_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return self._claim(renditions.c.id.in_(due), lease)
+
+    def renew(self, rendition_ids: Collection[str], lease: timedelta) -> None:
+        """Renews the claims of these renditions."""
+        statement = update(renditions).where(renditions.c.id.in_(rendition_ids))
+        self._connection.execute(statement.values(lease_until=_REAL_NOW + lease))
+
+    def put_off(self, rendition_id: str, wait: timedelta) -> None:
+        """Ends a claim. The rendition is due again after `wait`."""
+        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
+        self._connection.execute(statement.values(lease_until=_REAL_NOW + wait))
+
+    def record(self, rendition_id: str, **facts: Any) -> bool:
+        """Stores that the rendition is made, with its size, width and so on. Returns False if the file is gone."""
+        return self._end(rendition_id, state="made", **facts)
+
+    def fail(self, rendition_id: str, failure: str) -> None:
+        self._end(rendition_id, state="failed", failure=failure)
+
+    def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
+        """Marks renditions that nothing has asked for in this time, and whose file no post has. Returns how many."""
+        is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
+        unused = (
+            select(renditions.c.id)
+            .where(
+                renditions.c.asked_at < clock_now() - unused_for,
+                _IS_NEEDED,
+                ~is_held,
+                or_(renditions.c.lease_until.is_(None), renditions.c.lease_until < _REAL_NOW),
+            )
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        statement = update(renditions).where(renditions.c.id.in_(unused)).values(state="unneeded")
+        return self._connection.execute(statement).rowcount
+
+    def unneeded(self, limit: int) -> list[tuple[str, str]]:
+        """Returns id and object name of renditions that must be removed."""
+        name = media.c.key + "/" + renditions.c.slug
+        statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
+        rows = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))
+        return [(row[0], row[1]) for row in rows]
+
+    def remove(self, rendition_ids: Collection[str]) -> None:
+        self._connection.execute(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
+
+    def _claim(self, condition: Any, lease: timedelta) -> list[Rendition]:
+        statement = (
+            update(renditions)
+            .where(condition, _is_free())
+            .values(lease_until=_REAL_NOW + lease, tries=renditions.c.tries + 1)
+        )
+        rows = self._connection.execute(statement.returning(renditions)).mappings()
+        return [_rendition(row) for row in rows]
+
+    def _end(self, rendition_id: str, **values: Any) -> bool:
+        statement = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
+        return self._connection.execute(statement.values(lease_until=None, **values)).rowcount == 1
+
+
+def _is_free() -> Any:
+    is_unclaimed = or_(renditions.c.lease_until.is_(None), renditions.c.lease_until < _REAL_NOW)
+    return and_(renditions.c.state == "pending", is_unclaimed)
+
+
+def _rendition(row: Any) -> Rendition:
+    return Rendition.of({**row, "need": msgspec.convert(row["need"], Need)})
