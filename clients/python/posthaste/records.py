@@ -926,7 +926,7 @@ class SessionList:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResetRequested:
-    """The same for every address, whether or not it has an account."""
+    """The answer to every request for a reset link, whether or not the address has an account."""
 
     success: bool
 
