@@ -245,9 +245,13 @@ class Brand(Record):
     created_at: datetime
     image_guidelines: str | None = None
     caption_guidelines: str | None = None
+    #: An archived brand is not listed by default and gets no new pages.
+    archived_at: datetime | None = None
 
 
 class CreateBrand(Record):
+    """The operator names the account; everybody else creates brands of their own."""
+
     user_id: str
     name: str
     timezone: str = "UTC"
@@ -257,10 +261,25 @@ class CreateBrand(Record):
     caption_guidelines: str | None = None
 
 
+class EditBrand(Record):
+    """Changes a brand of the caller's account. Fields that are not set keep their value."""
+
+    brand_id: str
+    name: str | UnsetType = UNSET
+    timezone: str | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
+    logo: str | UnsetType | None = UNSET
+    image_guidelines: str | UnsetType | None = UNSET
+    caption_guidelines: str | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
+
+
 class ListBrands(Record):
     """Lists the brands that the caller may access, newest first. The operator names the account."""
 
     user_id: str | None = None
+    #: Lists archived brands too.
+    archived: bool = False
     limit: int = 50
     cursor: str | None = None
 
@@ -285,6 +304,8 @@ class BrandOwner(Record):
 
 
 class SetCollaborator(Record):
+    """The operator adds a collaborator or changes a role; the owner of the brand only changes the role."""
+
     brand_id: str
     user_id: str
     #: full or limited
@@ -296,6 +317,25 @@ class Collaborator(Record):
     user_id: str
     role: str
     created_at: datetime
+
+
+class ListedCollaborator(Collaborator, kw_only=True):
+    email: str
+    firstname: str
+    lastname: str
+
+
+class ListCollaborators(Record):
+    """Lists who works on a brand of the caller's account, newest first."""
+
+    brand_id: str
+    limit: int = 50
+    cursor: str | None = None
+
+
+class CollaboratorList(Record):
+    collaborators: tuple[ListedCollaborator, ...]
+    next_cursor: str | None = None
 
 
 class RemoveCollaborator(Record):
@@ -344,7 +384,7 @@ class RecordAudit(Record):
         "sign_up view_verification confirm_verification refuse_verification get_user authenticate"
         " record_use list_brands get_brand log_in log_out list_sessions end_session request_reset view_reset"
         " reset_password change_password edit_profile issue_token edit_token revoke_token replace_token get_token"
-        " list_tokens list_audit"
+        " list_tokens list_audit create_brand edit_brand list_collaborators set_collaborator remove_collaborator"
     ),
     ctl=(
         "create_user verify_user list_users list_unverified invite_user make_reset_link get_user change_tier"
@@ -389,9 +429,11 @@ class AccountsApi(Protocol):
     def list_tokens(self, caller: Caller, request: ListTokens) -> TokenList: ...
     def set_token_use(self, caller: Caller, request: SetTokenUse) -> Token: ...
     def create_brand(self, caller: Caller, request: CreateBrand) -> Brand: ...
+    def edit_brand(self, caller: Caller, request: EditBrand) -> Brand: ...
     def list_brands(self, caller: Caller, request: ListBrands) -> BrandList: ...
     def get_brand(self, caller: Caller, request: GetBrand) -> Brand: ...
     def get_brand_owner(self, caller: Caller, request: GetBrand) -> BrandOwner: ...
+    def list_collaborators(self, caller: Caller, request: ListCollaborators) -> CollaboratorList: ...
     def set_collaborator(self, caller: Caller, request: SetCollaborator) -> Collaborator: ...
     def remove_collaborator(self, caller: Caller, request: RemoveCollaborator) -> Nothing: ...
     def list_audit(self, caller: Caller, request: ListAudit) -> AuditLog: ...

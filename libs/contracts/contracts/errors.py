@@ -130,6 +130,10 @@ MEDIA_PROCESSING = _row("MEDIA_PROCESSING", 409, "media",
     "Send the same request again after Retry-After seconds.")
 PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued or held posts.",
     "Cancel them first, or send ?cancel_queued=true.")
+BRAND_IN_USE = _row("BRAND_IN_USE", 409, "resource", "The brand has pages.",
+    "Unlink its pages with DELETE /pages/{id}, then archive the brand.")
+BRAND_ARCHIVED = _row("BRAND_ARCHIVED", 409, "resource", "The brand is archived and gets no new pages.",
+    "Restore it with POST /brands/{id}/restore, or name another brand.")
 POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",
     "Wait a few seconds, then read the post again.")
 EMAIL_TAKEN = _row("EMAIL_TAKEN", 409, "resource", "There is already an account with this address.", "Sign in, or use another address.")

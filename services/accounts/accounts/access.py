@@ -5,7 +5,7 @@ from accounts.store import Connection
 from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
 from chassis.bus import outbox
-from contracts.accounts import BrandOwner, User
+from contracts.accounts import Brand, BrandOwner, User
 from contracts.caller import Caller
 from contracts.errors import COLLABORATOR_INSUFFICIENT, EMAIL_NOT_VERIFIED, ApiError
 from contracts.events import AccessRevoked, AccountChanged, CallerChanged
@@ -46,6 +46,14 @@ def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_i
     if found is None:
         raise fields.not_found(field)
     return found
+
+
+def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
+    """Returns a brand that the caller owns. Raises NOT_FOUND; COLLABORATOR_INSUFFICIENT for a collaborator."""
+    check_owner(caller)
+    found = brand(connection, brand_id, field=None)
+    caller.check_reach(found.account_id, found.brand.id)
+    return found.brand
 
 
 def announce_caller_changed(

@@ -1,33 +1,38 @@
-"""Brands: the operator creates them for an account; callers read the brands within their reach."""
+"""Brands: their owner and the operator create and change them; callers read the brands within their reach."""
+
+from typing import Any
+
+from msgspec import UNSET
 
 from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.brands import BrandStore
 from chassis.cursor import decode_position, encode_position
+from chassis.db.database import Database
+from chassis.db.operations import Operations, once
 from chassis.ids import new_id
-from contracts.accounts import Brand, BrandList, BrandOwner, CreateBrand, GetBrand, ListBrands
+from contracts.accounts import Brand, BrandList, BrandOwner, CreateBrand, EditBrand, GetBrand, ListBrands
 from contracts.caller import Caller
-from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError
+from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, LIMIT_REACHED, MISSING_FIELD, ApiError
+
+#: Of one account, archived ones included; the operator may create more. More than an agency has customers. Our choice.
+MAX_BRANDS = 1_000
+_EDITABLE = ("name", "timezone", "description", "logo", "image_guidelines", "caption_guidelines")
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
     """Creates a brand. Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid
-    field.
+    field; LIMIT_REACHED, except for the operator.
     """
-    caller.check_operator()
-    values = {
-        "name": fields.name("name", request.name),
-        "timezone": fields.timezone(request.timezone),
-        "logo": fields.url("logo", request.logo),
-        "description": fields.optional_text(
-            "description", request.description, max_length=fields.MAX_DESCRIPTION_LENGTH
-        ),
-    }
-    for field in ("image_guidelines", "caption_guidelines"):
-        guidelines = getattr(request, field)
-        values[field] = fields.optional_text(field, guidelines, max_length=fields.MAX_GUIDELINES_LENGTH)
-    account = access.check_verified(access.lock_account(connection, request.user_id))
+    if not caller.is_operator:
+        access.check_owner(caller)
+    values = {name: _checked(name, getattr(request, name)) for name in _EDITABLE}
+    account_id = request.user_id if caller.is_operator else caller.account_id
+    account = access.check_verified(access.lock_account(connection, account_id))
     store = BrandStore(connection)
+    is_repeat = caller.operation_id is not None and store.find_by_operation(caller.operation_id) is not None
+    if not (caller.is_operator or is_repeat) and store.count(account.id) >= MAX_BRANDS:
+        raise ApiError(LIMIT_REACHED, limit=MAX_BRANDS)
     made = store.add(id=new_id("brd"), account_id=account.id, operation_id=caller.operation_id, **values)
     if made is None and caller.operation_id:  # the same operation ran before
         made = store.find_by_operation(caller.operation_id)
@@ -37,12 +42,37 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
     return made.brand
 
 
+def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
+    """Changes the fields that are set. A repeat of the operation changes nothing.
+
+    Raises NOT_FOUND, VALIDATION_ERROR.
+    """
+
+    def edit() -> Brand:
+        with database.transaction() as connection:
+            operations = Operations(connection)
+            operations.begin(caller)
+            access.lock_account(connection, caller.account_id)
+            old = access.own_brand(connection, caller, request.brand_id)
+            archived = old.archived_at is not None if request.archived is UNSET else request.archived
+            edited = BrandStore(connection).edit(old.id, archived=archived, **_edits(old, request))
+            operations.end(caller, old.id)
+        return edited
+
+    def again(brand_id: str) -> Brand:
+        with database.reading() as connection:
+            return access.own_brand(connection, caller, brand_id)
+
+    return once(database, caller, edit, again)
+
+
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
     """Returns the brands within the caller's reach, newest first; the operator names the account."""
     limit = fields.limit(request.limit)
     found = BrandStore(connection).list_newest_first(
         _account_of(connection, caller, request),
         caller.brand_ids,
+        archived=request.archived or caller.is_operator,
         limit=limit + 1,
         before=decode_position(request.cursor),
     )
@@ -75,3 +105,26 @@ def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Bran
 def get_brand_owner(connection: Connection, caller: Caller, request: GetBrand) -> BrandOwner:
     caller.check_operator()
     return access.brand(connection, request.brand_id, field=request.field)
+
+
+def _edits(old: Brand, request: EditBrand) -> dict[str, Any]:
+    values = {name: getattr(request, name) for name in _EDITABLE}
+    return {
+        name: getattr(old, name) if value is UNSET else _checked(name, value)
+        for name, value in values.items()
+    }
+
+
+def _checked(name: str, value: Any) -> str | None:
+    """Returns the value to store. Raises VALIDATION_ERROR."""
+    match name:
+        case "name":
+            return fields.name(name, value)
+        case "timezone":
+            return fields.timezone(value)
+        case "logo":
+            return fields.url(name, value)
+        case "description":
+            return fields.optional_text(name, value, max_length=fields.MAX_DESCRIPTION_LENGTH)
+        case _:
+            return fields.optional_text(name, value, max_length=fields.MAX_GUIDELINES_LENGTH)

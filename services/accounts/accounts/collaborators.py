@@ -6,7 +6,14 @@ from accounts.store.audit import AuditStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import TokenStore
 from accounts.tokens import tokens
-from contracts.accounts import Collaborator, RemoveCollaborator, SetCollaborator
+from chassis.cursor import decode_position, encode_position
+from contracts.accounts import (
+    Collaborator,
+    CollaboratorList,
+    ListCollaborators,
+    RemoveCollaborator,
+    SetCollaborator,
+)
 from contracts.caller import Caller
 from contracts.errors import invalid
 from contracts.events import AccessRevoked
@@ -16,21 +23,38 @@ from contracts.record import Nothing
 ROLES = ("full", "limited")
 
 
-def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
-    """Adds a collaborator or changes the role. Without full access, their tokens answer COLLABORATOR_INSUFFICIENT.
+def list_collaborators(
+    connection: Connection, caller: Caller, request: ListCollaborators
+) -> CollaboratorList:
+    """Returns who works on a brand of the caller's account, newest first. Raises NOT_FOUND."""
+    access.own_brand(connection, caller, request.brand_id)
+    limit = fields.limit(request.limit)
+    found = CollaboratorStore(connection).list_newest_first(
+        request.brand_id, limit=limit + 1, before=decode_position(request.cursor)
+    )
+    page, more = found[:limit], len(found) > limit
+    cursor = encode_position(page[-1].created_at, page[-1].user_id) if more else None
+    return CollaboratorList(collaborators=tuple(page), next_cursor=cursor)
 
-    Repeating the operation changes nothing, also after a later change: it does not bring a removed person back.
+
+def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
+    """Adds a collaborator, which only the operator may do, or changes the role.
+
+    Without full access, their tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation changes nothing, also
+    after a later change: it does not bring a removed person back. Raises NOT_FOUND, VALIDATION_ERROR.
     """
-    caller.check_operator()
     if request.role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
-    account_id = access.brand(connection, request.brand_id).account_id
-    if request.user_id == account_id:
-        raise invalid("user_id", "is the brand's owner")
-    access.check_verified(access.account(connection, request.user_id))
+    account_id = _owner_of(connection, caller, request.brand_id)
+    if caller.is_operator:
+        if request.user_id == account_id:
+            raise invalid("user_id", "is the brand's owner")
+        access.check_verified(access.account(connection, request.user_id))
     access.lock_account(connection, account_id)
     store = CollaboratorStore(connection)
     before = store.find(request.brand_id, request.user_id)
+    if before is None and not caller.is_operator:
+        raise fields.not_found()
     is_done = AuditStore(connection).find_by_operation(
         caller.operation_id, brand_id=request.brand_id, action="collaborator.set", subject_id=request.user_id
     )
@@ -55,16 +79,16 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
 
     Raises NOT_FOUND for a user who is not a collaborator of the brand.
     """
-    caller.check_operator()
-    account_id = access.brand(connection, request.brand_id).account_id
-    user_id = fields.known_id(request.user_id, field="user_id")
+    account_id = _owner_of(connection, caller, request.brand_id)
+    field = "user_id" if caller.is_operator else None
+    user_id = fields.known_id(request.user_id, field=field)
     access.lock_account(connection, account_id)
     if AuditStore(connection).find_by_operation(
         caller.operation_id, brand_id=request.brand_id, action="collaborator.removed", subject_id=user_id
     ):
         return Nothing()
     if not CollaboratorStore(connection).remove(request.brand_id, user_id):
-        raise fields.not_found("user_id")
+        raise fields.not_found(field)
     _audit(connection, caller, request, "collaborator.removed", {"kept": True} if request.keep else None)
     store = TokenStore(connection)
     for issued in store.unrevoked_of_collaborator(request.brand_id, user_id):
@@ -74,6 +98,17 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
         event = AccessRevoked(reason="collaborator_removed", token_ids=token_ids)
         access.announce_access_revoked(connection, account_id, event)
     return Nothing()
+
+
+def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
+    """Returns the account of a brand that the caller may manage: every brand for the operator, else one of their own.
+
+    Raises NOT_FOUND, COLLABORATOR_INSUFFICIENT.
+    """
+    if caller.is_operator:
+        return access.brand(connection, brand_id).account_id
+    access.own_brand(connection, caller, brand_id)
+    return caller.account_id
 
 
 def _audit(

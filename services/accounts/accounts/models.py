@@ -113,6 +113,7 @@ brands = Table(
     Column("caption_guidelines", Text),
     Column("created_at", Moment, nullable=False),
     Column("operation_id", Text, unique=True),
+    Column("archived_at", Moment),
     Index("brands_of_account", "account_id", "created_at", "id"),
 )
 

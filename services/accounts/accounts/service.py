@@ -188,9 +188,15 @@ class AccountsService:
     list_tokens = reading(tokens.list_tokens)
     set_token_use = writing(tokens.set_token_use)
     create_brand = writing(brands.create_brand)
+
+    @rpc
+    def edit_brand(self, caller: Caller, request: contract.EditBrand) -> contract.Brand:
+        return brands.edit_brand(self.database, caller, request)
+
     list_brands = reading(brands.list_brands)
     get_brand = reading(brands.get_brand)
     get_brand_owner = reading(brands.get_brand_owner)
+    list_collaborators = reading(collaborators.list_collaborators)
     set_collaborator = writing(collaborators.set_collaborator)
     remove_collaborator = writing(collaborators.remove_collaborator)
     list_audit = reading(audit.list_audit)

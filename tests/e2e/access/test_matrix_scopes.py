@@ -44,6 +44,7 @@ WILDCARDS = ("*", "manage:*")
 ANSWERS = {
     "GET /comments": (400, "MISSING_FIELD"),
     "PATCH /account": (200, None),
+    "PATCH /brands/{id}/collaborators/{user_id}": (400, "MISSING_FIELD"),
     "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),
     "POST /media/uploads/{id}/complete": (400, "MISSING_FIELD"),
     "POST /media/upload": (415, "UNSUPPORTED_MEDIA_TYPE"),

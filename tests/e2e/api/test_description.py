@@ -62,6 +62,9 @@ OPERATIONS = (
     "POST /pages/{id}/check", "DELETE /pages/{id}",
     "GET /tokens", "POST /tokens", "GET /tokens/{id}", "PATCH /tokens/{id}", "POST /tokens/{id}/rotate",
     "DELETE /tokens/{id}", "PATCH /account", "GET /audit",
+    "POST /brands", "PATCH /brands/{id}", "POST /brands/{id}/archive", "POST /brands/{id}/restore",
+    "GET /brands/{id}/collaborators", "PATCH /brands/{id}/collaborators/{user_id}",
+    "DELETE /brands/{id}/collaborators/{user_id}",
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
     "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
 )  # fmt: skip

@@ -115,6 +115,14 @@ ROWS = (
     Row("POST", "/tokens", {"name": "x", "scopes": ["*"], "brand_ids": ["{brand}"]}, NOT_FOR_BRANDS),
     Row("PATCH", "/tokens/<token>", {"brand_ids": ["{brand}"], "scopes": ["*"]}, NOT_FOR_BRANDS),
     Row("GET", "/audit?brand_id={brand}", None, NOT_FOR_BRANDS),
+    Row("PATCH", "/brands/{brand}", {"name": "mine now"}, NOT_FOR_BRANDS),
+    Row("POST", "/brands/{brand}/archive", {}, NOT_FOR_BRANDS),
+    Row("POST", "/brands/{brand}/restore", {}, NOT_FOR_BRANDS),
+    Row("GET", "/brands/{brand}/collaborators", None, NOT_FOR_BRANDS),
+    Row("PATCH", "/brands/{brand}/collaborators/{user}", {"role": "limited"}, NOT_FOR_BRANDS),
+    Row("PATCH", "/brands/<brand>/collaborators/{user}", {"role": "limited"}, NOT_FOR_BRANDS),
+    Row("DELETE", "/brands/{brand}/collaborators/{user}", None, NOT_FOR_BRANDS),
+    Row("DELETE", "/brands/<brand>/collaborators/{user}", None, NOT_FOR_BRANDS),
 )
 
 
@@ -138,6 +146,7 @@ class Asker:
 def asker(account: Account, api: Api | None = None) -> Asker:
     body = {"name": "own", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
     own = {
+        "brand": account.brand_id,
         "page": account.page_id(),
         "queued": schedule(account, message="own")["id"],
         "webhook": account.api.post("/webhooks", body | {"brand_ids": [account.brand_id]})["id"],

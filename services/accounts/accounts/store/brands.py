@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, func, select, tuple_
+from sqlalchemy import Connection, Executable, Row, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import brands
@@ -35,6 +35,19 @@ class BrandStore:
         mine = (brands.c.account_id == account_id) & brands.c.id.in_(brand_ids)
         return self.connection.execute(select(func.count()).select_from(brands).where(mine)).scalar_one()
 
+    def count(self, account_id: str) -> int:
+        mine = select(func.count()).select_from(brands).where(brands.c.account_id == account_id)
+        return self.connection.execute(mine).scalar_one()
+
+    def edit(self, brand_id: str, *, archived: bool, **values: object) -> Brand:
+        """Sets the values of a brand that exists. One that is archived already keeps its time."""
+        at = func.coalesce(brands.c.archived_at, clock_now()) if archived else None
+        edited = self._one(
+            update(brands).where(brands.c.id == brand_id).values(archived_at=at, **values).returning(*_OWNED)
+        )
+        assert edited is not None
+        return edited.brand
+
     def ids_of(self, account_id: str, brand_ids: Collection[str] | None) -> list[str]:
         """Returns which of these brands belong to the account; None means all of its brands."""
         statement = select(brands.c.id).where(brands.c.account_id == account_id)
@@ -47,11 +60,17 @@ class BrandStore:
         account_id: str,
         brand_ids: Collection[str] | None,
         *,
+        archived: bool,
         limit: int,
         before: tuple[datetime, str] | None,
     ) -> list[Brand]:
-        """Returns brands, optionally only `brand_ids`. `before`: time and id of the previous page's last brand."""
+        """Returns brands, optionally only `brand_ids` and also the archived ones.
+
+        `before`: time and id of the previous page's last brand.
+        """
         statement = select(*_COLUMNS).where(brands.c.account_id == account_id)
+        if not archived:
+            statement = statement.where(brands.c.archived_at.is_(None))
         if brand_ids is not None:
             statement = statement.where(brands.c.id.in_(brand_ids))
         if before is not None:

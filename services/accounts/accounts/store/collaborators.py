@@ -1,11 +1,13 @@
 """Rows of `collaborators`."""
 
-from sqlalchemy import ColumnElement, Connection, delete, select
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, delete, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from accounts.models import collaborators
+from accounts.models import collaborators, users
 from chassis.db.clock import clock_now
-from contracts.accounts import Collaborator
+from contracts.accounts import Collaborator, ListedCollaborator
 
 _COLUMNS = [collaborators.c[field] for field in Collaborator.__struct_fields__]
 
@@ -18,6 +20,22 @@ class CollaboratorStore:
         statement = select(*_COLUMNS).where(_key(brand_id, user_id))
         row = self.connection.execute(statement).one_or_none()
         return None if row is None else Collaborator(**row._mapping)
+
+    def list_newest_first(
+        self, brand_id: str, *, limit: int, before: tuple[datetime, str] | None
+    ) -> list[ListedCollaborator]:
+        """`before`: time and user id of the previous page's last collaborator."""
+        statement = (
+            select(*_COLUMNS, users.c.email, users.c.firstname, users.c.lastname)
+            .join(users, users.c.id == collaborators.c.user_id)
+            .where(collaborators.c.brand_id == brand_id)
+        )
+        position = tuple_(collaborators.c.created_at, collaborators.c.user_id)
+        if before is not None:
+            statement = statement.where(position < tuple_(*before))
+        statement = statement.order_by(collaborators.c.created_at.desc(), collaborators.c.user_id.desc())
+        rows = self.connection.execute(statement.limit(limit))
+        return [ListedCollaborator(**row._mapping) for row in rows]
 
     def set_role(self, brand_id: str, user_id: str, role: str) -> Collaborator:
         statement = insert(collaborators).values(

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from accounts import brands
-from contracts.accounts import CreateBrand, GetBrand, ListBrands
+from contracts.accounts import CreateBrand, EditBrand, GetBrand, ListBrands
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 
@@ -112,3 +112,44 @@ def test_the_operator_learns_whose_a_brand_is(accounts: Any) -> None:
     brand = accounts.brand(ann)
     found = accounts.call(brands.get_brand_owner, operator(), GetBrand(brand_id=brand.id))
     assert (found.brand, found.account_id) == (brand, ann.id)
+
+
+def test_an_account_has_a_limit_of_brands_and_a_repeat_does_not_count(
+    accounts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brands, "MAX_BRANDS", 1)
+    ann = accounts.user()
+    owner = Caller(account_id=ann.id, user_id=ann.id, operation_id="op_1")
+    request = CreateBrand(user_id="", name="Acme")
+    made = accounts.call(brands.create_brand, owner, request)
+    assert accounts.call(brands.create_brand, owner, request) == made
+    refused = refusal(accounts, brands.create_brand, replace(owner, operation_id="op_2"), request)
+    assert (refused.code, refused.extras) == ("LIMIT_REACHED", {"limit": 1})
+
+
+def test_a_repeated_edit_does_not_undo_a_later_one(accounts: Any) -> None:
+    ann = accounts.user()
+    brand_id = accounts.brand(ann).id
+
+    def edit(operation_id: str, **values: Any) -> Any:
+        caller = Caller(account_id=ann.id, user_id=ann.id, operation_id=operation_id)
+        return brands.edit_brand(accounts.database, caller, EditBrand(brand_id=brand_id, **values))
+
+    edit("op_1", name="First")
+    archived_at = edit("op_2", name="Second", archived=True).archived_at
+    assert edit("op_1", name="First").name == "Second"
+    assert edit("op_3", archived=True).archived_at == archived_at
+    assert edit("op_4", archived=False).archived_at is None
+
+
+def test_nobody_creates_or_changes_a_brand_of_somebody_else(accounts: Any) -> None:
+    ann, bob = accounts.user(), accounts.user()
+    brand_id = accounts.brand(ann).id
+    stranger = Caller(account_id=bob.id, user_id=bob.id)
+    made = accounts.call(brands.create_brand, stranger, CreateBrand(user_id=ann.id, name="x"))
+    assert [one.id for one in accounts.call(brands.list_brands, stranger, ListBrands()).brands] == [made.id]
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        brands.edit_brand(accounts.database, stranger, EditBrand(brand_id=brand_id, name="mine"))
+    guest = Caller(account_id=ann.id, user_id=bob.id, brand_ids=(brand_id,))
+    with pytest.raises(ApiError, match="COLLABORATOR_INSUFFICIENT"):
+        brands.edit_brand(accounts.database, guest, EditBrand(brand_id=brand_id, name="mine"))

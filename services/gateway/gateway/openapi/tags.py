@@ -13,6 +13,7 @@ _TAGS = {
         "The token, its account, audit log and quotas, and this description.",
     ),
     "brands": ("Brands", "Brands, which hold pages."),
+    "collaborators": ("Collaborators", "People who work on a brand besides its owner."),
     "pages": ("Pages", "Pages: the accounts on social platforms that posts go to."),
     "connect": ("Linking", "Linking pages through each platform's own login."),
     "posts": ("Posts", "Publish, schedule, validate and follow posts."),

@@ -7,6 +7,7 @@ from gateway.routes import (
     ai,
     auth,
     brands,
+    collaborators,
     comments,
     connect,
     hooks,
@@ -23,6 +24,7 @@ from gateway.routes import (
 _NOUNS: tuple[ModuleType, ...] = (
     introspection,
     brands,
+    collaborators,
     connect,
     pages,
     posts,

@@ -7,6 +7,7 @@ from msgspec import Meta
 from contracts import publishing as api
 from contracts.accounts import GetBrand, GetUser
 from contracts.errors import (
+    BRAND_ARCHIVED,
     BRAND_NOT_AUTHORIZED,
     NOT_FOUND,
     POST_IN_PROGRESS,
@@ -53,12 +54,14 @@ class Session(Record):
 
 @endpoint(
     "POST", "/pages/connect", scope="write:pages", meter="writes", status=201,
-    errors=(*_REACH, UNSUPPORTED_PLATFORM), shows_secret=True,
+    errors=(*_REACH, BRAND_ARCHIVED, UNSUPPORTED_PLATFORM), shows_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> api.LinkBegun:
     """Begin to link pages; answers the address that a person has to open within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
     brand = exchange.ask(exchange.services.accounts.get_brand, asked)
+    if brand.archived_at is not None:
+        raise ApiError(BRAND_ARCHIVED)
     platform = platform_code(request.platform) or ""
     begun = api.BeginLink(
         platform=platform,
