@@ -1,1 +1,1 @@
-"""How the services talk, store and run, safely: everything under a service but its business rules."""
+"""The infrastructure of all services: messages, database, HTTP, telemetry, sandbox. No business rules."""

@@ -118,7 +118,7 @@ class ServiceConfig(Record):
     database_url: str
     health_port: int
     health_host: str
-    #: Concurrent calls, handlers and loops (green threads). Our choice.
+    #: Concurrent calls, handlers and loops (green threads).
     max_workers: int
     pool_size: int
 

@@ -30,7 +30,7 @@ from chassis.telemetry import logs
 log = structlog.get_logger()
 
 _LOCK = 0x726F6C65  # any constant of ours
-#: How long to wait for the server: it may recover from a crash before it accepts connections. Our choice.
+#: How long to wait for the server, which may recover from a crash before it accepts connections.
 _WAIT_SECONDS = 30.0
 #: A change of an owner waits for the transactions on its table, and others wait behind it: far shorter than the 5 s
 #: that services wait for a lock, so none of their statements fails.

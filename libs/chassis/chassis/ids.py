@@ -32,7 +32,9 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Whether the value can be one of our ids; others are not looked up, because PostgreSQL refuses some of them."""
+    """Whether the value has the form of our ids. Other values are not looked up, because PostgreSQL refuses some of
+    them.
+    """
     return _ID.fullmatch(value) is not None
 
 

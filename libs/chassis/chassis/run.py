@@ -45,7 +45,6 @@ from chassis.telemetry import logs
 log = structlog.get_logger()
 
 #: Longer than the server's statement_timeout (`chassis.db.database`), so that only a frozen connection exceeds it.
-#: Our choice.
 _DATABASE_SECONDS = 12.0
 waits.bound(
     lambda file, seconds, late: trampoline(file, read=True, timeout=seconds, timeout_exc=late),

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Commits wake the relay. The interval is for events of a process that died. Our choice.
+#: Commits wake the relay. The interval only matters for events of a process that died: they are late by this much.
 _RELAY_INTERVAL_SECONDS = 1.0
 _SWEEP_INTERVAL_SECONDS = 3600.0
 

@@ -96,7 +96,7 @@ class Signatures:
 
     @property
     def can_verify(self) -> bool:
-        """Whether it has its own secret, or unsigned messages are allowed."""
+        """Whether the process has a secret, or unsigned messages are allowed."""
         return bool(self._secrets) or self.unsigned_allowed
 
     def can_send(self, receiver: str) -> bool:

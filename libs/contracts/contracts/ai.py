@@ -205,7 +205,7 @@ class CreditsBalance(Record):
 
 
 class GrantCredits(Record):
-    """Operator: grants bonus credits, bought or for a referral. Takes effect once per operation id."""
+    """The operator's request to grant bonus credits, bought or for a referral. Takes effect once per operation id."""
 
     account_id: str
     #: The account's tier, which names the plan in the returned balance.

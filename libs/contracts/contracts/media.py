@@ -52,7 +52,7 @@ class Media(Record):
     type: MediaKind
     #: Public: anybody who has the URL can fetch the file.
     url: str
-    #: The first pending post it is attached to.
+    #: The first pending post that the file is attached to.
     scheduled_post_id: str | None
     created_at: datetime
     #: In pixels, after any rotation that the file asks for; None for a video without this information.

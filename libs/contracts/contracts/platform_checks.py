@@ -1,4 +1,4 @@
-"""What `posthaste platform check` asks of publishing."""
+"""The call of `posthaste platform check` to publishing."""
 
 from typing import Literal
 
@@ -19,10 +19,10 @@ class CheckPlatform(Record):
 
 
 class PlatformCheck(Record):
-    """One thing that we rely on. Holds no token."""
+    """The result for one thing that we rely on. Contains no token."""
 
     check: str
-    #: ok; failed: it is not so; unknown: the platform did not tell now; skipped: it could not be asked.
+    #: ok; failed: the platform says otherwise; unknown: the platform gave no answer; skipped: it could not be asked.
     state: Literal["ok", "failed", "unknown", "skipped"]
     expected: str
     found: str

@@ -120,7 +120,7 @@ class PageHealth(Record):
 
     page_id: str
     platform: PlatformCode
-    #: It works and has all permissions that our features need.
+    #: Whether the connection works and has all permissions that our features need.
     healthy: bool
     expired: bool
     #: Missing permissions for posting, reading and replying; None: unknown.
@@ -180,14 +180,14 @@ class FinishLink(Record):
 
 
 class ViewLink(Record):
-    """A person opens the page of a session. `browser`: SHA-256 (hex) of the secret in the session's cookie."""
+    """A request for the page of a session. `browser`: SHA-256 (hex) of the secret in the session's cookie."""
 
     session_id: str
     browser: str
 
 
 class DecideLink(Record):
-    """The person grants the brand access to the pages found, or cancels. `browser`: see `ViewLink`."""
+    """The person's decision: to grant the brand access to the pages found, or to cancel. `browser`: see `ViewLink`."""
 
     session_id: str
     browser: str
@@ -212,7 +212,7 @@ class LinkableAccount(Record):
 
 
 class LinkSession(Record):
-    """The progress of a linking."""
+    """The progress of linking pages, as the app sees it."""
 
     session_id: str
     platform: PlatformCode
@@ -226,7 +226,7 @@ class LinkSession(Record):
 
 
 class LinkPageView(Record):
-    """A session as the person in the browser sees it."""
+    """The progress of linking pages, as the person in the browser sees it."""
 
     session_id: str
     platform: str
@@ -283,7 +283,8 @@ class PagesOfPost(PostContent, kw_only=True):
     With several pages, each settings field applies to the pages of its platform.
     """
 
-    #: Exactly one of these is given; what follows the operation's name in the name of a body with it.
+    #: Exactly one of these fields is given. The value is appended to the operation's name to name the body with this
+    #: field.
     ONE_OF: ClassVar[dict[str, str]] = {"page_id": "", "page_ids": "s"}
     page_id: str | None = None
     page_ids: PageIds | None = None
@@ -345,7 +346,7 @@ class PostHold(Record):
 
 
 class FirstCommentResult(Record):
-    """What became of a published post's first comment."""
+    """The outcome of a published post's first comment."""
 
     #: pending, published or failed
     status: FirstCommentStatus
@@ -595,12 +596,12 @@ class Reply(Record):
 
 #: Size of a platform's webhook call. Meta batches up to 1,000 changes.
 MAX_HOOK_BYTES = 2**20
-#: Its size on the bus (architecture: messages stay under 256 KiB; bytes travel as base64).
+#: The body's size on the bus (architecture: messages stay under 256 KiB; bytes travel as base64).
 MAX_DEFLATED_HOOK_BYTES = 128 * 1024
 
 
 class VerifyHook(Record):
-    """A platform verifies that a webhook URL is ours. `platform` is its full lowercase name."""
+    """A platform's request to verify that a webhook URL is ours. `platform` is its full lowercase name."""
 
     platform: str
     mode: str

@@ -65,7 +65,7 @@ class ResetLink(Record):
 
 
 class MakeResetLink(Record):
-    """The operator's `user reset-link`."""
+    """The request of the operator's `user reset-link`."""
 
     email: str
 

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 #: Connections of one sender to remember, against unbounded memory: a process opens one, and another when it was lost.
-#: Beyond it, the connection that has been silent for the longest time is forgotten. Our choice.
+#: Beyond it, the connection that has been silent for the longest time is forgotten.
 _MOST_CONNECTIONS = 1_000
 #: Frames of one connection that may be unacknowledged, with room to spare: the broker sends 16 ahead. Our choice.
 _RECENT = 64

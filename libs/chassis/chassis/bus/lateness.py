@@ -5,9 +5,9 @@ a frame is compared with the sender's fastest recent frame, which was measured w
 """
 
 #: The fastest frame of this window and of the previous one counts. A window ends, because clocks drift and are set.
-#: Our choice.
 _WINDOW_SECONDS = 30.0
-#: Number of senders to remember, against unbounded memory. Beyond it, all are forgotten. Our choice.
+#: Number of senders to remember, far above the eight there are: it bounds the memory that forged names take. Beyond it,
+#: all are forgotten.
 _MOST_SENDERS = 10_000
 
 

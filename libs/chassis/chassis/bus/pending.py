@@ -28,7 +28,7 @@ class PendingCall:
         self.service = service
         self.call = call
         self.deadline = deadline
-        #: When it was sent (monotonic); 0 before that.
+        #: When the call was sent (monotonic); 0 before that.
         self.sent_at = 0.0
         self.has_ended = False
         self.frame_id = 0

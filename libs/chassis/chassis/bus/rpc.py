@@ -56,7 +56,8 @@ log = structlog.get_logger()
 FRAMES_ON_THEIR_WAY = 1
 #: The longest that a call waits for a batch. Architecture, "Speed".
 GATHER_SECONDS = 0.002
-#: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered. Our choice.
+#: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered. Usual calls
+#: take some milliseconds.
 FRESH_SECONDS = 0.02
 #: How long after its deadline a call without a waiting thread is ended.
 _SWEEP_SECONDS = 0.5

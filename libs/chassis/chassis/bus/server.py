@@ -57,9 +57,9 @@ log = structlog.get_logger()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Unacknowledged frames per process. More frames wait at the broker, for any replica. Our choice.
+#: Unacknowledged frames per process: enough to keep all workers busy. More frames wait at the broker, for any replica.
 PREFETCH_FRAMES = 16
-#: How long to wait for the broker's answer to a cancelled consumer. Our choice.
+#: How long to wait for the broker's answer to a cancelled consumer, which normally takes milliseconds.
 _CANCEL_SECONDS = 2.0
 #: The longest that a reply waits for others to share its message. As long as calls may wait.
 GATHER_SECONDS = 0.002

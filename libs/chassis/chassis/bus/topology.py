@@ -13,7 +13,8 @@ EVENT_EXCHANGE = "events"
 BROADCAST_EXCHANGE = "broadcasts"
 QUARANTINE_QUEUE = "quarantine"
 
-#: Waits before the retries of a failed event handler. Then the event is quarantined. Our choice.
+#: Waits before the retries of a failed event handler: they cover a restart and a short outage. Then the event is
+#: quarantined.
 RETRY_SECONDS = (1, 5, 30, 120)
 
 

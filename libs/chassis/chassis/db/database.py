@@ -23,8 +23,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 __all__ = ["Compiled", "Database", "LockTimeout", "Prepared", "UniqueViolation", "end_with", "fetch"]
 
-#: No statement and no wait for a lock lasts longer than a caller's deadline (10 s by default). Our choice. Times are in
-#: UTC, independently of the server's time zone.
+#: No statement and no wait for a lock lasts longer than a caller's deadline (10 s by default). Times are in UTC,
+#: independently of the server's time zone.
 _SESSION_OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (
@@ -227,11 +227,11 @@ def _note_made(_connection: Any, record: Any) -> None:
 
 
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
-    """A server that restarts ends connections that lie idle, some for long: the next to take one must not pay for it.
+    """Replaces an idle connection that the server has ended, as in a restart, so that its next user gets no error.
 
-    Looks at what has arrived, without a round trip (0.4 µs each): first the server's last words, then the end.
-    One that was made now is not replaced: a server that shuts down ends it at once, and the pool would give up in its
-    own words. The first statement finds out.
+    Checks whether anything has arrived, without a round trip (0.4 µs): the server's last message, then the end. A
+    connection that was opened just now is not replaced: a server that shuts down ends it at once, and the pool would
+    raise an error of its own. The first statement reports it.
     """
     if record.info.pop(_MADE_NOW, False):
         return
@@ -255,7 +255,7 @@ def _begin_with_the_first(
 
 
 def _roll_back(connection: Connection) -> None:
-    """Leaves nothing open behind: a connection that cannot is thrown away."""
+    """Rolls back what is open on a connection. A connection that cannot be rolled back is closed."""
     if connection.invalidated or connection.info.get(_STATE) != _OPEN:
         return
     try:

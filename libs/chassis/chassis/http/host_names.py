@@ -20,7 +20,8 @@ from eventlet.semaphore import Semaphore
 
 from chassis.http.addresses import is_address
 
-#: Concurrent lookups. Names given by strangers take at most three quarters of them (`resolver`). Our choice.
+#: Concurrent lookups. Names given by strangers take at most three quarters of them (`resolver`). Each lookup is a
+#: thread, of which a process should not have thousands.
 _AT_ONCE = 256
 _turns = Semaphore(_AT_ONCE)
 _threading: Any = patcher.original("threading")
@@ -35,7 +36,9 @@ def look_up_in_threads() -> None:
 
 
 def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
-    """As socket.getaddrinfo. Looks up directly for an IP address, and in a real thread, where it blocks no other."""
+    """Does what socket.getaddrinfo does, in a thread of its own unless the host is an IP address or a real thread
+    calls.
+    """
     look_up = partial(_look_up, host, *args, **options)
     if not host or (isinstance(host, str) and is_address(host)) or _threading.get_ident() != _loop:
         return look_up()

@@ -16,7 +16,7 @@ from chassis.http.connectivity import ConnectivityTracker
 #: host and port -> addresses as text; raises OSError.
 Resolve = Callable[[str, int], Sequence[str]]
 #: Concurrent lookups, including abandoned ones: three quarters of `host_names`' limit, which leaves some to other
-#: names. Our choice.
+#: names.
 _AT_ONCE = 192
 _Asked = tuple[Resolve, str, int]
 _Answer = Future[Sequence[str]]

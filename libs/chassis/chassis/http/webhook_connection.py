@@ -32,7 +32,6 @@ from chassis.http.measured_socket import MeasuredSocket, measured, secured
 from chassis.http.resolver import NoTurn, Resolve, resolver
 
 #: A connection that was used more recently is not checked before its next use, because the check costs a system call.
-#: Our choice.
 _FRESH_SECONDS = 0.1
 #: Errors of a kept connection that the server has closed.
 _HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)

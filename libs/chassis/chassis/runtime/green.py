@@ -11,7 +11,8 @@ import gevent
 import gevent.monkey
 import gevent.socket
 
-#: The gateway's own statements are small and about single rows; its requests have ten seconds in all. Our choice.
+#: Longest wait of the gateway for its database: its statements touch single rows, and its requests have ten seconds in
+#: all.
 _DATABASE_SECONDS = 3.0
 
 

@@ -1,4 +1,4 @@
-"""How many calls of one kind run at once in a process, and how large a share of them one holder may have."""
+"""Limits how many calls of one kind run at once in a process, and how large a share of them one holder may have."""
 
 import threading
 from collections import Counter
@@ -14,7 +14,7 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Slots of which nobody gets more than a share of those that others have left."""
+    """A number of slots. Each holder gets at most a share of the slots that the other holders leave."""
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share
@@ -83,7 +83,7 @@ class Limiter:
             self._changed.notify_all()
 
     def wait_idle(self, timeout_seconds: float) -> bool:
-        """Waits until no slot is taken, and returns whether that is so."""
+        """Waits until no slot is taken. Returns False if one is still taken when the time is over."""
         with self._changed:
             return self._changed.wait_for(lambda: self._running.are_all_free, timeout_seconds)
 

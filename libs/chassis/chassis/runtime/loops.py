@@ -22,7 +22,6 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
 #: How long a method marked by `finish` may wait: as long as calls may last. Supervisors must grant it before SIGKILL.
-#: Our choice.
 FINISH_SECONDS = 120.0
 
 

@@ -55,11 +55,13 @@ class Pool:
             return self._changed.wait_for(lambda: self.free >= count, timeout_seconds)
 
     def wait_idle(self, timeout_seconds: float) -> bool:
-        """Waits for all tasks, and returns whether they have ended."""
+        """Waits for all tasks. Returns False if some still run when the time is over."""
         return self.wait_free(self.size, timeout_seconds)
 
     def _free_for(self, kind: str) -> int:
-        """Returns the free places but one for each other kind that has nothing running: no kind takes all places."""
+        """Returns the free places, less one for each other kind that has nothing running, so that no kind takes all
+        places.
+        """
         with self._changed:
             own = self._running.setdefault(kind, 0)
             idle = sum(not running for running in self._running.values()) - (not own)

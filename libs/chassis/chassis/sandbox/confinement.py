@@ -44,7 +44,7 @@ class Confinement(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The parts of a complete sandbox that this one lacks."""
+        """Returns the parts of a complete sandbox that this machine's lacks."""
         held = {"landlock": self.landlock_abi > 0, "seccomp": self.seccomp}
         return tuple(name for name, holds in held.items() if not holds)
 

@@ -39,10 +39,9 @@ _LENGTH = struct.Struct("!I")
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 #: The caller waits this much longer than the time limit, so that the kernel ends the work first.
 _GRACE_SECONDS = 2.0
-#: The longest wait for a free process. After it the caller gets NotStarted. Our choice.
+#: The longest wait for a free process, half of what a client waits for an upload. After it the caller gets NotStarted.
 _TURN_SECONDS = 30.0
 #: Limit of open files of the fork server and each fork: the passed files, and libraries opened one at a time.
-#: Our choice.
 _MAX_DESCRIPTORS = 64
 #: A program's files get the descriptors below this one; what a fork was handed is above it.
 _PLACES = 16
@@ -64,7 +63,7 @@ class NotStarted(Exception):
 
 
 class Limits(Record):
-    """Limits of one piece of work. The defaults are our choice; pass limits that fit the work."""
+    """Limits of one piece of work. The defaults suit small work; pass limits that fit yours."""
 
     memory_bytes: int = 1024 * 2**20
     #: Elapsed time and CPU time.

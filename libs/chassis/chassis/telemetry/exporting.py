@@ -32,9 +32,10 @@ from chassis.telemetry.snapshots import Snapshots
 log = structlog.get_logger()
 
 #: Limits of waiting spans and of spans in one request. Encoding a full request takes 3 ms, the longest that a green
-#: thread should run; sending it takes half a millisecond, whatever its size. Our choice.
+#: thread should run; sending it takes half a millisecond, whatever its size.
 _MAX_WAITING, _BATCH_SIZE = 2048, 192
-#: Seconds between two requests, and after a failed one. Our choice.
+#: Seconds between two requests, and after a failed one: traces are visible soon, and a collector that is away costs
+#: little.
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 

@@ -118,7 +118,7 @@ class Traced:
         end(self.span, error)
 
     def answered(self, status: int, caller: Caller) -> None:
-        """Notes the status of the answer to an HTTP request, and its caller, who is known by now."""
+        """Notes the status of the answer to an HTTP request, and the caller, who was unknown when the span began."""
         self._attributes["http.response.status_code"] = status
         if status >= 500:
             self._attributes["error.type"] = str(status)
