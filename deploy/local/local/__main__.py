@@ -1,4 +1,4 @@
-"""`python -m local`: what `./dev` hands over to."""
+"""`python -m local`: runs the commands of `./dev`."""
 
 import sys
 

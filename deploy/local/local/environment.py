@@ -9,12 +9,12 @@ SOURCED = "POSTHASTE_RUN"
 
 
 def read_env(run: Path) -> dict[str, str]:
-    """Empty before the first start."""
+    """Returns the values of `env`; empty before the first start."""
     return values_of(run / "env") if (run / "env").exists() else {}
 
 
 def values_of(path: Path) -> dict[str, str]:
-    """The KEY=VALUE lines of a file."""
+    """Returns the KEY=VALUE lines of a file."""
     lines = path.read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
@@ -27,5 +27,5 @@ def write_env(run: Path, values: Mapping[str, str]) -> None:
 
 
 def operator_env(run: Path) -> dict[str, str]:
-    """What the operator's command line is told: the addresses, and that this clock may be moved."""
+    """Returns the settings of the operator's command line: the addresses, and the permission to move the clock."""
     return os.environ | read_env(run) | {"CLOCK_SHIFT_ALLOWED": "true"}

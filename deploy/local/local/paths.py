@@ -1,4 +1,4 @@
-"""Where things lie in the checkout; nothing else."""
+"""The paths of the checkout and of the run directories."""
 
 from pathlib import Path
 

@@ -10,8 +10,7 @@ from ai.rules.prices import PACK_PRICES_USD, CreditSettings
 from chassis import config
 from contracts.record import Record
 
-#: The default of MAX_WORKERS in chassis, and how many workers stay free for calls that wait for no provider. Our
-#: choice.
+#: The default of MAX_WORKERS in chassis, and how many workers stay free for calls that wait for no provider.
 _DEFAULT_WORKERS, _SPARE_WORKERS = 64, 16
 
 
@@ -27,32 +26,34 @@ class Settings(Record):
     upgrade_url: str
     #: Hosts that this deployment routes itself, past the address check (local-stack.md).
     outbound_host_map: Mapping[str, str]
-    #: How long an image call and a caption call may take. Our choice: less than the gateway waits (90 s, 60 s).
+    #: How long an image call and a caption call may take: less than the gateway waits (90 s, 60 s).
     image_seconds: float = 75.0
     caption_seconds: float = 45.0
-    #: How long one step of a video may take: starting it, or polling it. Our choice.
+    #: How long one step of a video may take: starting it, or polling it. Both are short calls, which may be retried
+    #: within this time.
     step_seconds: float = 60.0
-    #: How long the transfer of a finished video into storage may take. Our choice.
+    #: How long the transfer of a finished video into storage may take: the largest then needs 0.8 MB/s.
     fetch_seconds: float = 300.0
-    #: How often a video is polled. Our choice.
+    #: How often a video is polled: it takes minutes, so 5 s more are not noticed.
     poll_seconds: float = 5.0
-    #: A job that has not ended by then is failed, so that none is `processing` for 30 minutes. Our choice.
+    #: A job that has not ended by then is failed, so that none is `processing` for 30 minutes.
     job_limit_seconds: float = 29 * 60.0
-    #: A claim lapses this long after its process stopped renewing it. Our choice.
+    #: A claim lapses this long after its process stopped renewing it: jobs of a dead process wait no longer.
     lease_seconds: float = 20.0
     #: How many image and caption calls run in a process, and how many of them call the provider at once; the others
-    #: wait. `live_calls` must be below MAX_WORKERS. Our choice.
+    #: wait. `live_calls` must be below MAX_WORKERS.
     live_calls: int = _DEFAULT_WORKERS - _SPARE_WORKERS
     provider_calls: int = 24
-    #: How many video steps run at once. Our choice.
+    #: How many video steps run at once. Most are short polls; a transfer holds a block of memory.
     video_steps: int = 16
-    #: The largest reference image, and how long fetching all references of a call may take. Our choice.
+    #: The largest reference image, and how long fetching all references of a call may take: a part of the call's own
+    #: time.
     max_reference_bytes: int = 10 * 2**20
     #: Memory for reference images of all calls. During a provider call each image exists again in base64. Our choice:
     #: about a third of 1 GiB in total.
     reference_memory_bytes: int = 128 * 2**20
     reference_seconds: float = 10.0
-    #: The largest video that is fetched from a provider. Our choice: the largest file of the Elite plan.
+    #: The largest video that is fetched from a provider: the largest file of the Elite plan.
     max_video_bytes: int = 250 * 2**20
 
     @classmethod

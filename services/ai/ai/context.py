@@ -20,7 +20,8 @@ from chassis.runtime.pool import Pool
 from contracts.errors import AI_NOT_CONFIGURED, ApiError
 from contracts.media import MediaApi
 
-#: A call that waits longer than this for one of the `live_calls` is refused. Our choice.
+#: A call that waits longer than this for one of the `live_calls` is refused: image calls take far longer, so waiting on
+#: gains little.
 _ADMISSION_SECONDS = 2.0
 _TOO_MANY = "Too many images are being generated at the moment."
 

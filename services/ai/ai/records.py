@@ -143,9 +143,10 @@ class Refill(Record):
     payment_id: str | None = None
     error: str | None = None
     traceparent: str | None = None
-    #: The time since it was written, by the clock that advanced further. Set by `Refills.claim` alone.
+    #: The time since the refill was written, by whichever clock advanced further (business or real time). Set only by
+    #: `Refills.claim`.
     age: timedelta = timedelta(0)
-    #: The time since it was last sent. Set by `Refills.claim` alone.
+    #: The time since the order was last sent. Set only by `Refills.claim`.
     unanswered: timedelta = timedelta(0)
     #: Whether the owner's settings still ask for these credits with this card. Set by `Refills.claim` alone.
     still_wanted: bool = True

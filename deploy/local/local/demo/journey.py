@@ -163,7 +163,9 @@ class Journey:
 
     @contextmanager
     def subscription(self, listener: Listener) -> Iterator[Any]:
-        """Subscribes to replies for a while; None on a stack without loopback addresses for webhooks."""
+        """Subscribes to replies while the block runs. Yields None on a stack without loopback addresses for
+        webhooks.
+        """
         self.step("Subscribe a server of our own to replies")
         body = {"name": "demo", "url": listener.url, "events": ["comment.replied"]}
         if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
@@ -266,7 +268,7 @@ def show(line: str) -> None:
 
 
 def main(run: Path) -> int:
-    """0 when every step went as it should, else 1."""
+    """Returns 0 when every step went as it should, else 1."""
     if supervisor_pid(run) is None:
         raise NotReady("nothing is running: ./dev up --detach first")
     journey = Journey(run)

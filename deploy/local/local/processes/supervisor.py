@@ -18,7 +18,8 @@ from pathlib import Path
 
 from local.processes.table import Process, bound_to_parent, read_table
 
-# All figures: our choice.
+#: The waits before a failed process is started again grow from the first to the second figure, so that a process that
+#: cannot start costs little.
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 5.0
 STARTING_CHECK_SECONDS = 0.1
@@ -121,7 +122,7 @@ class Keeper:
         finally:
             os.close(log)
         self.starts += 1
-        # In one step: whoever reads it finds the old number or the new one.
+        # Replaced in one step, so that a reader finds the old number or the new one.
         fresh = self.supervisor.run / "pids" / f".{self.row.name}"
         fresh.write_text(f"{self.process.pid}\n")
         fresh.replace(self.supervisor.run / "pids" / self.row.name)
@@ -226,7 +227,7 @@ def main() -> int:
     """Takes the lock and runs, unless another supervisor has it."""
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
-        for attempts_left in reversed(range(10)):  # whoever asks for us holds the lock for a moment
+        for attempts_left in reversed(range(10)):  # a reader of our pid holds the lock for a moment
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-#: `wait_ready` gives up if a process fails this often in a row before it was ever ready (our choice).
+#: `wait_ready` gives up if a process fails this often in a row before it was ever ready: a wrong setting fails each
+#: time, a slow dependency once or twice.
 FAILURES_UNTIL_GIVEN_UP = 4
 
 

@@ -1,4 +1,4 @@
-"""Looking at a run directory: following the logs, and what each process is and takes."""
+"""Shows a run directory: follows the logs, and lists each process with its state and memory."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,9 @@ from local.processes.table import read_state, supervisor_pid
 
 
 def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[str]:
-    """Lines of the named logs (all if none is named) as they come, each with its name. Never ends."""
+    """Yields the lines of the named logs (all if none is named) as they are written, each with the log's name. Never
+    ends.
+    """
     offsets: dict[Path, int] = {}
     first = True
     while True:
@@ -21,7 +23,7 @@ def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[s
             size = path.stat().st_size
             offset = offsets.setdefault(path, size if first and from_end else 0)
             if size < offset:
-                offset = 0  # put aside and begun again
+                offset = 0  # the log was renamed, and a new one begun
             if size == offset:
                 continue
             with path.open("rb") as file:
@@ -38,7 +40,9 @@ def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[s
 
 
 def status(run: Path) -> list[dict[str, object]]:
-    """One row a process: name, state, pid, starts, and the memory of it and its children in bytes (PSS)."""
+    """Returns a row per process: name, state, pid, starts, and the memory of the process and its children in bytes
+    (PSS).
+    """
     rows = []
     for name, row in read_state(run).items():
         rows.append({"name": name, **row, "memory_bytes": memory_bytes(row["pid"]) if row["pid"] else 0})
@@ -49,7 +53,7 @@ def status(run: Path) -> list[dict[str, object]]:
 
 
 def memory_bytes(pid: object) -> int:
-    """Proportional set size of a process and all below it; 0 when it is gone."""
+    """Returns the proportional set size of a process and all its descendants; 0 when it has ended."""
     total = 0
     try:
         process = psutil.Process(int(str(pid)))

@@ -1,5 +1,6 @@
-"""Packages of the system that no wheel brings: installed with apt, where that is allowed, without starting services;
-or, what only tests run, unpacked into a folder of ours."""
+"""Installs system packages that no wheel contains, with apt where that is allowed, without starting their services.
+Packages that only tests need are unpacked into a folder of ours.
+"""
 
 import os
 import shutil

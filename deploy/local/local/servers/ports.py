@@ -23,7 +23,9 @@ def is_free(port: int) -> bool:
 
 
 def choose(run: Path, usual: Mapping[str, int | None]) -> dict[str, int]:
-    """name → port, remembered. None asks for any port. Call it while nothing of this run directory runs."""
+    """Returns name → port, and remembers the ports. None asks for any port. Call it while nothing of this run directory
+    runs.
+    """
     path = run / "ports.json"
     chosen: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
     for name, port in usual.items():

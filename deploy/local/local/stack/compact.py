@@ -1,7 +1,7 @@
 """`--compact`: all six services in one process, everything sized for a small server.
 
-Holds the figures alone; they are our choice, for one or two cores and a few thousand posts a day. The compact
-profile of docker-compose.yml takes SETTINGS as they are here (`deploy/tests/compose/test_compose.py` holds it to that).
+Contains only the figures, which suit one or two cores and a few thousand posts a day. The compact profile of
+docker-compose.yml takes SETTINGS as they are here (`deploy/tests/compose/test_compose.py` holds it to that).
 """
 
 #: The process that replaces the six; called services come before their callers.

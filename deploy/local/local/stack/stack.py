@@ -33,7 +33,7 @@ from local.processes.table import (
 from local.servers import ports, postgres, rabbitmq, storage
 from local.stack import account, compact, units
 
-#: Until every process answers; a slow machine's first start takes longer than the 20 s that is the goal.
+#: How long every process has to answer. A slow machine's first start takes longer than the 20 s that are the goal.
 READY_SECONDS = 120.0
 
 Tell = Callable[[str], None]
@@ -58,7 +58,7 @@ class Stack:
     slow: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
-        """Bring everything up and write `env`; false if it ran already, unchanged. Raises NotReady.
+        """Starts everything and writes `env`. Returns False if it ran already, unchanged. Raises NotReady.
 
         With `owner_pid` everything stops when that process is gone.
         """
@@ -77,11 +77,11 @@ class Stack:
         return started
 
     def down(self) -> bool:
-        """Stop everything; false if nothing ran."""
+        """Stops everything. Returns False if nothing ran."""
         return stop_supervisor(self.run)
 
     def start(self, tell: Tell, owner_pid: int | None) -> bool:
-        """Start the supervisor with the table as it is now; false if it runs with just this table."""
+        """Starts the supervisor with the present table. Returns False if it runs with this table already."""
         running = supervisor_pid(self.run) is not None
         port = json.loads((self.run / "ports.json").read_text()) if running else self.choose_ports()
         env, table = self.plan(port)
@@ -106,7 +106,9 @@ class Stack:
         return True
 
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
-        """What `env` says and which processes run; servers given in the environment are not started."""
+        """Returns the contents of `env` and the processes to run. Servers that the environment names are not
+        started.
+        """
         own_broker = given("AMQP_URL") is None
         given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in units.DATABASES}
         own = {name: self.database_url(name) for name, url in given_urls.items() if url is None}
@@ -148,7 +150,7 @@ class Stack:
         return ports.choose(self.run, units.PORTS if self.usual_ports else dict.fromkeys(units.PORTS))
 
     def secrets(self, names: Sequence[str] = (*units.SECRETS, *storage.SECRETS)) -> dict[str, str]:
-        """Keys of this stack: made once, readable by the owner alone."""
+        """Returns the keys of this stack, which are made once and readable by the owner alone."""
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
@@ -159,7 +161,7 @@ class Stack:
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
-        """Unit → as whom it comes to the broker, and what it signs messages by."""
+        """Returns for each unit its address at the broker, with its user, and the keys that sign its messages."""
         made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()
         keys = all_message_keys({name: made[message_secret(name)] for name in units.SERVICES})
@@ -172,7 +174,7 @@ class Stack:
         }
 
     def amqp_passwords(self) -> dict[str, str]:
-        """Unit → its password at the broker."""
+        """Returns for each unit its password at the broker."""
         made = self.secrets([amqp_password(unit) for unit in UNITS])
         return {unit: made[amqp_password(unit)] for unit in UNITS}
 
@@ -185,34 +187,36 @@ class Stack:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """One `up` at a time per run directory; the second waits and finds everything done."""
+        """Lets one `up` run at a time per run directory. A second one waits, and finds everything done."""
         with (self.run / "up.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def remove(self) -> None:
-        """Take the run directory away; nothing may run in it."""
+        """Deletes the run directory, in which nothing may run."""
         postgres.remove(self.run)
         shutil.rmtree(self.run, ignore_errors=True)
 
 
 def amqp_password(unit: str) -> str:
-    """The name of a unit's password at the broker among the secrets of the stack."""
+    """Returns the name of a unit's broker password among the stack's secrets."""
     return f"AMQP_PASSWORD_{unit.upper()}"
 
 
 def message_secret(service: str) -> str:
-    """The name of a service's secret for messages among those of the stack."""
+    """Returns the name of a service's message secret among the stack's secrets."""
     return f"MESSAGE_SECRET_{service.upper()}"
 
 
 def _fernet_key() -> str:
-    """32 random bytes in the spelling that Fernet takes; any other secret may look the same."""
+    """Returns 32 random bytes in Fernet's encoding, which any other secret may have too."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def given(name: str) -> str | None:
-    """A server the caller brings along; not one of ours, which a shell has when it sourced `.run/env`."""
+    """Returns the address of a server that the environment names, unless it is one of ours, as in a shell that sourced
+    `.run/env`.
+    """
     value = os.environ.get(name)
     return value if value and os.environ.get(SOURCED) is None else None
 

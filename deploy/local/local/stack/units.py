@@ -29,7 +29,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "media": ("S3_ACCESS_KEY", "S3_BUCKET", "S3_PUBLIC_URL", "S3_REGION", "S3_SECRET_KEY", "S3_URL"),
     "webhooks": ("MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
 }
-#: Keys the runner makes up, once for each run directory.
+#: Keys that the runner generates, once for each run directory.
 SECRETS = (
     *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "STRIPE_WEBHOOK_SECRET", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS"),
     *apps.SECRETS,
@@ -38,11 +38,12 @@ SECRETS = (
 PACK_LINKS = ",".join(f"{size}=https://buy.posthaste.test/{size}" for size in (500, 1_500, 5_000, 15_000))
 #: How often comments are asked for (age=wait in seconds): 5 s for young posts (local-stack.md, "Waiting times").
 COMMENT_POLLS = "3600=5,86400=15,259200=300,1209600=3600,2592000=86400"
-#: Who keeps a database of its own, with migrations.
+#: The services with a database of their own, with migrations.
 DATABASES = ("accounts", "quota", "publishing", "ai", "media", "webhooks", "gateway")
-#: Made up once for each run directory; each reaches its service alone, inside its DATABASE_URL.
+#: Passwords that the runner generates once for each run directory. Each is only given to its own service, in
+#: DATABASE_URL.
 DATABASE_PASSWORDS = tuple(f"DATABASE_PASSWORD_{name.upper()}" for name in DATABASES)
-#: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
+#: Usual ports of the local stack; ports that are taken are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,
     "simulator": 8090,
@@ -73,7 +74,7 @@ def settings(
     payments: bool = False,
     slow: bool = False,
 ) -> dict[str, str]:
-    """Everything a process of the local stack may be told besides its own database and port."""
+    """Returns all settings of the local stack's processes, besides each one's database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
     return {
         "AI_CAPTION_PROVIDER": "openai",
@@ -117,7 +118,9 @@ def settings(
 
 
 def _receivers_on_loopback(taken: Iterable[int]) -> str:
-    """Every account may have receivers at every port of the loopback but those of the stack's own servers."""
+    """Returns WEBHOOK_ALLOWED_CIDRS: every account may have receivers at all ports of the loopback but those of the
+    stack's own servers.
+    """
     edges = [0, *sorted(set(taken)), 65_536]
     free = [(before + 1, after - 1) for before, after in pairwise(edges) if before + 1 < after]
     return ",".join(f"*=127.0.0.1/32:{first}-{last}" for first, last in free)
@@ -132,7 +135,7 @@ def processes(
     compact: bool = False,
     bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
-    """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours.
+    """Returns our rows of the process table. `servers` are the rows that must be ready before ours.
 
     `bus`: unit → its AMQP_URL and MESSAGE_KEYS.
     """
@@ -162,7 +165,7 @@ def processes(
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
-    """One process with these services in it."""
+    """Returns the row of a process with these services in it."""
     return Process(
         row,
         [*PYTHON, "chassis.run", *names],
@@ -193,13 +196,13 @@ def _simulator(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
-    """Where the simulator's Meta tells our app of comments."""
+    """Returns the simulator's settings for Meta's webhooks about comments."""
     hooks = f"http://127.0.0.1:{port['gateway']}/hooks"
     return {"META_VERIFY_TOKEN": told["META_VERIFY_TOKEN"], "META_WEBHOOK_URL": hooks}
 
 
 def _of_stripe(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
-    """The account that the simulator's Stripe knows: ours, with the address where it hears of payments."""
+    """Returns the simulator's settings for our Stripe account, with the address of its webhooks."""
     return {name: told[name] for name in ("STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET")} | {
         "STRIPE_WEBHOOK_URL": f"http://127.0.0.1:{port['gateway']}/hooks/stripe"
     }

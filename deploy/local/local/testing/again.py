@@ -1,12 +1,12 @@
-"""Runs tests that failed beside others again, alone: a slow moment of the machine is no fault of the change."""
+"""Runs failed tests again, without others: a test may fail because the machine was busy."""
 
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: More failures than this are not chance. Our choice.
+#: More failures than this are not chance, so the tests are not run again.
 MOST = 5
-#: Each test must pass this many times. Our choice: a test that fails every second time is caught seven times in eight.
+#: Each test must pass this many times: a test that fails every second time is caught seven times in eight.
 TIMES = 3
 #: pytest's exit code if tests failed, and nothing else went wrong.
 TESTS_FAILED = 1

@@ -40,9 +40,9 @@ from contracts.caller import Caller
 
 log = structlog.get_logger()
 
-#: Accounts checked and payments requested per tick. A tick ends at 120 s: four slow answers fit. Our choice.
+#: Accounts checked and payments requested per tick. A tick ends at 120 s: four slow answers fit.
 _BATCH = 4
-#: The provider may forget an idempotency key after a day, so later the payment is searched for instead. Our choice.
+#: The provider may forget an idempotency key after a day, so later the payment is searched for instead.
 _RESEND_WINDOW = timedelta(hours=23)
 #: A payment that is not found this long after it was last sent never arrived: Stripe's search may be an hour behind
 #: (docs.stripe.com/search).
@@ -51,7 +51,7 @@ _SEARCH_DELAY = timedelta(hours=1)
 _NEVER_RECEIVED = "never_taken"
 #: Prefixes of errors that say nothing about the card, because the order never reached its issuer.
 _NOT_CARD_ERRORS = (_NEVER_RECEIVED, INVALID_REQUEST)
-#: After this many declines in a row the card is not charged any more. Our choice: one day's refills.
+#: After this many declines in a row the card is not charged any more: as many as a day's refills.
 _MAX_DECLINES = 5
 #: Declines that no later try changes (Stripe, "Decline codes" and "Smart Retries").
 _PERMANENT_DECLINES = frozenset(
@@ -64,7 +64,7 @@ _PERMANENT_DECLINES = frozenset(
 
 
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
-    """Saves the account's settings, for the operator. What the request leaves out stays as it was.
+    """Saves the account's settings, for the operator. Fields that the request leaves out keep their value.
 
     Repeating the operation changes nothing, also after a later change. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """

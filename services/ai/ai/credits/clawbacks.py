@@ -5,7 +5,7 @@ credits to take back, and every notification adjusts the ledger to that number. 
 of order or ahead of the purchase lead to the same result.
 
 Credits are taken in proportion to the money, rounded down: a part of a credit stays with the customer, and a full
-refund takes exactly what was bought (our choice).
+refund takes exactly what was bought.
 """
 
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ _MONEY_WITHHELD = frozenset({"needs_response", "under_review", "lost"})
 #: The order of dispute statuses, for events of the same second. All others are final.
 _STAGES = {"warning_needs_response": 0, "warning_under_review": 1, "needs_response": 2, "under_review": 3}
 _FINAL = 4
-#: How long a refund waits for the notification of its purchase. Our choice: Stripe repeats events for three days, and
-#: by hand for thirty.
+#: How long a refund waits for the notification of its purchase: Stripe repeats events for three days, and by hand for
+#: thirty.
 _KEEP_UNMATCHED = timedelta(days=90)
 
 

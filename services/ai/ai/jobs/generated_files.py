@@ -20,15 +20,15 @@ from contracts.record import Nothing
 
 log = structlog.get_logger()
 
-#: With less free storage than this no file of that kind fits. Our choice.
+#: With less free storage than this, hardly any file of that kind fits: the call is refused before it is charged.
 PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
 #: Pause before media is asked again for a reservation. Our choice: a restart takes a few seconds.
 _RESERVE_PAUSE_SECONDS = 0.5
-#: Media reads the whole file during the commit. Our choice.
+#: Deadline of a commit, during which media reads the whole file.
 _COMMIT_SECONDS = 30.0
-#: A lost answer usually arrives at the second try. Our choice.
+#: Tries of a commit: if an answer is lost, the second try usually gets it.
 _COMMIT_TRIES = 2
-#: When a client may ask again about a file whose commit has no known outcome. Our choice.
+#: When a client may ask again about a file whose commit has no known outcome: media often answers again within seconds.
 _RETRY_AFTER_SECONDS = 3
 
 

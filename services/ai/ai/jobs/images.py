@@ -28,7 +28,8 @@ from contracts.media import Media
 
 log = structlog.get_logger()
 
-#: How much of an image call's time is left for storing the image when the provider's part ends. Our choice.
+#: How much of an image call's time is left for storing the image when the provider's part ends: some megabytes, and
+#: media's commit.
 _SAVE_SECONDS = 12.0
 
 

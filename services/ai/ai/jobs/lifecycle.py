@@ -37,9 +37,9 @@ from contracts.media import Media
 T = TypeVar("T")
 log = structlog.get_logger()
 
-#: How long to wait before an outcome is written again while the database is unavailable. Our choice.
+#: How long to wait before an outcome is written again while the database is unavailable: its return is noticed soon.
 _RETRY_PAUSE_SECONDS = 0.5
-#: When a client may repeat a call that is still running. Our choice.
+#: When a client may repeat a call that is still running: captions take some seconds.
 _RETRY_AFTER_SECONDS = 3
 
 
@@ -217,7 +217,9 @@ def note_failure(failed: Job | None) -> Job | None:
 
 
 def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
-    """Stages an event. Its trace is the step that ended the job, or the job's own request where there was none."""
+    """Stages an event. It continues the trace of the step that ended the job, or of the job's request if no step
+    did.
+    """
     cause = tracing.traceparent() or job.traceparent or ""
     staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)
     stage_all(connection, [staging])

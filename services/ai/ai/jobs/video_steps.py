@@ -28,7 +28,7 @@ from contracts.media import Media
 log = structlog.get_logger()
 
 #: The provider cannot be asked whether a start arrived when the process died meanwhile, so it is repeated once. The
-#: customer pays once all the same. Our choice.
+#: customer pays once all the same.
 _MAX_STARTS = 2
 _CHUNK_BYTES = 256 * 1024
 #: Enough bytes to detect the type.

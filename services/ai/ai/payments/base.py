@@ -15,9 +15,9 @@ INVALID_REQUEST = "invalid_request:"
 
 class PaymentState(StrEnum):
     PAID = "paid"
-    #: It was refused, and no money was taken.
+    #: The payment was refused, and no money was taken.
     FAILED = "failed"
-    #: The provider has received it and has not decided yet.
+    #: The provider has received the payment and has not decided yet.
     PENDING = "pending"
 
 
@@ -84,7 +84,7 @@ class PaymentDispute:
     status: str
 
 
-#: What the provider's own call may be about.
+#: The contents that a provider's own call may have.
 Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
@@ -103,7 +103,7 @@ class BadSignature(Exception):
 class PaymentProvider(ABC):
     """One payment provider. Thread-safe: one object serves all orders."""
 
-    #: Whether it can take payments at all.
+    #: Whether the provider can take payments at all.
     available: bool = True
 
     @abstractmethod

@@ -42,7 +42,7 @@ from chassis.telemetry import tracing
 
 log = structlog.get_logger()
 
-#: The largest answer that is read: a list of ten payments has some 50 kB. Our choice.
+#: The largest answer that is read: a list of ten payments has some 50 kB.
 _MAX_ANSWER_BYTES = 2**20
 #: Statuses about the order itself: it is invalid, or the card was declined. All others are about our key, our address
 #: or the moment, and do not tell the outcome of an earlier request.
@@ -55,7 +55,8 @@ _STATES = {
 #: Events with the result of a payment (Stripe, "Types of events").
 _PAID, _FAILED = "payment_intent.succeeded", "payment_intent.payment_failed"
 _PACK_SOLD = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
-#: Its object is the charge, whose `amount_refunded` is the sum of all refunds. The object of the others is the dispute.
+#: The event of a refund. Its object is the charge, whose `amount_refunded` is the sum of all refunds. Events of
+#: disputes have the dispute as their object.
 _REFUNDED = "charge.refunded"
 _DISPUTED = frozenset(
     f"charge.dispute.{it}" for it in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
@@ -114,7 +115,7 @@ class Stripe(PaymentProvider):
         return next(iter(paid or payments), None)
 
     def _look(self, path: str) -> dict[str, Any]:
-        """A failed read says nothing about the payment. Raises OutcomeUnknown."""
+        """Reads an object. A failed read says nothing about the payment: raises OutcomeUnknown."""
         status, answer = self._call("GET", path)
         if status >= 300:
             raise OutcomeUnknown(f"HTTP {status}")
@@ -208,7 +209,7 @@ def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
 
 
 def _id_of(thing: str | dict[str, Any]) -> str:
-    """Stripe shows another object as its id, or expanded."""
+    """Returns the id of a referenced object, which Stripe shows as the id alone or expanded."""
     return thing if isinstance(thing, str) else str(thing["id"])
 
 

@@ -20,7 +20,7 @@ from chassis.telemetry import tracing
 T = TypeVar("T")
 log = structlog.get_logger()
 
-#: Connections kept open. Our choice, as are all figures below.
+#: Connections kept open: at least one for each concurrent call.
 _POOL_SIZE = 64
 #: A provider may be silent for as long as the call's deadline allows.
 _LIMITS = Limits(connect_seconds=5.0, silence_seconds=math.inf)

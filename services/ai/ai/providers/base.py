@@ -11,8 +11,7 @@ from ai.rules import caption_text
 
 #: Kinds of work; the settings choose a provider for each.
 IMAGES, VIDEOS, CAPTIONS = "images", "videos", "captions"
-#: The most tokens of a caption's answer, thinking included. 300 words are some 500 tokens, more in dense scripts. Our
-#: choice.
+#: The most tokens of a caption's answer, thinking included. 300 words are some 500 tokens, more in dense scripts.
 CAPTION_TOKENS = 8_192
 
 
@@ -72,7 +71,7 @@ class Provider:
     """One AI API. Every method raises GenerationFailed and ends by `deadline` (of `time.monotonic`)."""
 
     name = ""
-    #: Which kinds of work it does.
+    #: The kinds of work that the provider offers.
     offers: frozenset[str] = frozenset()
 
     def image(

@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 #: A caption's length is within a fifth of the requested number of words (docs/decisions.md).
 TOLERANCE_PERCENT = 20
-#: Scripts written without spaces: each character counts as a word, as in word processors. Our choice.
+#: Scripts written without spaces: each character counts as a word, as in word processors.
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 #: A word is one such character, or a run of other characters without spaces that has a letter or digit. The match ends
 #: at that letter, and starts only at the first character of the run: starting at each character would make long runs of

@@ -1,6 +1,6 @@
 """Detects a file's type from its first bytes. Pure. The media service checks every stored file thoroughly."""
 
-#: Reference types that every provider accepts (Gemini accepts no GIF). Our choice.
+#: Reference types that every provider accepts (Gemini accepts no GIF).
 REFERENCE_TYPES = ("image/jpeg", "image/png", "image/webp")
 
 _SIGNATURES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"))

@@ -2,7 +2,7 @@
 
 A customer has three pools. Plan credits are granted per month and lapse with it. Referral credits and bought credits
 stay; the API calls both together bonus. Plan credits are spent first (spec "AI credits" 2), then referral credits, and
-bought ones last (our choice).
+bought ones last, because customers paid for these.
 """
 
 from collections.abc import Iterable
@@ -98,8 +98,7 @@ def open_month(book: Book, month: date) -> date:
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
     """Returns the ledger entries that open a month: unused credits of the last month expire, this month's are granted.
 
-    A larger plan within the month grants the difference at once; a smaller one changes nothing before the next month
-    (our choice).
+    A larger plan within the month grants the difference at once; a smaller one changes nothing before the next month.
     """
     month = open_month(book, month)
     entries = _lapse_of_old_month(book, month)
@@ -146,7 +145,7 @@ def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
     """Returns the exact mirror of a charge.
 
     When the charge's month is over, the plan part lapses with it and is carried into the present month: a failure at
-    the turn of a month costs the customer nothing (our choice).
+    the turn of a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,
@@ -184,7 +183,7 @@ def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str
     """Takes bought credits back after a refund or dispute (`cause`).
 
     Those that were spent become a debt: no pool falls below zero. Plan and referral credits, which nobody paid for, are
-    not touched (our choice).
+    not touched.
     """
     bought = min(amount, book.bought)
     return Entry(

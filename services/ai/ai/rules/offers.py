@@ -49,7 +49,7 @@ def auto_refill(
 
 
 def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
-    """Returns the first status that applies. Our choice."""
+    """Returns the first status that applies, the reason that stops refills for longest first."""
     if not settings.takes_payments:
         return "not_configured"
     if settings_row is None or not settings_row.enabled:

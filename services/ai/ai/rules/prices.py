@@ -1,4 +1,4 @@
-"""What actions, packs and refills cost."""
+"""The prices of actions, packs and refills."""
 
 from collections.abc import Mapping
 

@@ -15,7 +15,7 @@ from ai.models import entries
 from ai.rules.ledger import Book, Entry
 from contracts.record import Record
 
-#: A reader adds up about this many entries at most. Our choice: such a sum takes about 0.1 ms.
+#: A reader adds up about this many entries at most, which takes about 0.1 ms.
 CLOSE_AFTER = 500
 
 # Sent together with _BOOK in one round trip, because every charge needs both. The last statement's result is returned,

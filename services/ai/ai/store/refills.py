@@ -17,7 +17,7 @@ from ai.records import AutoRefillSettings, Refill
 from chassis.telemetry import tracing
 
 #: A claim holds for 30 s, longer than a call may take, then twice as long each time, up to 15 minutes. Unknown outcomes
-#: are retried at that pace. Our choice.
+#: are retried at that pace.
 _CLAIM = text(
     """
     UPDATE refills SET asked_count = asked_count + 1,
@@ -65,7 +65,7 @@ class AutoRefills:
         )
 
     def mark_due(self, account_id: str, tier: str) -> None:
-        """Has the worker check the balance."""
+        """Marks the account, so that the worker checks its balance."""
         here = (
             auto_refills.c.account_id == account_id,
             auto_refills.c.enabled,
