@@ -27,6 +27,7 @@ structlog.configure(
 #: In the paths of the files that take longest, because their tests start processes or explore many interleavings.
 LONGEST = (
     "survival",
+    "under_faults",
     "test_comments.py",
     "deploy/tests",
     "tests/foreign",

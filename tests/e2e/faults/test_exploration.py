@@ -16,7 +16,8 @@ from fault_kit.stack import FaultyStack
 
 #: Each waits for one answer at a time.
 PROCESSES = 4
-#: Requests of each process, and the seconds after which it ends all the same: in full all of them have to be made.
+#: Requests of each process, and the seconds from its first request after which it ends all the same: in full all of
+#: them have to be made.
 FULL, CORE = (12_500, 900.0), (300, 20.0)
 #: Platforms that take a text alone.
 PAGES = ("FB", "LN", "TW")

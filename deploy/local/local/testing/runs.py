@@ -82,7 +82,7 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
     """Runs the tests under faults. Returns pytest's exit code, or 1 when their time is up.
 
-    In full they run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the
+    They run in two processes, each with its own stack; in full, tests marked `quiet` run alone afterwards. `slow`: the
     posts under faults go to slow platforms, which the core does anyway.
     """
     with run_directory("faults", tell) as run:
@@ -91,8 +91,8 @@ def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
         pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
             parts = [pytest]
-        elif core:
-            parts = [[*pytest, str(FAULTS)]]
+        elif core:  # its bars suit a busy machine
+            parts = [[*pytest, str(FAULTS), *ON_TWO]]
         else:
             parts = [
                 [*pytest, str(FAULTS), *part] for part in ([*ON_TWO, "-m", "not quiet"], ["-m", "quiet"])
