@@ -100,7 +100,16 @@ def lint(arguments: Sequence[str]) -> int:
     )
     database: str | None = parser.parse_args(arguments).audit
     programs = Path(sys.executable).parent
-    codes = [subprocess.run([programs / name, *options], cwd=ROOT).returncode for name, *options in LINT]
+    running = [
+        subprocess.Popen(
+            [programs / name, *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for name, *options in LINT
+    ]
+    codes = []
+    for process in running:  # side by side; what each says is printed in their order
+        print(process.communicate()[0], end="", flush=True)
+        codes.append(process.returncode)
     for problem in (problems := images.problems()):
         print(problem, flush=True)
     if database is not None:
