@@ -1,0 +1,119 @@
+"""Pictures as phones and programs make them, on every platform that takes pictures: made to fit, sent once."""
+
+import io
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from e2e_kit.api import Json
+from e2e_kit.files import MB, uploaded
+from e2e_kit.operator import Account, Accounts, Operator
+from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
+from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
+from PIL import Image
+
+_HEIC = Path(__file__).parents[3] / "services/media/tests/media_kit/turned.heic"
+#: What the simulator takes of one picture (docs/platforms.md); it reads each and refuses what is larger.
+PHOTO_BYTES = {"FB": 10 * MB, "IG": 8 * MB, "LN": 8 * MB, "TT": 20 * MB, "TW": 5 * MB}
+#: A claim lapses after 30 s.
+KILLED_SECONDS = 90.0
+
+
+def phone_photo(width: int, height: int) -> bytes:
+    """Returns a JPEG with detail in it, as large as a phone's: about two bits for each pixel."""
+    noise = Image.frombytes(
+        "RGB", (width // 4, height // 4), random.Random(7).randbytes(width // 4 * (height // 4) * 3)
+    )
+    return saved(noise.resize((width, height), Image.Resampling.BILINEAR), "JPEG", quality=95)
+
+
+def saved(image: Image.Image, kind: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def transparent_png() -> bytes:
+    image = Image.linear_gradient("L").resize((1600, 1200)).convert("RGBA")
+    image.putalpha(Image.radial_gradient("L").resize((1600, 1200)))
+    return saved(image, "PNG")
+
+
+def animated_gif() -> bytes:
+    frames = [Image.new("RGB", (600, 450), color) for color in ("red", "blue", "green")]
+    return saved(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=100)
+
+
+PICTURES: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "12mp.jpg": ("image/jpeg", lambda: phone_photo(4_032, 3_024)),
+    "108mp.jpg": ("image/jpeg", lambda: phone_photo(12_000, 9_000)),
+    "phone.heic": ("image/heic", _HEIC.read_bytes),
+    "logo.png": ("image/png", transparent_png),
+    "loop.gif": ("image/gif", animated_gif),
+}
+
+
+@pytest.fixture(scope="module")
+def pictures() -> dict[str, bytes]:
+    return {name: make() for name, (_, make) in PICTURES.items()}
+
+
+def put(account: Account, pictures: dict[str, bytes], name: str) -> Json:
+    return uploaded(account.api, pictures[name], name, PICTURES[name][0])
+
+
+@pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW"])
+def test_any_picture_is_published_within_the_platforms_limits(
+    accounts: Accounts, simulator: Simulator, pictures: dict[str, bytes], platform: str
+) -> None:
+    account = accounts.new(pages=(platform,))
+    media_ids = [put(account, pictures, name)["media_id"] for name in PICTURES]
+    posts = [media_ids[:4], media_ids[4:]] if platform == "TW" else [media_ids]  # X takes a GIF only alone
+    for ids in posts:
+        body = {"page_id": account.page_id(platform), "message": "From my phone", "media_ids": ids}
+        checked = account.api.post("/posts/validate", body, 200)
+        assert (checked["valid"], checked["errors"]) == (True, [])
+        assert account.api.post("/posts/publish", body)["was_published"] is True
+    sent = [item for post in simulator.posts(account.pages[platform]) for item in post["media"]]
+    assert [item["type"] for item in sent].count("photo") >= 4
+    assert len(sent) == len(media_ids)
+    assert all(item["bytes"] <= PHOTO_BYTES[platform] for item in sent if item["type"] == "photo")
+
+
+def test_validate_tells_what_will_be_made_of_a_picture_and_refuses_only_its_shape(
+    accounts: Accounts, pictures: dict[str, bytes]
+) -> None:
+    account = accounts.new(pages=("TT", "IG"))
+    photo = put(account, pictures, "12mp.jpg")["media_id"]
+    wide = saved(Image.new("RGB", (2_000, 800)), "PNG")
+    banner = uploaded(account.api, wide, "wide.png", "image/png")["media_id"]
+    body = {"page_id": account.page_id("TT"), "message": "x", "media_ids": [photo]}
+    checked = account.api.post("/posts/validate", body, 200)
+    assert checked["valid"] is True
+    assert checked["media_changes"] == [
+        {
+            "field": "media_ids[0]", "message": "will be scaled to 1,440 × 1,080 for TikTok",
+            "mime_type": "image/jpeg", "width": 1_440, "height": 1_080,
+        }
+    ]  # fmt: skip
+    body = {"page_id": account.page_id("IG"), "message": "x", "media_ids": [banner]}
+    checked = account.api.post("/posts/validate", body, 200)
+    [error] = checked["errors"]
+    assert "instagram takes photos between 0.75:1 and 1.91:1, this one is 2000 x 800" in error["message"]
+
+
+@pytest.mark.alone
+def test_a_post_goes_out_once_when_media_is_killed_while_it_makes_its_picture(
+    accounts: Accounts, operator: Operator, stack: Stack, simulator: Simulator, pictures: dict[str, bytes]
+) -> None:
+    account = accounts.new(pages=("TT",))
+    media = put(account, pictures, "108mp.jpg")
+    post = schedule(account, "TT", message="Large", media_ids=[media["media_id"]])  # its picture is begun now
+    starts = stack.kill("media")
+    stack.await_restart("media", starts)
+    operator("post", "due", post["id"])
+    await_post(account.api, post["id"], KILLED_SECONDS + PUBLISH_SECONDS, status="published")
+    [held] = simulator.posts(account.pages["TT"])
+    assert len(held["media"]) == 1
