@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from contracts.media import CONVERTED_TYPES, MIME_TYPES
 from gateway import API_VERSION, BASE_PATH
 from gateway.endpoint import Endpoint
-from gateway.openapi import platform_table
+from gateway.openapi import examples, platform_table
+from gateway.openapi.code_samples import Call, samples_of
 from gateway.openapi.events import ENVELOPES, described_events
 from gateway.openapi.responses import BINARY, error_schema, responses_of
 from gateway.openapi.schemas import Schemas, described_fields, not_null
@@ -16,6 +18,8 @@ _ABOUT = (
     "Publishes and schedules posts on social platforms. The limits of each platform are below and in `x-platforms`; "
     "`POST /posts/validate` checks a post against them, with its files."
 )
+#: Of the examples: a client makes a new one for each write.
+_KEY = "6f1b0c9e-3a52-4c1e-9d53-0a2f6a1c7b11"
 #: Spec "Upload rules", and the types that are stored as JPEG. Without a type the bytes decide.
 _MULTIPART = {
     "multipart/form-data": {
@@ -42,6 +46,9 @@ def describe(
         operation = _operation(row, schemas, key_required)
         if row.outside:
             operation["servers"] = [{"url": public_url}]
+        if row.result is not str:
+            base = public_url if row.outside else public_url + BASE_PATH
+            operation["x-codeSamples"] = samples_of(_call(row, base))
         paths.setdefault(row.path, {})[row.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -82,10 +89,33 @@ def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str,
         operation["security"] = []
     if row.reader.takes_body:
         schema = schemas.of_body(row.reader, "".join(map(str.capitalize, words)))
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        body = examples.body_of(row)
+        content: dict[str, Any] = {"schema": schema, "example": body}
+        if "page_id" in row.reader.one_of:
+            del content["example"]
+            bodies = {"onePage": body, "severalPages": examples.several_pages(body)}
+            content["examples"] = {name: {"value": value} for name, value in bodies.items()}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     elif row.streams:
         operation["requestBody"] = {"required": True, "content": _MULTIPART}
     return operation
+
+
+def _call(row: Endpoint, base: str) -> Call:
+    """The operation's example as a request."""
+    path = row.path
+    for name in row.path_names:
+        path = path.replace(f"{{{name}}}", examples.path_value(row, name))
+    in_query = [] if row.reader.takes_body else [field for field in row.reader.own_fields if field.required]
+    query = urlencode({field.name: examples.query_value(row, field.name) for field in in_query})
+    return Call(
+        method=row.method,
+        url=base + path + (f"?{query}" if query else ""),
+        headers={"Idempotency-Key": _KEY} if row.idempotent else {},
+        needs_token=row.token,
+        body=examples.body_of(row) if row.reader.takes_body else None,
+        file="bread.jpg" if row.streams else None,
+    )
 
 
 def _parameters(row: Endpoint, key_required: bool) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ import msgspec
 
 from contracts.events import CLIENT_EVENTS
 from contracts.record import Record
+from gateway.openapi.examples import example_of
 from gateway.openapi.schemas import Schemas
 
 _HEADERS = {
@@ -63,7 +64,7 @@ def _described(event: str, kind: Any, schemas: Schemas) -> dict[str, Any]:
         ],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": schemas.of(kind)}},
+            "content": {"application/json": {"schema": schemas.of(kind), "example": example_of(kind)}},
         },
         "responses": _ANSWERS,
     }

@@ -7,6 +7,7 @@ from contracts import errors
 from contracts.errors import ERRORS, ErrorRow
 from contracts.media import MIME_TYPES
 from gateway.endpoint import Endpoint
+from gateway.openapi.examples import example_of
 from gateway.openapi.schemas import Schemas
 
 #: Errors of every endpoint.
@@ -84,7 +85,9 @@ def responses_of(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
             "description": "Some pages succeeded; each failed page has its own error.",
             "headers": _own_headers(row),
         }
-        content = {"application/json": {"schema": schemas.of(row.several)}}
+        content = {
+            "application/json": {"schema": schemas.of(row.several), "example": example_of(row.several)}
+        }
         responses["207"] = some | {"content": content}
     if row.result is bytes:
         responses |= {
@@ -108,7 +111,7 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     elif row.result is not None:
         kinds = [schemas.of(kind) for kind in (row.result, row.several) if kind is not None]
         schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-        success["content"] = {"application/json": {"schema": schema}}
+        success["content"] = {"application/json": {"schema": schema, "example": example_of(row.result)}}
     return success
 
 
