@@ -1,7 +1,7 @@
 """Fixtures of the tests under faults: one stack per process, over links that fail; sizes; figures.
 
-`./dev test --faults` runs them in two processes, and those marked `quiet` by themselves; `./dev test --faults --core`
-runs a small part of each in two processes.
+`./dev test --faults` runs them in two processes, and those marked `quiet` by themselves afterwards; with `--core` a
+small part of each.
 """
 
 import os

@@ -82,21 +82,16 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
     """Runs the tests under faults. Returns pytest's exit code, or 1 when their time is up.
 
-    They run in two processes, each with its own stack; in full, tests marked `quiet` run alone afterwards. `slow`: the
-    posts under faults go to slow platforms, which the core does anyway.
+    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the posts
+    under faults go to slow platforms, which the core does anyway.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
         end = time.monotonic() + (math.inf if "SOAK_MINUTES" in os.environ else FAULTS_SECONDS)
         pytest = [*PYTEST, *arguments]
+        parts = [[*pytest, str(FAULTS), *part] for part in ([*ON_TWO, "-m", "not quiet"], ["-m", "quiet"])]
         if paths_of(arguments):
             parts = [pytest]
-        elif core:  # its bars suit a busy machine
-            parts = [[*pytest, str(FAULTS), *ON_TWO]]
-        else:
-            parts = [
-                [*pytest, str(FAULTS), *part] for part in ([*ON_TWO, "-m", "not quiet"], ["-m", "quiet"])
-            ]
         try:
             return worst(*[child(part, env, end - time.monotonic()) for part in parts])
         except subprocess.TimeoutExpired:
