@@ -54,7 +54,7 @@ def _read_slowly(sim: Simulation, platform: str | None) -> None:
 
 
 def _not_here(problem: Exception) -> tuple[Response, int]:
-    """A call that names no platform's host."""
+    """Answers a call that names no platform's host."""
     return jsonify(error="Put the platform's host before the path, as in /graph.facebook.com/v26.0/me"), 404
 
 

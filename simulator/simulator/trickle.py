@@ -62,6 +62,6 @@ class _Dripping:
 
 
 def _step(bytes_per_second: float) -> tuple[int, float]:
-    """How many bytes at a time, and how long before each of these pieces."""
+    """Returns the bytes of each piece, and the seconds before each piece."""
     size = max(int(bytes_per_second / _STEPS), 1)
     return size, size / bytes_per_second

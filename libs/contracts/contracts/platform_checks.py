@@ -6,7 +6,9 @@ from contracts.record import Record
 
 
 class CheckPlatform(Record):
-    """`page_id`: a page whose credentials are used; without one only what needs no credentials is checked."""
+    """Asks for a check of a platform. `page_id`: the page whose credentials are used. Without a page, only the parts
+    that need no credentials are checked.
+    """
 
     platform: str
     page_id: str | None = None

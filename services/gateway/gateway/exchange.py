@@ -109,7 +109,7 @@ class Exchange:
         )
 
     def act_as(self, caller: Caller, operation_id: str | None, try_number: int = 1) -> None:
-        """Sets the caller of all further calls to services, and which try of which operation they are."""
+        """Sets the caller of all further calls to services, with the operation and the try number that they carry."""
         self.caller = msgspec.structs.replace(
             caller, request_id=self.request_id, operation_id=operation_id, try_number=try_number
         )

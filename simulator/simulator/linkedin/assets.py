@@ -46,7 +46,7 @@ class Asset:
 
     @property
     def parts(self) -> list[tuple[int, int]]:
-        """First and last byte of each."""
+        """Returns the first and the last byte of each part."""
         if self.kind == "image":
             return [(0, PHOTO_BYTES - 1)]
         starts = range(0, self.total_bytes, PART_BYTES)
@@ -96,7 +96,7 @@ class Assets:
         return asset
 
     def take(self, asset: Asset, number: int, data: bytes) -> str:
-        """One part, or the photo; its ETag. Raises LinkedInError."""
+        """Stores a part, or the photo, and returns its ETag. Raises LinkedInError."""
         if asset.file is None or self._sim.clock.now().timestamp() > asset.expires_at:
             raise LinkedInError(400, "EXPIRED_UPLOAD_URL", "The upload URL is expired")
         if not 0 <= number < len(asset.parts):
@@ -141,7 +141,7 @@ class Assets:
         return "PROCESSING_FAILED" if asset.failure else "AVAILABLE"
 
     def usable(self, owner: str, urn: str) -> Asset:
-        """A file of a post. Raises LinkedInError."""
+        """Returns a file that a post may use. Raises LinkedInError."""
         asset = self.find(urn)
         if asset.owner != owner:
             raise denied(urn)
@@ -168,7 +168,7 @@ class Assets:
 
 
 def _failure_of(kind: str, data: Any) -> str:
-    """Why LinkedIn does not take a file; empty if it does. Raises NotMedia."""
+    """Returns why LinkedIn does not take a file; empty if it does. Raises NotMedia."""
     if kind == "video":
         seconds = inspection.video(data).seconds
         return "" if VIDEO_SECONDS[0] <= seconds <= VIDEO_SECONDS[1] else f"A video of {seconds} s"

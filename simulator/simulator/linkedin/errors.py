@@ -28,7 +28,7 @@ class LinkedInError(Exception):
 
 
 def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> LinkedInError:
-    """A field that will not do."""
+    """An invalid field."""
     return LinkedInError(400, code, f"/{field} :: {message}")
 
 

@@ -67,7 +67,9 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @logins.post("/oauth/v2/introspectToken")
     def linkedin_introspection() -> Response:
-        """What a token is worth (learn.microsoft.com/linkedin/shared/authentication/token-introspection)."""
+        """Tells whether a token is valid, its scopes and its end
+        (learn.microsoft.com/linkedin/shared/authentication/token-introspection).
+        """
         app = app_in(request.form)
         routes.check_form(app)
         token = request.form.get("token", "")

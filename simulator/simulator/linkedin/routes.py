@@ -254,7 +254,7 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.get("/rest/organizationAcls")
     def administered() -> Response:
-        """The company pages of a member; of a company page's own token, itself."""
+        """Lists the company pages of a member. For a company page's own token that is the page itself."""
         start, count = _page()
         token = request.headers.get("Authorization", "").partition(" ")[2]
         pages = [urn for urn, *_ in sim.accounts.facts(token).get("orgs", ())]
@@ -298,7 +298,7 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/young")
     def make_young() -> Response:
-        """{account_id, seconds}: reports its token as revoked for so long, as happens to new tokens."""
+        """{account_id, seconds}: reports the account's token as revoked for this time, as happens to new tokens."""
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
         return jsonify(body)

@@ -107,7 +107,7 @@ class Social:
             return post
 
     def find(self, urn: str) -> tuple[Post, Comment | None]:
-        """A post, by any of its names, and the comment if it is one's. Raises LinkedInError 404."""
+        """Returns a post by any of its names, with the comment if the name is a comment's. Raises LinkedInError 404."""
         if urn.startswith(f"{_COMMENT}(") and urn.endswith(")"):
             # A key of two parts: what is commented on, and the comment's number.
             under, _, number = urn[len(_COMMENT) + 1 : -1].rpartition(",")

@@ -44,7 +44,7 @@ class Container:
     platform = "IG"
 
     def status(self, sim: Simulation) -> str:
-        """`status_code` at this moment."""
+        """Returns the present `status_code`."""
         if self.media_id is not None:
             return "PUBLISHED"
         if sim.clock.now() - self.created_at > LIFETIME:
@@ -60,7 +60,7 @@ class Container:
         return "IN_PROGRESS" if sim.clock.ticks() < self.ready_ticks else "FINISHED"
 
     def status_text(self, sim: Simulation) -> str:
-        """`status` at this moment; an error's text carries the subcode."""
+        """Returns the present `status`; the text of an error contains the subcode."""
         return {
             "PUBLISHED": "Published: Media has been successfully published.",
             "EXPIRED": "Expired: Media was not published within 24 hours and has expired.",
@@ -80,7 +80,7 @@ def find_container(call: Call, user: Node, container_id: str) -> Container:
 
 
 def checked_caption(caption: str) -> str:
-    """A caption within the limits. Raises GraphError 100."""
+    """Returns a caption within the limits. Raises GraphError 100."""
     if len(caption) > CAPTION_LIMIT or len(re.findall(r"#\w", caption)) > HASHTAG_LIMIT:
         message = f"The caption was too long: up to {CAPTION_LIMIT} characters and {HASHTAG_LIMIT} hashtags."
         raise GraphError(100, message, 2207010)

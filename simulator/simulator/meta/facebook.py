@@ -134,7 +134,7 @@ _PHASES: dict[str, Handler] = {
 
 
 def fail_video(call: Call, node: Node) -> dict[str, Any]:
-    """A rejected video: it never becomes a post."""
+    """Rejects a video, so that it never becomes a post."""
     node.thing.failed = True
     call.sim.world.remove_post(node.thing.post.post_id)
     return facebook_views.show_video(call, node)
@@ -218,7 +218,7 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
 
 
 def _whole_or_piece(call: Call) -> str:
-    """The operation of a call with a video: only the last one publishes."""
+    """Returns the operation of a call with a video: only the last call publishes."""
     return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
 
 

@@ -105,7 +105,7 @@ def show_video(call: Call, node: Node) -> dict[str, Any]:
 
 
 def post_permalink(thing: Post) -> str:
-    """A video's post is a reel by the video's id; others by page and post."""
+    """Returns the address of a post: a reel has the video's id, any other post the ids of page and post."""
     if thing.media and thing.media[0].type == "video":
         return f"https://www.facebook.com/reel/{thing.media[0].medium_id}"
     return f"https://www.facebook.com/{thing.account_id}/posts/{thing.post_id.rsplit('_', 1)[-1]}"

@@ -79,7 +79,7 @@ def _facebook_bytes(call: Call, url_name: str, limit_bytes: int) -> tuple[bytes,
 
 
 def instagram_photo(sim: Simulation, url: str) -> Medium:
-    """A photo as Instagram fetches and takes it. Raises GraphError 9004, 36000, 36001 or 36003."""
+    """Fetches and checks a photo as Instagram does. Raises GraphError 9004, 36000, 36001 or 36003."""
     try:
         photo = inspection.photo(_instagram_bytes(sim, url, INSTAGRAM_PHOTO_BYTES).data)
     except FetchTooBig as problem:
@@ -97,7 +97,7 @@ def instagram_photo(sim: Simulation, url: str) -> Medium:
 
 
 def instagram_video(sim: Simulation, url: str) -> Medium:
-    """A video as Instagram fetches and takes it. Raises GraphError 9004 or 352."""
+    """Fetches and checks a video as Instagram does. Raises GraphError 9004 or 352."""
     refused = GraphError(352, "The video format is not supported.", 2207026, title="Unsupported format")
     try:
         video = inspection.video(_instagram_bytes(sim, url, INSTAGRAM_VIDEO_BYTES).data)

@@ -95,7 +95,7 @@ def _graph(sim: Simulation) -> Blueprint:
     @graph.route("/", methods=["GET", "POST", "DELETE"])
     @graph.route("/<path:path>", methods=["GET", "POST", "DELETE"])
     def on_path(path: str = "") -> Response:
-        """A version, which may be missing, a node and perhaps an edge; a slash at the end means nothing."""
+        """Serves `/version/node/edge`; version, edge and a last slash may be missing."""
         g.version, parts = versions.split(path)
         if parts == ["oauth", "access_token"]:
             return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, _parameters())))

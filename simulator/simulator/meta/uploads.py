@@ -80,7 +80,7 @@ def finish(call: Call, page: Node) -> Medium:
 
 
 def of(call: Call, page: Node) -> Session:
-    """The session a call names. Raises GraphError 100."""
+    """Returns the session that a call names. Raises GraphError 100."""
     found = call.sim.world.staged.get(call.text("upload_session_id"))
     if not isinstance(found, Session) or found.account_id != page.account_id:
         raise invalid("Invalid upload_session_id")

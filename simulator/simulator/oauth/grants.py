@@ -180,7 +180,7 @@ class Grants:
         return True
 
     def leave(self, person: Person) -> None:
-        """The person removes our app."""
+        """Revokes all tokens of a person, who removes our app."""
         for grant in person.grants:
             self._accounts.revoke(grant)
 

@@ -104,7 +104,9 @@ class Ledger:
         return [payment_method(card_id, customer_id, self.now()) for card_id in reversed(mine)]
 
     def outcome(self, method_id: str, customer_id: str | None) -> Decline | None:
-        """How a charge on this card ends; None: it is paid. Raises StripeError for a card that cannot be used."""
+        """Returns the error of a charge on this card; None: the charge is paid. Raises StripeError for a card that
+        cannot be used.
+        """
         owner, test_card = self.cards.get(method_id, (customer_id, method_id))
         if test_card not in CARDS:
             raise no_such("PaymentMethod", method_id, "payment_method")

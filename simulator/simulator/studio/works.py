@@ -48,7 +48,7 @@ class Works:
             return list(self._works)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many, by provider and operation; without zeros."""
+        """Returns the number of works by provider and operation, without zeros."""
         counted: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for work in self.rows():
             counted[work.provider][work.operation] += 1

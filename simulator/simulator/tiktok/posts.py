@@ -96,7 +96,7 @@ def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
 
 
 def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """A new upload. Raises TikTokError."""
+    """Begins an upload. Raises TikTokError."""
     if not isinstance(source, dict) or source.get("source") != "FILE_UPLOAD":
         raise invalid("source_info.source has to be FILE_UPLOAD here")
     size, chunk, count = (source.get(name, 0) for name in ("video_size", "chunk_size", "total_chunk_count"))
@@ -177,7 +177,7 @@ def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source
 
 
 def fail(sim: Simulation, made: Publication, reason: str) -> None:
-    """The post fails."""
+    """Marks the post as failed."""
     made.failure = reason
     sim.world.remove_post(made.post.post_id)
 

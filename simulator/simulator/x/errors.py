@@ -40,22 +40,22 @@ def invalid(parameter: str, value: Any, message: str) -> XError:
 
 
 def forbidden(detail: str) -> XError:
-    """What may not be posted, told by a sentence alone."""
+    """A post that is not allowed; X says why in a sentence, without a code."""
     return XError(403, "Forbidden", detail)
 
 
 def unauthorized() -> XError:
-    """No token, a wrong one or one past its time."""
+    """A missing, wrong or expired token."""
     return XError(401, "Unauthorized", "Unauthorized")
 
 
 def too_many() -> XError:
-    """A window that is used up; its headers say until when."""
+    """A rate limit is used up; the headers say until when."""
     return XError(429, "Too Many Requests", "Too Many Requests")
 
 
 def out_of_credits() -> XError:
-    """The app's, so everybody's."""
+    """The app's credits are used up, for all of its accounts."""
     return XError(402, "Payment Required", "credits depleted", "credits-depleted")
 
 

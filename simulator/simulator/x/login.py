@@ -60,6 +60,6 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _fields() -> Mapping[str, str]:
-    """The fields of a form, or of JSON as twitter-api-v2 sends it."""
+    """Returns the fields of a form, or of JSON, which twitter-api-v2 sends."""
     body = request.get_json(silent=True)
     return body if isinstance(body, dict) else request.form

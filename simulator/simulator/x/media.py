@@ -143,7 +143,7 @@ class Uploads:
         return upload
 
     def usable(self, account_id: str, media_ids: list[str]) -> list[Upload]:
-        """Those of a post. Raises XError."""
+        """Returns the media that a post names. Raises XError."""
         found = [self.find(account_id, media_id) for media_id in media_ids]
         for upload in found:
             if self.processing(upload)["state"] != "succeeded":

@@ -64,21 +64,21 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/fields")
     def set_fields() -> Response:
-        """{name}: the one parameter for a post's fields that X takes, tweet.fields or post.fields; null: both."""
+        """{name}: sets the only parameter for a post's fields that X takes, tweet.fields or post.fields; null: both."""
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None
         return jsonify(name=gate.fields_name)
 
     @control.post("/_sim/x/premium")
     def make_premium() -> Response:
-        """{account_id}: an account whose posts may have 25,000 characters."""
+        """{account_id}: allows the account posts of 25,000 characters, as X Premium does."""
         account_id = str(request.get_json(force=True)["account_id"])
         posts.premium.add(account_id)
         return jsonify(account_id=account_id)
 
     @control.post("/_sim/x/credits")
     def set_credits() -> Response:
-        """{left}: calls the whole app may make; null: as many as it likes."""
+        """{left}: sets how many more calls the app may make; null: no limit."""
         left = (request.get_json(force=True, silent=True) or {}).get("left")
         gate.left = left if isinstance(left, int) else None
         return jsonify(left=left)

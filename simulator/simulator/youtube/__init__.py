@@ -149,7 +149,7 @@ def _delete_video(sim: Simulation, video_id: str) -> None:
 
 
 def _delete_comment(sim: Simulation, comment_id: str) -> None:
-    """A channel's own comments, and those under its own videos."""
+    """Deletes a comment of the channel's own, or one under its own videos."""
     comment = comments.found(sim, comment_id)
     if g.channel.account_id not in (comment.author_id, sim.world.posts[comment.post_id].account_id):
         message = "The comment could not be deleted due to insufficient permissions."

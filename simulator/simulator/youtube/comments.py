@@ -16,7 +16,9 @@ _DOMAIN = "youtube.comment"
 
 
 def threads(post: Post) -> list[Comment]:
-    """Top-level comments, newest first, of one moment the last one. Raises YouTubeError."""
+    """Returns top-level comments, newest first; of comments with the same time, the last one first. Raises
+    YouTubeError.
+    """
     _check_open(post)
     first = [comment for comment in reversed(list(post.comments)) if comment.parent_id is None]
     return sorted(first, key=lambda comment: comment.created_at, reverse=True)

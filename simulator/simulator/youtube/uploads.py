@@ -76,7 +76,7 @@ class Sessions:
     def begin(
         self, channel_id: str, video: dict[str, Any], size_bytes: int | None, *, notifies: bool = True
     ) -> str:
-        """A new session's id."""
+        """Begins a session and returns its id."""
         upload_id = secrets.token_urlsafe(24)
         file = tempfile.TemporaryFile()  # noqa: SIM115
         self._open[upload_id] = Session(channel_id, video, size_bytes, file, notifies)

@@ -34,14 +34,14 @@ class Video:
     platform = "YT"
 
     def status(self, ticks: float) -> str:
-        """uploadStatus."""
+        """Returns the video's `uploadStatus`."""
         if self.failure or self.rejection:
             return "failed" if self.failure else "rejected"
         return "processed" if ticks >= self.ready_ticks else "uploaded"
 
 
 def check(video: Any) -> dict[str, Any]:
-    """The resource an upload begins with. Raises YouTubeError."""
+    """Checks the resource that an upload begins with. Raises YouTubeError."""
     if not isinstance(video, dict):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
     description.check_fields("Video", video)

@@ -1,8 +1,8 @@
 """Sockets to other servers, with limits of time and bytes, that yield to other green threads.
 
 A green thread yields only when it waits. A server that always has more to send never makes it wait, so no timer runs
-either. And `http.client` and OpenSSL read some data without limit: heads of 1xx answers, trailers, extensions of
-chunks, TLS tickets.
+either. The limit of bytes is needed because `http.client` and OpenSSL read some data without one: heads of 1xx answers,
+trailers, extensions of chunks, TLS tickets.
 """
 
 import math

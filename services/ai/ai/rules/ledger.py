@@ -91,7 +91,9 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month that counts: a clock that was set back opens no old month again."""
+    """Returns the month whose plan credits are valid: the present one, or the newest opened one if the clock was set
+    back.
+    """
     return month if book.month is None else max(book.month, month)
 
 

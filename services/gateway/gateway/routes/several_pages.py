@@ -32,9 +32,9 @@ def send(
 ) -> Answer:
     """Makes a post on every page that gets a month unit. Answers 201 if all pages succeeded, 207 if some did.
 
-    Raises ApiError when a rule is broken on any page. If no page succeeded: an error whose outcome is open, else the
-    first error. With an idempotency key also the outage (503) that any page met: repeating the call with that key does
-    the rest, but a stored 207 would never change.
+    Raises ApiError when a rule is broken on any page. If no page succeeded, it raises an error with an open outcome if
+    there is one, else the first error. With an idempotency key it also raises the outage (503) of any page: repeating
+    the call with that key then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, page_ids))
     try:

@@ -40,7 +40,9 @@ def check(settings: Settings) -> None:
 
 
 def report(context: AppContext, caller: Caller) -> SandboxReport:
-    """What a decoder that starts now is confined by. Raises FORBIDDEN (not the operator), SERVICE_UNAVAILABLE."""
+    """Returns the restrictions of a decoder that starts now. Raises FORBIDDEN (not the operator),
+    SERVICE_UNAVAILABLE.
+    """
     caller.check_operator()
     try:
         held = context.sandbox_pool.confinement()

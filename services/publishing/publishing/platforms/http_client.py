@@ -1,4 +1,4 @@
-"""HTTP to a platform: one call, its answer, and what a missing answer says about the outcome.
+"""HTTP to a platform: makes one call, and concludes from a missing answer whether the call may have worked.
 
 What an answer means is decided in each platform's folder. Nothing is repeated here and no redirect is followed.
 """

@@ -5,7 +5,9 @@ from urllib.parse import urlsplit
 
 
 def is_pinned(url: str, base_url: str, hosts: Collection[str] = ()) -> bool:
-    """Whether `url` has scheme and host of `base_url`, or is HTTPS on one of `hosts` (`.example.com`: any below it)."""
+    """Whether `url` has the scheme and host of `base_url`, or is HTTPS on one of `hosts` (`.example.com`: any host
+    below it).
+    """
     try:
         asked, base = urlsplit(url), urlsplit(base_url)
         port, name = asked.port, asked.hostname or ""

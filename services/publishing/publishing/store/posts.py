@@ -137,7 +137,9 @@ class Neighbours(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What a new post is checked against."""
+    """The data that a new post is checked against: its operation, its page, the time, and the posts around the
+    requested time.
+    """
 
     #: The state of its operation.
     operation: Operation

@@ -1,4 +1,4 @@
-"""What the registry needs of Facebook."""
+"""Defines Facebook for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin

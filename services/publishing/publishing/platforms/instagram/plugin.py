@@ -1,4 +1,4 @@
-"""What the registry needs of Instagram."""
+"""Defines Instagram for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.instagram.connector import InstagramConnector
 from publishing.platforms.instagram.facts import facts

@@ -1,4 +1,4 @@
-"""Calls to LinkedIn's REST API, and what an answer, an error or none says about the outcome."""
+"""Calls to LinkedIn's REST API. Concludes the outcome of a call from its answer, or from a missing one."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What the registry needs of LinkedIn."""
+"""Defines LinkedIn for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.facts import facts

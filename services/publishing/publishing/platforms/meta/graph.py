@@ -1,4 +1,6 @@
-"""Calls to the Graph API for Facebook and Instagram, and what an answer or none says about the outcome."""
+"""Calls to the Graph API for Facebook and Instagram. Concludes the outcome of a call from its answer, or from a missing
+one.
+"""
 
 import hashlib
 import hmac

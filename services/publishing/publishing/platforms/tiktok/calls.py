@@ -1,4 +1,4 @@
-"""Calls to TikTok's API, and what an answer or none says about the outcome."""
+"""Calls to TikTok's API. Concludes the outcome of a call from its answer, or from a missing one."""
 
 import json
 

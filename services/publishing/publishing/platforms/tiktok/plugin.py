@@ -1,4 +1,4 @@
-"""What the registry needs of TikTok."""
+"""Defines TikTok for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.post_settings import setting_errors

@@ -1,4 +1,4 @@
-"""Calls to X's API, and what an answer, a problem or none says about the outcome."""
+"""Calls to X's API. Concludes the outcome of a call from its answer, or from a missing one."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Calls to the YouTube Data API, and what an answer or none says about the outcome."""
+"""Calls to the YouTube Data API. Concludes the outcome of a call from its answer, or from a missing one."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the registry needs of YouTube."""
+"""Defines YouTube for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.youtube.connector import YouTubeConnector
