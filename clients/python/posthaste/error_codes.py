@@ -4,6 +4,8 @@
 CATEGORIES: dict[str, str] = {
     "AI_GENERATION_FAILED": "ai",
     "AI_NOT_CONFIGURED": "ai",
+    "BRAND_ARCHIVED": "resource",
+    "BRAND_IN_USE": "resource",
     "BRAND_NOT_AUTHORIZED": "permission",
     "BRAND_PUBLISH_GUARDRAIL": "limits",
     "COLLABORATOR_INSUFFICIENT": "permission",

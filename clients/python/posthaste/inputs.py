@@ -3,7 +3,125 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class FacebookPostSettings(TypedDict):
+    """`facebook_settings` of a post."""
+
+    #: An address whose preview is shown; only for a post without media.
+    link: NotRequired[str | None]
+    #: Facebook's AI label, for videos alone; always set for a video that our AI made.
+    is_ai_generated: NotRequired[bool | None]
+
+
+class InstagramPostSettings(TypedDict):
+    """`instagram_settings` of a post."""
+
+    #: Whether a reel is shown in the feed too; without it Instagram decides.
+    share_to_feed: NotRequired[bool | None]
+    #: The frame of a reel that is its cover, in milliseconds from the start.
+    thumb_offset: NotRequired[int | None]
+    #: The public address of a reel's cover.
+    cover_url: NotRequired[str | None]
+    #: The description of a photo for people who cannot see it.
+    alt_text: NotRequired[str | None]
+    #: Instagram's AI label; always set for media that our AI made.
+    is_ai_generated: NotRequired[bool | None]
+
+
+class LinkedInPostSettings(TypedDict):
+    """`linkedin_settings` of a post."""
+
+    #: Who sees the post.
+    visibility: NotRequired[Literal["CONNECTIONS", "LOGGED_IN", "PUBLIC"]]
+    #: Shown with a video.
+    title: NotRequired[str]
+    #: Descriptions of the photos for people who cannot see them, in their order.
+    alt_texts: NotRequired[Sequence[str]]
+    #: A link and its preview; only for a post without media.
+    article: NotRequired[Article | None]
+    #: Whether nobody may reshare the post.
+    is_reshare_disabled: NotRequired[bool]
+
+
+class Article(TypedDict):
+    """A link and its preview: LinkedIn does not read the page itself."""
+
+    source: str
+    title: str
+    description: NotRequired[str]
+
+
+class TikTokPostSettings(TypedDict):
+    """`tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
+    unchanged. Those listed go to TikTok where it has them for this kind of post.
+    """
+
+    #: Who sees the post; null: the strictest level that TikTok offers for the account.
+    privacy_level: NotRequired[
+        Literal["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE", "SELF_ONLY"] | None
+    ]
+    #: For photos, at most 90 characters; for a video, the caption instead of the message.
+    title: NotRequired[str | None]
+    #: Whether nobody may comment.
+    disable_comment: NotRequired[bool | None]
+    #: Whether nobody may make a duet with the video.
+    disable_duet: NotRequired[bool | None]
+    #: Whether nobody may stitch the video.
+    disable_stitch: NotRequired[bool | None]
+    #: Whether the post advertises another brand (paid partnership).
+    brand_content_toggle: NotRequired[bool | None]
+    #: Whether the post advertises the creator's own business.
+    brand_organic_toggle: NotRequired[bool | None]
+    #: TikTok's AI label; always set for media that our AI made.
+    is_aigc: NotRequired[bool | None]
+    #: Whether TikTok adds music to photos.
+    auto_add_music: NotRequired[bool | None]
+    #: The frame of a video that is its cover, in milliseconds from the start.
+    video_cover_timestamp_ms: NotRequired[int | None]
+    #: Which photo is the cover, counted from 0.
+    photo_cover_index: NotRequired[int | None]
+
+
+class XPostSettings(TypedDict):
+    """`x_settings` of a post."""
+
+    #: Who may reply; null: everybody.
+    reply_settings: NotRequired[Literal["following", "mentionedUsers", "subscribers", "verified"] | None]
+    #: Descriptions of the photos for people who cannot see them, in their order.
+    alt_texts: NotRequired[Sequence[str]]
+    #: Labels the post: its media were made by AI; always set for media that our AI made.
+    made_with_ai: NotRequired[bool | None]
+    #: Labels the post: it is paid for by somebody.
+    paid_partnership: NotRequired[bool | None]
+    #: Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
+    #: long post of another account.
+    is_premium: NotRequired[bool]
+
+
+class YouTubePostSettings(TypedDict):
+    """`youtube_settings` of a post."""
+
+    #: The title; null: the first line of the message.
+    title: NotRequired[str | None]
+    #: Who sees the video.
+    privacy: NotRequired[Literal["private", "public", "unlisted"]]
+    #: At most 500 characters in all; a tag with a blank counts two more, each comma between tags one.
+    tags: NotRequired[Sequence[str]]
+    #: The declaration about children; null: the channel's own setting applies.
+    made_for_kids: NotRequired[bool | None]
+    #: The declaration of altered or synthetic media, always made for videos of our own AI.
+    contains_synthetic_media: NotRequired[bool | None]
+    #: Whether subscribers are notified of a public video.
+    notify_subscribers: NotRequired[bool]
+    #: YouTube requires a category; 22 is "People & Blogs". Our choice, the one that fits most videos of
+    #: people.
+    category_id: NotRequired[str]
 
 
 class PartTag(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,7 @@ class KeyInAccount:
     brand_ids: list[str]
     last_used_at: datetime | None
     request_count: int
+    #: Set for a token that a collaborator issued.
     on_behalf_of_brand_id: str | None
     issued_by_collaborator_id: str | None
 
@@ -111,7 +112,7 @@ class RateLimit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Usage:
-    """An account's counters of the month (spec: Account view, quota.monthly)."""
+    """An account's counters of the month."""
 
     year_month: str
     resets_at: datetime
@@ -155,6 +156,7 @@ class AuditLog:
 class AuditEntry:
     id: str
     brand_id: str
+    #: A user id, `operator`, or `system` for consequences of a removal.
     actor_id: str
     action: str
     subject_id: str
@@ -164,8 +166,6 @@ class AuditEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsBalance:
-    """Spec "CreditsBalance"."""
-
     credits: Credits
     costs: list[Cost]
     packs: list[Pack]
@@ -181,8 +181,10 @@ class Credits:
     plan_used: int
     plan_remaining: int
     bonus: int
+    #: The part of bonus that came from referrals.
     referral: int
     next_reset_at: datetime | None
+    #: Spent credits whose payment was later refunded or disputed. They are taken from the next purchase.
     owed: int = 0
 
 
@@ -201,6 +203,7 @@ class Pack:
     price_usd: float = dataclasses.field(metadata={"json": "priceUsd"})
     price_per_credit: float = dataclasses.field(metadata={"json": "pricePerCredit"})
     available: bool
+    #: Where the account can buy the pack; None while it is not available.
     url: str | None = None
 
 
@@ -232,7 +235,23 @@ class BrandInList:
     created_at: datetime
     image_guidelines: str | None = None
     caption_guidelines: str | None = None
+    #: An archived brand is not listed by default and gets no new pages.
+    archived_at: datetime | None = None
     pages_count: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Brand:
+    id: str
+    name: str
+    description: str | None
+    logo: str | None
+    timezone: str
+    created_at: datetime
+    image_guidelines: str | None = None
+    caption_guidelines: str | None = None
+    #: An archived brand is not listed by default and gets no new pages.
+    archived_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -250,6 +269,8 @@ class BrandWithPages:
     created_at: datetime
     image_guidelines: str | None = None
     caption_guidelines: str | None = None
+    #: An archived brand is not listed by default and gets no new pages.
+    archived_at: datetime | None = None
     pages: list[Page]
 
 
@@ -258,7 +279,7 @@ class Page:
     """A connected platform account."""
 
     id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     name: str
     username: str | None
     account_id: str
@@ -277,6 +298,37 @@ class PageList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class CollaboratorList:
+    collaborators: list[ListedCollaborator]
+    next_cursor: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ListedCollaborator:
+    brand_id: str
+    user_id: str
+    role: str
+    created_at: datetime
+    email: str
+    firstname: str
+    lastname: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Collaborator:
+    brand_id: str
+    user_id: str
+    role: str
+    created_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CollaboratorRemoved:
+    success: bool
+    user_id: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
     """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
 
@@ -287,12 +339,13 @@ class LinkBegun:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkSession:
-    """The progress of a linking."""
+    """The progress of linking pages, as the app sees it."""
 
     session_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     brand_id: str
-    status: str
+    #: Pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
+    status: Literal["pending", "choose", "linked", "refused", "failed"]
     accounts: list[LinkableAccount]
     error: PostError | None
     expires_at: datetime
@@ -309,6 +362,7 @@ class LinkableAccount:
     followers: int
     picture: str | None
     page_id: str | None = None
+    #: Whether the platform lets it write comments: first comments and replies. None: not known.
     can_comment: bool | None = None
 
 
@@ -333,14 +387,18 @@ class PageHealth:
     """The present state of a page's connection, according to the platform."""
 
     page_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
+    #: Whether the connection works and has all permissions that our features need.
     healthy: bool
     expired: bool
+    #: Missing permissions for posting, reading and replying; None: unknown.
     missing_permissions: list[str] | None
+    #: None: unknown, or the token does not expire.
     token_expires_at: datetime | None
     error: PostError | None
     reconnect_url: str | None
     checked_at: datetime
+    #: Whether the platform lets the page write comments: first comments and replies. None: not known.
     can_comment: bool | None = None
 
 
@@ -348,6 +406,7 @@ class PageHealth:
 class PageUnlinked:
     success: bool
     id: str
+    #: Posts that were cancelled.
     cancelled_posts: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -358,25 +417,26 @@ class ScheduledPostView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledPost:
-    """A post with a time, in any state (spec "ScheduledPost")."""
+    """A post with a time, in any state."""
 
     message: str | None = None
     media_ids: list[str] = dataclasses.field(default_factory=list)
     media_urls: list[str] = dataclasses.field(default_factory=list)
     first_comment: str | None = None
-    facebook_settings: dict[str, Any] | None = None
-    instagram_settings: dict[str, Any] | None = None
-    linkedin_settings: dict[str, Any] | None = None
-    tiktok_settings: dict[str, Any] | None = None
-    x_settings: dict[str, Any] | None = None
-    youtube_settings: dict[str, Any] | None = None
+    facebook_settings: FacebookPostSettings | None = None
+    instagram_settings: InstagramPostSettings | None = None
+    linkedin_settings: LinkedInPostSettings | None = None
+    tiktok_settings: TikTokPostSettings | None = None
+    x_settings: XPostSettings | None = None
+    youtube_settings: YouTubePostSettings | None = None
     id: str
     page_id: str
     brand_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     media: list[MediaItem]
     scheduled_at: datetime
-    status: str
+    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
     created_at: datetime
     attempts: int = 0
     next_attempt_at: datetime | None = None
@@ -384,21 +444,25 @@ class ScheduledPost:
     permalink: str | None = None
     published_at: datetime | None = None
     error: PostError | None = None
+    #: Set on a held post.
     hold: PostHold | None = None
+    #: Set on a published post with a first comment.
     first_comment_result: FirstCommentResult | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MediaItem:
     src: str
-    type: str
+    #: Photo or video
+    type: Literal["photo", "video"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PostHold:
     """Why a post is held: its maker lost access."""
 
-    reason: str
+    #: Token_revoked or collaborator_removed
+    reason: Literal["token_revoked", "collaborator_removed"]
     held_at: datetime
     made_by: Maker
 
@@ -413,9 +477,11 @@ class Maker:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstCommentResult:
-    """What became of a published post's first comment."""
+    """The outcome of a published post's first comment."""
 
-    status: str
+    #: Pending, published or failed
+    status: Literal["pending", "published", "failed"]
+    #: Set when it has failed: the post itself stays published.
     error: PostError | None = None
 
 
@@ -433,6 +499,7 @@ class PageResult:
     """
 
     page_id: str
+    #: HTTP status that a call for this page alone would get.
     status: int
     scheduled_post: ScheduledPost | None = None
     post: PublishResult | None = None
@@ -441,15 +508,15 @@ class PageResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PublishResult:
-    """The result of an immediate publish (spec "Publish result fields")."""
+    """The result of an immediate publish."""
 
     post_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     page_id: str
     brand_id: str
     message: str | None
     media: list[MediaItem]
-    status: str
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
     was_published: bool
     platform_post_id: str | None
     published_at: datetime
@@ -461,6 +528,7 @@ class Validation:
     valid: bool
     errors: list[Finding] = dataclasses.field(default_factory=list)
     warnings: list[Finding] = dataclasses.field(default_factory=list)
+    #: What will be made of the files, as information.
     media_changes: list[MediaChange] = dataclasses.field(default_factory=list)
 
 
@@ -477,9 +545,11 @@ class Finding:
 class MediaChange:
     """What will be made of a file because the platform does not take it as it is. The original is kept."""
 
+    #: Media_ids[0] and so on.
     field: str
     message: str
     mime_type: str
+    #: In pixels, at most; None: as the file's.
     width: int | None = None
     height: int | None = None
 
@@ -498,8 +568,11 @@ class Cancelled:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PostsReleased:
+    #: Queued again, soonest first.
     released: list[str]
+    #: Posts that could not be released, each with the reason; at most 500 posts in all.
     refused: list[RefusedPost] = dataclasses.field(default_factory=list)
+    #: Number of posts left, because one call releases at most 500. Repeat the call.
     remaining: int = 0
 
 
@@ -514,7 +587,9 @@ class RefusedPost:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeldPostsCancelled:
     cancelled: list[str]
+    #: Requested posts that are not held.
     refused: list[RefusedPost] = dataclasses.field(default_factory=list)
+    #: Number of posts left, because one call cancels at most 500. Repeat the call.
     remaining: int = 0
 
 
@@ -529,12 +604,13 @@ class PublishedPost:
     id: str
     page_id: str
     brand_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     remote_id: str
     permalink: str | None
     published_at: datetime
     message: str | None
     metrics: Metrics
+    #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
 
 
@@ -548,7 +624,7 @@ class Metrics:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engagement:
     id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     platform_post_id: str
     page_id: str
     brand_id: str
@@ -580,7 +656,7 @@ class Comment:
     created_time: datetime
     reply_count: int
     post_id: str
-    platform: str
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     parent_id: str | None = None
 
 
@@ -611,14 +687,20 @@ class UploadedMedia:
     filename: str
     mime_type: str
     size_bytes: int
-    type: str
+    #: Photo or video
+    type: Literal["photo", "video"]
+    #: Public: anybody who has the URL can fetch the file.
     url: str
+    #: The first pending post that the file is attached to.
     scheduled_post_id: str | None
     created_at: datetime
+    #: In pixels, after any rotation that the file asks for; None for a video without this information.
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
     tier: str
     quota: Storage
@@ -626,7 +708,7 @@ class UploadedMedia:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Storage:
-    """How much of its tier's storage an account uses (spec: quota of Media)."""
+    """How much of its tier's storage an account uses."""
 
     used_bytes: int
     limit_bytes: int
@@ -643,20 +725,26 @@ class MediaList:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Media:
-    """An uploaded or generated file (spec "Media")."""
+    """An uploaded or generated file."""
 
     media_id: str
     filename: str
     mime_type: str
     size_bytes: int
-    type: str
+    #: Photo or video
+    type: Literal["photo", "video"]
+    #: Public: anybody who has the URL can fetch the file.
     url: str
+    #: The first pending post that the file is attached to.
     scheduled_post_id: str | None
     created_at: datetime
+    #: In pixels, after any rotation that the file asks for; None for a video without this information.
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
+    #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
 
 
@@ -669,6 +757,7 @@ class MediaDeleted:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UploadParts:
     upload_id: str
+    #: Every part has this size; the last may be smaller.
     part_size_bytes: int
     parts: list[Part]
     expires_at: datetime
@@ -691,15 +780,15 @@ class AiResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AiJob:
-    """Spec "AiJob"."""
-
     job_id: str
     kind: str
-    status: str
+    #: Processing, completed or failed
+    status: Literal["processing", "completed", "failed"]
     prompt: str
     url: str | None
     media_id: str | None
-    media_type: str
+    #: Photo or video
+    media_type: Literal["photo", "video"]
     mime_type: str | None
     size_bytes: int
     credits_charged: int
@@ -718,7 +807,7 @@ class JobParams:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsAfterCharge:
-    """Spec "CreditsAfterCharge"; `remaining` is also the header X-Credits-Remaining."""
+    """`remaining` is also the header X-Credits-Remaining."""
 
     charged: int
     remaining: int
@@ -729,8 +818,6 @@ class CreditsAfterCharge:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AiJobAccepted:
-    """Spec "AiJobAccepted"."""
-
     job: AiJob
     poll_url: str
     credits: CreditsAfterCharge
@@ -758,16 +845,20 @@ class SubscriptionList:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Subscription:
-    """A webhook subscription (decisions "Webhook record")."""
+    """A webhook subscription."""
 
     id: str
     name: str
     url: str
     events: list[str]
+    #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: list[str]
-    status: str
+    #: Active or disabled
+    status: Literal["active", "disabled"]
+    #: Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
+    #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
 
@@ -780,10 +871,14 @@ class CreatedSubscription:
     name: str
     url: str
     events: list[str]
+    #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: list[str]
-    status: str
+    #: Active or disabled
+    status: Literal["active", "disabled"]
+    #: Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
+    #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
     secret: str
@@ -797,12 +892,13 @@ class SubscriptionDeleted:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """One event to one subscription (decisions "Delivery row")."""
+    """One event to one subscription."""
 
     id: str
     event_id: str
     event: str
-    status: str
+    #: Pending, delivered, failed or skipped
+    status: Literal["pending", "delivered", "failed", "skipped"]
     attempts: list[Attempt]
     next_attempt_at: datetime | None
     created_at: datetime
@@ -810,14 +906,15 @@ class Delivery:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One try of a delivery (decisions "Delivery row"). error: status (no 2xx), timeout, refused,
-    unreachable, unknown_host, private_address, tls, disconnected or protocol.
+    """One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
+    private_address, tls, disconnected or protocol.
     """
 
     at: datetime
     status_code: int | None
     duration_ms: int
     error: str | None
+    #: The first 1 KiB of the receiver's answer; null for a receiver outside the public internet.
     answer: str | None = None
 
 
@@ -850,6 +947,7 @@ class Token:
 
     id: str
     name: str
+    #: The token's first 12 characters.
     prefix: str
     scopes: list[str]
     brand_ids: list[str] = dataclasses.field(default_factory=list)
@@ -862,6 +960,7 @@ class Token:
     sandbox: bool = False
     on_behalf_of_brand_id: str | None = None
     issued_by_collaborator_id: str | None = None
+    #: The token of a person who signed in with a password; it lives on while it is used.
     session: bool = False
 
 
@@ -889,6 +988,8 @@ class User:
     lastname: str
     tier: str
     created_at: datetime
+    #: Whether the user has proved that the address is theirs. Until then the account gets no brands,
+    #: tokens, roles or credits.
     verified: bool = True
 
 
@@ -905,11 +1006,13 @@ class Session:
     """A person who is signed in on one device; never its token. Ends 30 days after its last use."""
 
     id: str
+    #: The client that signed in, as it called itself, and its address.
     user_agent: str
     address: str
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime
+    #: Whether the request that lists the sessions belongs to this one.
     current: bool = False
 
 
@@ -941,6 +1044,7 @@ class PasswordReset:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PasswordChanged:
     success: bool
+    #: The account's other sessions, which the change has ended.
     ended_sessions: int
 
 
@@ -950,3 +1054,124 @@ class Verification:
 
     email: str
     verified: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FacebookPostSettings:
+    """`facebook_settings` of a post."""
+
+    #: An address whose preview is shown; only for a post without media.
+    link: str | None = None
+    #: Facebook's AI label, for videos alone; always set for a video that our AI made.
+    is_ai_generated: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InstagramPostSettings:
+    """`instagram_settings` of a post."""
+
+    #: Whether a reel is shown in the feed too; without it Instagram decides.
+    share_to_feed: bool | None = None
+    #: The frame of a reel that is its cover, in milliseconds from the start.
+    thumb_offset: int | None = None
+    #: The public address of a reel's cover.
+    cover_url: str | None = None
+    #: The description of a photo for people who cannot see it.
+    alt_text: str | None = None
+    #: Instagram's AI label; always set for media that our AI made.
+    is_ai_generated: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LinkedInPostSettings:
+    """`linkedin_settings` of a post."""
+
+    #: Who sees the post.
+    visibility: Literal["CONNECTIONS", "LOGGED_IN", "PUBLIC"] = "PUBLIC"
+    #: Shown with a video.
+    title: str = ""
+    #: Descriptions of the photos for people who cannot see them, in their order.
+    alt_texts: list[str] = dataclasses.field(default_factory=list)
+    #: A link and its preview; only for a post without media.
+    article: Article | None = None
+    #: Whether nobody may reshare the post.
+    is_reshare_disabled: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Article:
+    """A link and its preview: LinkedIn does not read the page itself."""
+
+    source: str
+    title: str
+    description: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TikTokPostSettings:
+    """`tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
+    unchanged. Those listed go to TikTok where it has them for this kind of post.
+    """
+
+    #: Who sees the post; null: the strictest level that TikTok offers for the account.
+    privacy_level: (
+        Literal["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE", "SELF_ONLY"] | None
+    ) = None
+    #: For photos, at most 90 characters; for a video, the caption instead of the message.
+    title: str | None = None
+    #: Whether nobody may comment.
+    disable_comment: bool | None = None
+    #: Whether nobody may make a duet with the video.
+    disable_duet: bool | None = None
+    #: Whether nobody may stitch the video.
+    disable_stitch: bool | None = None
+    #: Whether the post advertises another brand (paid partnership).
+    brand_content_toggle: bool | None = None
+    #: Whether the post advertises the creator's own business.
+    brand_organic_toggle: bool | None = None
+    #: TikTok's AI label; always set for media that our AI made.
+    is_aigc: bool | None = None
+    #: Whether TikTok adds music to photos.
+    auto_add_music: bool | None = None
+    #: The frame of a video that is its cover, in milliseconds from the start.
+    video_cover_timestamp_ms: int | None = None
+    #: Which photo is the cover, counted from 0.
+    photo_cover_index: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class XPostSettings:
+    """`x_settings` of a post."""
+
+    #: Who may reply; null: everybody.
+    reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
+    #: Descriptions of the photos for people who cannot see them, in their order.
+    alt_texts: list[str] = dataclasses.field(default_factory=list)
+    #: Labels the post: its media were made by AI; always set for media that our AI made.
+    made_with_ai: bool | None = None
+    #: Labels the post: it is paid for by somebody.
+    paid_partnership: bool | None = None
+    #: Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
+    #: long post of another account.
+    is_premium: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class YouTubePostSettings:
+    """`youtube_settings` of a post."""
+
+    #: The title; null: the first line of the message.
+    title: str | None = None
+    #: Who sees the video.
+    privacy: Literal["private", "public", "unlisted"] = "public"
+    #: At most 500 characters in all; a tag with a blank counts two more, each comma between tags one.
+    tags: list[str] = dataclasses.field(default_factory=list)
+    #: The declaration about children; null: the channel's own setting applies.
+    made_for_kids: bool | None = None
+    #: The declaration of altered or synthetic media, always made for videos of our own AI.
+    contains_synthetic_media: bool | None = None
+    #: Whether subscribers are notified of a public video.
+    notify_subscribers: bool = True
+    #: YouTube requires a category; 22 is "People & Blogs". Our choice, the one that fits most videos of
+    #: people.
+    category_id: str = "22"

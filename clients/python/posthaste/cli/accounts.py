@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from posthaste import ApiError
@@ -66,7 +68,7 @@ def whoami(session: Session) -> None:
 @click.command()
 @click.option("--platform", help="Only pages of this platform, such as FB or linkedin.")
 @pass_session
-def pages(session: Session, platform: str | None) -> None:
+def pages(session: Session, platform: Any) -> None:
     """List the pages that you can post to."""
     found = list(session.client.iterate_pages(platform=platform, limit=100))
     header = ("ID", "PLATFORM", "NAME", "USERNAME", "BRAND", "CONNECTION")

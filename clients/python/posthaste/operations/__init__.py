@@ -4,6 +4,7 @@
 from posthaste.operations.account import AccountOperations, AsyncAccountOperations
 from posthaste.operations.ai import AIOperations, AsyncAIOperations
 from posthaste.operations.brands import AsyncBrandsOperations, BrandsOperations
+from posthaste.operations.collaborators import AsyncCollaboratorsOperations, CollaboratorsOperations
 from posthaste.operations.comments import AsyncCommentsOperations, CommentsOperations
 from posthaste.operations.linking import AsyncLinkingOperations, LinkingOperations
 from posthaste.operations.media import AsyncMediaOperations, MediaOperations
@@ -19,6 +20,7 @@ from posthaste.operations.webhooks import AsyncWebhooksOperations, WebhooksOpera
 class Operations(
     AccountOperations,
     BrandsOperations,
+    CollaboratorsOperations,
     LinkingOperations,
     PagesOperations,
     PostsOperations,
@@ -37,6 +39,7 @@ class Operations(
 class AsyncOperations(
     AsyncAccountOperations,
     AsyncBrandsOperations,
+    AsyncCollaboratorsOperations,
     AsyncLinkingOperations,
     AsyncPagesOperations,
     AsyncPostsOperations,

@@ -4,31 +4,112 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Literal
 
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
+from posthaste.encoding import UNSET, Unset
 from posthaste.exchange import Call, path_of
 
 
 class BrandsOperations(Caller):
     """Waits for the answers."""
 
-    def list_brands(self, *, limit: int | None = None, cursor: str | None = None) -> records.BrandListView:
+    def list_brands(
+        self, *, archived: bool | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> records.BrandListView:
         """List the brands that the token may use, newest first.
 
         `GET /api/v1/brands`. Needs the scope `read:brands`.
         """
         return self._call(
-            Call("GET", "/api/v1/brands", records.BrandListView, query={"limit": limit, "cursor": cursor})
+            Call(
+                "GET",
+                "/api/v1/brands",
+                records.BrandListView,
+                query={"archived": archived, "limit": limit, "cursor": cursor},
+            )
         )
 
-    def iterate_brands(self, *, limit: int | None = None) -> Iterator[records.BrandInList]:
+    def iterate_brands(
+        self, *, archived: bool | None = None, limit: int | None = None
+    ) -> Iterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_brands`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/brands", records.BrandListView, query={"limit": limit}), "brands"
+            Call(
+                "GET", "/api/v1/brands", records.BrandListView, query={"archived": archived, "limit": limit}
+            ),
+            "brands",
+        )
+
+    def create_brand(
+        self,
+        *,
+        name: str,
+        timezone: str | Unset = UNSET,
+        description: str | Unset | None = UNSET,
+        logo: str | Unset | None = UNSET,
+        image_guidelines: str | Unset | None = UNSET,
+        caption_guidelines: str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.Brand:
+        """Create a brand of the account.
+
+        `POST /api/v1/brands`. Needs the scope `manage:brands`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                "/api/v1/brands",
+                records.Brand,
+                body={
+                    "name": name,
+                    "timezone": timezone,
+                    "description": description,
+                    "logo": logo,
+                    "image_guidelines": image_guidelines,
+                    "caption_guidelines": caption_guidelines,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def edit_brand(
+        self,
+        id: str,
+        *,
+        name: str | Unset = UNSET,
+        timezone: str | Unset = UNSET,
+        description: str | Unset | None = UNSET,
+        logo: str | Unset | None = UNSET,
+        image_guidelines: str | Unset | None = UNSET,
+        caption_guidelines: str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.Brand:
+        """Change a brand; fields that are not sent keep their value.
+
+        `PATCH /api/v1/brands/{id}`. Needs the scope `manage:brands`.
+        """
+        return self._call(
+            Call(
+                "PATCH",
+                path_of("/api/v1/brands/{id}", id=id),
+                records.Brand,
+                body={
+                    "name": name,
+                    "timezone": timezone,
+                    "description": description,
+                    "logo": logo,
+                    "image_guidelines": image_guidelines,
+                    "caption_guidelines": caption_guidelines,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
         )
 
     def get_brand(self, id: str) -> records.BrandView:
@@ -38,8 +119,43 @@ class BrandsOperations(Caller):
         """
         return self._call(Call("GET", path_of("/api/v1/brands/{id}", id=id), records.BrandView))
 
+    def archive_brand(self, id: str, *, idempotency_key: str | None = None) -> records.Brand:
+        """Archive a brand without pages: it is no longer listed and gets no new pages. Its posts stay.
+
+        `POST /api/v1/brands/{id}/archive`. Needs the scope `manage:brands`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                path_of("/api/v1/brands/{id}/archive", id=id),
+                records.Brand,
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def restore_brand(self, id: str, *, idempotency_key: str | None = None) -> records.Brand:
+        """Restore an archived brand.
+
+        `POST /api/v1/brands/{id}/restore`. Needs the scope `manage:brands`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                path_of("/api/v1/brands/{id}/restore", id=id),
+                records.Brand,
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
     def list_brand_pages(
-        self, id: str, *, platform: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        id: str,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> records.PageList:
         """List the pages of a brand.
 
@@ -55,7 +171,11 @@ class BrandsOperations(Caller):
         )
 
     def iterate_brand_pages(
-        self, id: str, *, platform: str | None = None, limit: int | None = None
+        self,
+        id: str,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        limit: int | None = None,
     ) -> Iterator[records.Page]:
         """List the pages of a brand.
 
@@ -77,23 +197,100 @@ class AsyncBrandsOperations(AsyncCaller):
     """Is awaited."""
 
     async def list_brands(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self, *, archived: bool | None = None, limit: int | None = None, cursor: str | None = None
     ) -> records.BrandListView:
         """List the brands that the token may use, newest first.
 
         `GET /api/v1/brands`. Needs the scope `read:brands`.
         """
         return await self._call(
-            Call("GET", "/api/v1/brands", records.BrandListView, query={"limit": limit, "cursor": cursor})
+            Call(
+                "GET",
+                "/api/v1/brands",
+                records.BrandListView,
+                query={"archived": archived, "limit": limit, "cursor": cursor},
+            )
         )
 
-    def iterate_brands(self, *, limit: int | None = None) -> AsyncIterator[records.BrandInList]:
+    def iterate_brands(
+        self, *, archived: bool | None = None, limit: int | None = None
+    ) -> AsyncIterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_brands`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/brands", records.BrandListView, query={"limit": limit}), "brands"
+            Call(
+                "GET", "/api/v1/brands", records.BrandListView, query={"archived": archived, "limit": limit}
+            ),
+            "brands",
+        )
+
+    async def create_brand(
+        self,
+        *,
+        name: str,
+        timezone: str | Unset = UNSET,
+        description: str | Unset | None = UNSET,
+        logo: str | Unset | None = UNSET,
+        image_guidelines: str | Unset | None = UNSET,
+        caption_guidelines: str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.Brand:
+        """Create a brand of the account.
+
+        `POST /api/v1/brands`. Needs the scope `manage:brands`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                "/api/v1/brands",
+                records.Brand,
+                body={
+                    "name": name,
+                    "timezone": timezone,
+                    "description": description,
+                    "logo": logo,
+                    "image_guidelines": image_guidelines,
+                    "caption_guidelines": caption_guidelines,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def edit_brand(
+        self,
+        id: str,
+        *,
+        name: str | Unset = UNSET,
+        timezone: str | Unset = UNSET,
+        description: str | Unset | None = UNSET,
+        logo: str | Unset | None = UNSET,
+        image_guidelines: str | Unset | None = UNSET,
+        caption_guidelines: str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.Brand:
+        """Change a brand; fields that are not sent keep their value.
+
+        `PATCH /api/v1/brands/{id}`. Needs the scope `manage:brands`.
+        """
+        return await self._call(
+            Call(
+                "PATCH",
+                path_of("/api/v1/brands/{id}", id=id),
+                records.Brand,
+                body={
+                    "name": name,
+                    "timezone": timezone,
+                    "description": description,
+                    "logo": logo,
+                    "image_guidelines": image_guidelines,
+                    "caption_guidelines": caption_guidelines,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
         )
 
     async def get_brand(self, id: str) -> records.BrandView:
@@ -103,8 +300,43 @@ class AsyncBrandsOperations(AsyncCaller):
         """
         return await self._call(Call("GET", path_of("/api/v1/brands/{id}", id=id), records.BrandView))
 
+    async def archive_brand(self, id: str, *, idempotency_key: str | None = None) -> records.Brand:
+        """Archive a brand without pages: it is no longer listed and gets no new pages. Its posts stay.
+
+        `POST /api/v1/brands/{id}/archive`. Needs the scope `manage:brands`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                path_of("/api/v1/brands/{id}/archive", id=id),
+                records.Brand,
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def restore_brand(self, id: str, *, idempotency_key: str | None = None) -> records.Brand:
+        """Restore an archived brand.
+
+        `POST /api/v1/brands/{id}/restore`. Needs the scope `manage:brands`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                path_of("/api/v1/brands/{id}/restore", id=id),
+                records.Brand,
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
     async def list_brand_pages(
-        self, id: str, *, platform: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        id: str,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> records.PageList:
         """List the pages of a brand.
 
@@ -120,7 +352,11 @@ class AsyncBrandsOperations(AsyncCaller):
         )
 
     def iterate_brand_pages(
-        self, id: str, *, platform: str | None = None, limit: int | None = None
+        self,
+        id: str,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[records.Page]:
         """List the pages of a brand.
 

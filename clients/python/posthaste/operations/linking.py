@@ -18,7 +18,7 @@ class LinkingOperations(Caller):
     def begin_link(
         self,
         *,
-        platform: str,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"],
         brand_id: str,
         return_url: str | Unset | None = UNSET,
         account_type: Literal["member", "organization"] | Unset | None = UNSET,
@@ -82,7 +82,7 @@ class AsyncLinkingOperations(AsyncCaller):
     async def begin_link(
         self,
         *,
-        platform: str,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"],
         brand_id: str,
         return_url: str | Unset | None = UNSET,
         account_type: Literal["member", "organization"] | Unset | None = UNSET,

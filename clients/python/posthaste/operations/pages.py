@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Literal
 
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
@@ -16,7 +17,7 @@ class PagesOperations(Caller):
     def list_pages(
         self,
         *,
-        platform: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         brand_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -35,7 +36,11 @@ class PagesOperations(Caller):
         )
 
     def iterate_pages(
-        self, *, platform: str | None = None, brand_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        brand_id: str | None = None,
+        limit: int | None = None,
     ) -> Iterator[records.Page]:
         """List the pages that the token may use.
 
@@ -98,7 +103,7 @@ class AsyncPagesOperations(AsyncCaller):
     async def list_pages(
         self,
         *,
-        platform: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         brand_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -117,7 +122,11 @@ class AsyncPagesOperations(AsyncCaller):
         )
 
     def iterate_pages(
-        self, *, platform: str | None = None, brand_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        brand_id: str | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[records.Page]:
         """List the pages that the token may use.
 
