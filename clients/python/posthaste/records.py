@@ -936,6 +936,24 @@ class DeliveryList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class DeliveryContent:
+    """A delivery with what its receiver gets: the exact text of the body, and headers signed at this
+    moment.
+    """
+
+    id: str
+    event_id: str
+    event: str
+    #: Pending, delivered, failed or skipped
+    status: Literal["pending", "delivered", "failed", "skipped"]
+    attempts: list[Attempt]
+    next_attempt_at: datetime | None
+    created_at: datetime
+    body: str
+    headers: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenList:
     tokens: list[Token]
     next_cursor: str | None = None

@@ -101,7 +101,7 @@ def run(api: MisbehavingServer) -> Run:
 
 
 def test_every_command_is_tested_and_listed_in_the_help(run: Run) -> None:
-    assert {*COMMANDS, "login", "logout", "completion"} == main.commands.keys()
+    assert {*COMMANDS, "login", "logout", "completion", "webhooks"} == main.commands.keys()
     told = run("--help").output
     assert all(f"  {name} " in told for name in main.commands)
     assert "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not signed in" in told

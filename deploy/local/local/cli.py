@@ -24,7 +24,14 @@ LINT = (
     ("ruff", "format", "--check"),
     ("mypy",),
     ("lint-imports", "--no-logo"),
-    ("pytest", "-q", "-p", "no:cacheprovider", "deploy/local/tests/test_words.py"),
+    (
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "deploy/local/tests/test_words.py",
+        "clients/python/tests/test_generated.py",
+    ),
 )
 HELP = {"-h", "--help"}
 
@@ -93,7 +100,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: check style, types, imports, replaced words, digests; with --audit vulnerabilities"""
+    """[--audit [database]]: check style, types, imports, words, digests, generated code; --audit: vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"

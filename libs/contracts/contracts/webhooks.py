@@ -30,6 +30,9 @@ EventName = Literal[
 ]
 #: The event of POST /webhooks/{id}/test (decisions "Test event"). It cannot be subscribed to.
 TEST_EVENT = "webhook.test"
+#: The URL of a subscription whose deliveries are only logged, as `skipped`: a program reads them from the log, as
+#: `posthaste webhooks listen` does (decisions "Subscriptions that are only logged").
+LOG_URL = "log:"
 #: decisions "Subscriptions per account".
 MAX_SUBSCRIPTIONS = 20
 
@@ -142,6 +145,18 @@ class Delivery(Record):
     created_at: datetime
 
 
+class DeliveryContent(Delivery, kw_only=True):
+    """A delivery with what its receiver gets: the exact text of the body, and headers signed at this moment."""
+
+    body: str
+    headers: dict[str, str]
+
+
+class DeliveryPath(Record):
+    id: str
+    delivery_id: str
+
+
 class ListDeliveries(Record):
     id: str
     status: Literal["pending", "delivered", "failed", "skipped"] | None = None
@@ -162,7 +177,7 @@ class ReplayDelivery(Record):
 @called_by(
     gateway=(
         "create_subscription list_subscriptions get_subscription edit_subscription delete_subscription"
-        " enable_subscription rotate_secret send_test list_deliveries replay_delivery"
+        " enable_subscription rotate_secret send_test list_deliveries get_delivery replay_delivery"
     ),
     ctl="enable_subscription rotate_keys",
 )
@@ -178,5 +193,6 @@ class WebhooksApi(Protocol):
     def rotate_secret(self, caller: Caller, request: SubscriptionId) -> RotatedSecret: ...
     def send_test(self, caller: Caller, request: SubscriptionId) -> Delivery: ...
     def list_deliveries(self, caller: Caller, request: ListDeliveries) -> DeliveryList: ...
+    def get_delivery(self, caller: Caller, request: DeliveryPath) -> DeliveryContent: ...
     def replay_delivery(self, caller: Caller, request: ReplayDelivery) -> Delivery: ...
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated: ...

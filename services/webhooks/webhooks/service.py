@@ -64,6 +64,7 @@ class WebhooksService:
     rotate_secret = call(subscriptions.rotate_secret)
     send_test = call(deliveries.send_test)
     list_deliveries = call(deliveries.show_list)
+    get_delivery = call(deliveries.show)
     replay_delivery = call(deliveries.replay)
     rotate_keys = call(key_rotation.rotate_keys)
 

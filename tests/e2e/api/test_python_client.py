@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from e2e_kit.operator import Account, Accounts
+from e2e_kit.receiver import Receiver, subscribe
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
@@ -159,6 +160,35 @@ class LossyTransport(httpx2.HTTPTransport):
         response.close()
         self.lost += 1
         raise httpx2.ReadError("lost by the test")
+
+
+@pytest.mark.alone
+def test_listen_hands_every_event_on_while_the_gateway_is_killed(
+    account: Account, stack: Stack, tmp_path: Path
+) -> None:
+    """20 events of a subscription that is only logged: each arrives once, with a signature that verifies."""
+    environment = os.environ | {
+        "POSTHASTE_URL": account.api.base_url,
+        "POSTHASTE_TOKEN": account.api.token or "",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
+    made = subscribe(account, "log:", "post.published")
+    with Receiver() as receiver, Posthaste(account.api.token, base_url=account.api.base_url) as client:
+        code = "from posthaste.cli.main import main; main(prog_name='posthaste')"
+        arguments = ["--webhook", made["id"], "--every", "0.5", "--count", "20"]
+        command = ["webhooks", "listen", "--forward-to", receiver.url("/hooks"), *arguments]
+        with subprocess.Popen(
+            [sys.executable, "-c", code, *command], env=environment, stderr=subprocess.PIPE, text=True
+        ) as listener:
+            assert listener.stderr is not None
+            assert "Forwarding events" in listener.stderr.readline()
+            sent = [client.send_test_event(made["id"]).event_id for _ in range(10)]
+            starts = stack.kill("gateway")
+            sent += [client.send_test_event(made["id"]).event_id for _ in range(10)]
+            stack.await_restart("gateway", starts, READY_SECONDS)
+            assert listener.wait(60) == 0
+        got = [arrival.verified(made["secret"]).id for arrival in receiver.arrivals("/hooks")]
+    assert sorted(got) == sorted(sent)
 
 
 @pytest.mark.alone

@@ -105,6 +105,8 @@ ROWS = (
     Row("POST", "/webhooks/{webhook}/test", {}, GONE),
     Row("POST", "/webhooks/{webhook}/rotate-secret", {}, GONE),
     Row("GET", "/webhooks/{webhook}/deliveries", None, GONE),
+    Row("GET", "/webhooks/{webhook}/deliveries/{delivery}", None, GONE),
+    Row("GET", "/webhooks/<webhook>/deliveries/{delivery}", None, GONE),
     Row("POST", "/webhooks/{webhook}/deliveries/{delivery}/replay", {}, GONE),
     Row("POST", "/webhooks/<webhook>/deliveries/{delivery}/replay", {}, GONE),
     Row("DELETE", "/auth/sessions/{signed_in}", None, NOT_FOR_BRANDS),

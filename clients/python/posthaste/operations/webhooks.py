@@ -231,6 +231,19 @@ class WebhooksOperations(Caller):
             "deliveries",
         )
 
+    def get_delivery(self, id: str, delivery_id: str) -> records.DeliveryContent:
+        """Get a delivery with its body and newly signed headers, to hand it to a receiver yourself.
+
+        `GET /api/v1/webhooks/{id}/deliveries/{delivery_id}`. Needs the scope `manage:webhooks`.
+        """
+        return self._call(
+            Call(
+                "GET",
+                path_of("/api/v1/webhooks/{id}/deliveries/{delivery_id}", id=id, delivery_id=delivery_id),
+                records.DeliveryContent,
+            )
+        )
+
     def replay_delivery(
         self, id: str, delivery_id: str, *, idempotency_key: str | None = None
     ) -> records.Delivery:
@@ -472,6 +485,19 @@ class AsyncWebhooksOperations(AsyncCaller):
                 query={"status": status, "limit": limit},
             ),
             "deliveries",
+        )
+
+    async def get_delivery(self, id: str, delivery_id: str) -> records.DeliveryContent:
+        """Get a delivery with its body and newly signed headers, to hand it to a receiver yourself.
+
+        `GET /api/v1/webhooks/{id}/deliveries/{delivery_id}`. Needs the scope `manage:webhooks`.
+        """
+        return await self._call(
+            Call(
+                "GET",
+                path_of("/api/v1/webhooks/{id}/deliveries/{delivery_id}", id=id, delivery_id=delivery_id),
+                records.DeliveryContent,
+            )
         )
 
     async def replay_delivery(

@@ -74,6 +74,12 @@ def list_deliveries(exchange: Exchange, request: api.ListDeliveries) -> api.Deli
     return exchange.relay(exchange.services.webhooks.list_deliveries, request)
 
 
+@endpoint("GET", "/webhooks/{id}/deliveries/{delivery_id}", scope=_SCOPE, meter="reads", errors=_REACH)
+def get_delivery(exchange: Exchange, request: api.DeliveryPath) -> api.DeliveryContent:
+    """Get a delivery with its body and newly signed headers, to hand it to a receiver yourself."""
+    return exchange.relay(exchange.services.webhooks.get_delivery, request)
+
+
 @endpoint(
     "POST", "/webhooks/{id}/deliveries/{delivery_id}/replay", scope=_SCOPE, meter="writes", status=202,
     errors=_REACH,

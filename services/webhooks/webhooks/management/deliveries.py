@@ -1,5 +1,9 @@
 """The delivery log as owners see it, test events and replays."""
 
+import time
+
+import msgspec
+
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db import clock
 from chassis.ids import is_id, new_id
@@ -11,8 +15,10 @@ from webhooks.context import AppContext
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE
 from webhooks.events.envelope import body_of
 from webhooks.management import access
+from webhooks.security.signing import signature, standard_headers
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
+from webhooks.store.subscriptions import Subscriptions
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
@@ -30,6 +36,29 @@ def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> a
     )
 
 
+def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.DeliveryContent:
+    """Returns a delivery and what its receiver gets, signed now with every valid secret. Raises NOT_FOUND."""
+    if not is_id(request.delivery_id):
+        raise ApiError(NOT_FOUND)
+    with app.database.reading() as connection:
+        row = access.subscription(connection, caller, request.id)
+        delivery = _view(connection, row.id, request.delivery_id)
+        body = Deliveries(connection).body(delivery.event_id)
+        stored = Subscriptions(connection).valid_secrets(row.id)
+    if body is None:  # events are kept no longer than the log
+        raise ApiError(NOT_FOUND)
+    secrets = [app.vault.decrypt(secret) for secret in stored]
+    headers = {
+        "Content-Type": "application/json",
+        "X-Svc-Event": delivery.event,
+        "X-Svc-Delivery": delivery.id,
+        "X-Svc-Attempt": str(len(delivery.attempts) + 1),
+        "X-Svc-Signature": signature(secrets, body),
+        **standard_headers(secrets, delivery.event_id, int(time.time()), body),  # receivers compare real time
+    }
+    return api.DeliveryContent(**msgspec.structs.asdict(delivery), body=body.decode(), headers=headers)
+
+
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
     """Sends a test event to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
     with app.database.transaction() as connection:
@@ -44,7 +73,7 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
                 account_id=row.account_id,
                 data={"userId": row.account_id, "webhookId": row.id},
             )
-            store.add_asked(row.id, delivery_id, event, body_of(event))
+            store.add_asked(row.id, delivery_id, event, body_of(event), is_sent=row.url != api.LOG_URL)
         delivery = _view(connection, row.id, repeated_id or delivery_id)
     DELIVERIES_DUE.wake()
     return delivery
@@ -56,6 +85,8 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
         raise ApiError(NOT_FOUND)
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
+        if row.url == api.LOG_URL:
+            raise invalid("id", "Its deliveries are only logged: read this one again from the log")
         store = Deliveries(connection)
         repeated_id = _repeated(store, caller, row.id, request.delivery_id)
         if repeated_id not in (None, request.delivery_id):

@@ -117,7 +117,9 @@ def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api
         store, operations = Subscriptions(connection), Operations(connection)
         operations.begin(caller)
         _lock_account(store, caller)
-        access.lock_subscription(connection, caller, request.id)
+        before = access.lock_subscription(connection, caller, request.id)
+        if api.LOG_URL in (before.url, changes.get("url")) and changes.get("url", before.url) != before.url:
+            raise invalid("url", "cannot change between log: and an address: create another subscription")
         if changes:
             store.change(request.id, **changes, **maker_columns(caller))
         changed = _existing(store.get(request.id)).view()
@@ -213,7 +215,9 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is public or allowed to this account. Raises VALIDATION_ERROR."""
+    """Returns the URL if it is public or allowed to this account, or log:. Raises VALIDATION_ERROR."""
+    if url == api.LOG_URL:
+        return url
     try:
         check_url(url, allowed=app.settings.private_receivers.of(caller.account_id))
     except UnsafeAddress as error:

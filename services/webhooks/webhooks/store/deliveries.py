@@ -24,7 +24,8 @@ _ARRIVE = Compiled(
                 CAST(:account_ids AS text[]), CAST(:brand_ids AS text[]), CAST(:withins AS text[]),
                 CAST(:traceparents AS text[])) AS v (id, event, body, account_id, brand_id, within, traceparent)
         ), receivers AS MATERIALIZED (
-            SELECT s.id AS subscription_id, new.id, new.event FROM new JOIN subscriptions s USING (account_id)
+            SELECT s.id AS subscription_id, s.url <> 'log:' AS is_sent, new.id, new.event
+            FROM new JOIN subscriptions s USING (account_id)
             WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
                 AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
                 AND (new.brand_id IS NOT NULL OR new.event NOT LIKE 'ai.job.%' AND new.event <> 'webhooks.disabled'
@@ -37,7 +38,7 @@ _ARRIVE = Compiled(
         )
         INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, ready, created_at)
         SELECT subscription_id, 'dlv_' || substr(id, 5, 10) || left(md5(id || subscription_id), 16), id, event,
-            'pending', now, true, now
+            CASE WHEN is_sent THEN 'pending' ELSE 'skipped' END, now, is_sent, now
         FROM receivers, (SELECT clock_now() AS now) AS clock ON CONFLICT DO NOTHING
         """
     )
@@ -64,8 +65,10 @@ class Deliveries:
         }
         return _ARRIVE.run(self._connection, parameters).rowcount
 
-    def add_asked(self, subscription_id: str, delivery_id: str, event: Event, body: bytes) -> None:
-        """Writes an event and its delivery for one subscription, active or not."""
+    def add_asked(
+        self, subscription_id: str, delivery_id: str, event: Event, body: bytes, *, is_sent: bool
+    ) -> None:
+        """Writes an event and its delivery for one subscription, active or not. is_sent: False logs it only."""
         self._connection.execute(
             insert(events).values(
                 id=event.id, event=event.event, body=body, received_at=clock_now(),
@@ -77,9 +80,9 @@ class Deliveries:
             "id": delivery_id,
             "event_id": event.id,
             "event": event.event,
-            "state": "pending",
+            "state": "pending" if is_sent else "skipped",
             "due_at": clock_now(),
-            "ready": True,
+            "ready": is_sent,
             "asked": True,
             "created_at": clock_now(),
         }
@@ -115,6 +118,13 @@ class Deliveries:
         )
         row = self._connection.execute(statement).one_or_none()
         return DeliveryRow(*row) if row is not None else None
+
+    def body(self, event_id: str) -> bytes | None:
+        """Returns the envelope of an event as it is signed and sent."""
+        found: bytes | None = self._connection.execute(
+            select(events.c.body).where(events.c.id == event_id)
+        ).scalar_one_or_none()
+        return bytes(found) if found is not None else None
 
     def newest(
         self, subscription_id: str, *, state: str | None, before: str | None, limit: int

@@ -214,6 +214,12 @@ class Subscriptions:
         """Returns the secret that this one replaced."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
+    def valid_secrets(self, subscription_id: str) -> list[str]:
+        """Returns the encrypted secrets that sign now, newest first."""
+        is_valid = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > clock_now())
+        statement = select(secrets.c.secret).where(secrets.c.subscription_id == subscription_id, is_valid)
+        return list(self._connection.execute(statement.order_by(secrets.c.id.desc())).scalars())
+
     def stored_secrets(self, after: str, limit: int) -> list[tuple[str, str]]:
         """Returns ids and encrypted secrets, in the order of ids."""
         statement = select(secrets.c.id, secrets.c.secret).where(secrets.c.id > after)

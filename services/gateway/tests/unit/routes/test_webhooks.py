@@ -44,6 +44,9 @@ def service(bus, kit) -> None:
         ),
         "send_test": delivery,
         "list_deliveries": webhooks.DeliveryList(deliveries=(delivery,)),
+        "get_delivery": webhooks.DeliveryContent(
+            **msgspec.structs.asdict(delivery), body="{}", headers={"webhook-id": "evt_1"}
+        ),
         "replay_delivery": delivery,
         "get_brand": lambda caller, request: brand(kit, request.brand_id),
     }
@@ -68,6 +71,7 @@ OPERATIONS = [
     ("POST", "/webhooks/whk_1/test", None, 202, "send_test", "writes"),
     ("POST", "/webhooks/whk_1/rotate-secret", None, 200, "rotate_secret", "writes"),
     ("GET", DELIVERIES, None, 200, "list_deliveries", "reads"),
+    ("GET", f"{DELIVERIES}/dlv_1", None, 200, "get_delivery", "reads"),
     ("POST", f"{DELIVERIES}/dlv_1/replay", None, 202, "replay_delivery", "writes"),
 ]
 
