@@ -66,7 +66,7 @@ class Assets:
         self._rows: dict[str, Asset] = {}
 
     def clear(self) -> None:
-        """Forgets them."""
+        """Deletes all uploads."""
         with self._lock:
             for asset in self._rows.values():
                 if asset.file is not None:

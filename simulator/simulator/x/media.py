@@ -66,7 +66,7 @@ class Uploads:
         self._rows: dict[str, Upload] = {}
 
     def clear(self) -> None:
-        """Forgets them."""
+        """Deletes all uploads."""
         with self._lock:
             for upload in self._rows.values():
                 if upload.file is not None:
@@ -136,7 +136,7 @@ class Uploads:
         upload.ready_ticks = self._sim.clock.ticks() + seconds
 
     def find(self, account_id: str, media_id: str) -> Upload:
-        """Raises XError 400."""
+        """Returns an unexpired upload of the account. Raises XError 400 for any other id."""
         upload = self._rows.get(media_id)
         if upload is None or upload.account_id != account_id or upload.expires_at < self._now():
             raise invalid("media_id", media_id, "Your media IDs are invalid.")

@@ -1,4 +1,4 @@
-"""Rows of `tokens`, and the one statement of the hot path."""
+"""Rows of `tokens`, and the statement that authenticates every request."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

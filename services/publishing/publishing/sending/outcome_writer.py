@@ -63,8 +63,8 @@ class OutcomeWriter:
     def claiming(self) -> Iterator[tuple[Connection, Callable[..., None]]]:
         """Opens a transaction that claims posts for this process; yields it with `note(*claims)`.
 
-        Every claim must be noted before the transaction ends: a committed claim that is not noted is lost and lapses,
-        also when only the answer to the commit was lost. The worker of a noted claim must `let_go` of it in the end.
+        Note every claim before the transaction ends: a committed claim that is not noted counts as lost and lapses. The
+        worker of a noted claim must `let_go` of it in the end.
         """
         noted: list[Claim] = []
 

@@ -129,7 +129,8 @@ class LinkedInReading(Connector):
     def member(self, account: Account) -> tuple[str, Profile]:
         """Reads the id and profile of the person to whom the token belongs.
 
-        Each product of LinkedIn has an address of its own. A page may have been linked by an app with the other one.
+        LinkedIn's two products have different addresses for this. Both are tried, as the page may have been linked with
+        either product.
         """
         asks = [self._open_id_member, self._community_member]
         first, second = reversed(asks) if self._settings.pages_app.client_id else asks

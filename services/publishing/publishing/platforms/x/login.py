@@ -26,9 +26,9 @@ class XLogin(CodeLogin):
         return [Found(user_id, self._connector.profile(account), tokens, f"x:{user_id}")]
 
     def client_headers(self) -> dict[str, str]:
-        """A confidential client uses Basic authentication."""
+        """Returns Basic authentication for a confidential client; nothing for a public one."""
         return forms.basic(self._app.client_id, self._app.client_secret) if self._app.client_secret else {}
 
     def client_form(self) -> dict[str, str]:
-        """A public client, which has no secret, sends its id in the form."""
+        """Returns the client id for a public client, which has no secret and sends its id in the form."""
         return {} if self._app.client_secret else {"client_id": self._app.client_id}
