@@ -8,7 +8,7 @@ from urllib3.exceptions import HTTPError
 
 from chassis.http.outbound import Limits, Outbound, with_system_authorities
 
-#: How many connections are kept open: a little more than the transfers that run at once.
+#: How many connections are kept open. Further transfers open connections of their own.
 _POOL_SIZE = 32
 #: After this silence the storage counts as unavailable. A file's length extends the time limit.
 _LIMITS = Limits(connect_seconds=5.0, silence_seconds=30.0, trusts_length=True)

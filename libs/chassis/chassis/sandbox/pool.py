@@ -39,7 +39,8 @@ _LENGTH = struct.Struct("!I")
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 #: The caller waits this much longer than the time limit, so that the kernel ends the work first.
 _GRACE_SECONDS = 2.0
-#: The longest wait for a free process, half of what a client waits for an upload. After it the caller gets NotStarted.
+#: The longest wait for a free process, far below the two minutes that the gateway waits for an upload. After it the
+#: caller gets NotStarted.
 _TURN_SECONDS = 30.0
 #: Limit of open files of the fork server and each fork: the passed files, and libraries opened one at a time.
 _MAX_DESCRIPTORS = 64

@@ -26,8 +26,8 @@ Sum = TypeVar("Sum")
 #: Limit of distinct attribute sets of an instrument; values beyond it are not recorded, because only a mistake has so
 #: many. The SDK's default.
 _MAX_KEYS = 2_000
-#: Upper bounds of buckets in seconds. For answers: OpenTelemetry's. For work that may wait: up to the age at which
-#: alerts have long fired.
+#: Upper bounds of buckets in seconds. For answers: OpenTelemetry's. For work that may wait: from a tenth of a second to
+#: an hour, after which only its age matters.
 ANSWER_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 WAIT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 

@@ -10,7 +10,7 @@ from contracts.errors import AI_GENERATION_FAILED
 log = structlog.get_logger()
 
 _BATCH = 50
-#: Idempotency keys live 24 hours (spec); the other days are for an operator who looks into a caption.
+#: Idempotency keys live 24 hours (spec); the other days are a margin for outages.
 _CAPTION_DAYS = 7
 _FORGET_BATCH = 1_000
 _REASON = "The job did not finish in time."

@@ -20,7 +20,7 @@ from chassis.telemetry import tracing
 T = TypeVar("T")
 log = structlog.get_logger()
 
-#: Connections kept open: at least one for each concurrent call.
+#: Connections kept open: more than the 24 calls and 16 video steps that run at once by default.
 _POOL_SIZE = 64
 #: A provider may be silent for as long as the call's deadline allows.
 _LIMITS = Limits(connect_seconds=5.0, silence_seconds=math.inf)

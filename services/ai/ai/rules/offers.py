@@ -49,7 +49,9 @@ def auto_refill(
 
 
 def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
-    """Returns the first status that applies, the reason that stops refills for longest first."""
+    """Returns the status of auto-refill. What the operator must change comes first, then what the owner must, then the
+    last payment.
+    """
     if not settings.takes_payments:
         return "not_configured"
     if settings_row is None or not settings_row.enabled:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webhooks.records import MAX_CONSECUTIVE_FAILURES
 
-#: Concurrent attempts to one endpoint: more than most receivers have workers for.
+#: Concurrent attempts to one endpoint: enough for a busy one, few enough not to overload a small server.
 MAX_CONCURRENT = 8
 #: An endpoint that answers within 50 ms is served as fast by 6, and fewer attempts are repeated after a process was
 #: killed. Our choice.
