@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -82,8 +82,7 @@ def copy(
     try:
         with context.sandbox_pool.turn():
             _copy(context, mime_type, source, target, read_back, source_bytes)
-            os.lseek(read_back, 0, os.SEEK_SET)
-            return _read_properties(context, mime_type, read_back)
+            return properties_in(describe(context, mime_type, read_back))
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
 
@@ -106,7 +105,7 @@ def _copy(
         cpu_seconds=_CPU_SECONDS,
         file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES,
     )
-    status, output = _run(context, arguments, (read_back, target), source, limits)
+    status, output = run(context, arguments, (read_back, target), source, limits)
     if _ENDS_EARLY.search(output):
         raise Refused(INCOMPLETE)
     if status:
@@ -114,11 +113,12 @@ def _copy(
         raise Refused(_UNREADABLE)
 
 
-def _read_properties(context: AppContext, mime_type: str, source: int) -> VideoProperties:
+def describe(context: AppContext, mime_type: str, source: int) -> str:
+    """Returns ffmpeg's description of the file, read from its beginning. Raises SERVICE_UNAVAILABLE."""
+    os.lseek(source, 0, os.SEEK_SET)
     arguments = ("-protocol_whitelist", "fd", "-f", _FORMATS[mime_type][0], "-i", "fd:")
     limits = Limits(memory_bytes=_MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
-    _, output = _run(context, arguments, (source, source), source, limits)
-    return properties_in(output)
+    return run(context, arguments, (source, source), source, limits)[1]
 
 
 def properties_in(output: str) -> VideoProperties:
@@ -144,14 +144,20 @@ def properties_in(output: str) -> VideoProperties:
     )
 
 
-def _run(
-    context: AppContext, arguments: Sequence[str], ends: tuple[int, int], source: int, limits: Limits
+def run(
+    context: AppContext,
+    arguments: Sequence[str],
+    ends: tuple[int, int],
+    source: int,
+    limits: Limits,
+    hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
     """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and messages.
 
-    The caller has a turn of the sandbox. Raises SERVICE_UNAVAILABLE when it could not run to its end.
+    The caller has a turn of the sandbox, or limits in another way how many run. `hear` gets the messages as they come.
+    Raises SERVICE_UNAVAILABLE when it could not run to its end.
     """
-    messages = _Messages()
+    messages = _Messages(hear)
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)
     try:
         with channel(messages.collect) as errors:
@@ -169,9 +175,10 @@ def _run(
 class _Messages:
     """The end of what ffmpeg writes to its standard error, however long that is."""
 
-    def __init__(self) -> None:
-        self.tail = b""
+    def __init__(self, hear: Callable[[bytes], None]) -> None:
+        self.tail, self._hear = b"", hear
 
     def collect(self, end: socket.socket) -> None:
         while piece := end.recv(_KEPT_OUTPUT_BYTES):
+            self._hear(piece)
             self.tail = (self.tail + piece)[-_KEPT_OUTPUT_BYTES:]

@@ -33,6 +33,9 @@ WORK = textwrap.dedent(
     def eat(argument, files):
         return len(bytearray(argument))
 
+    def niceness(argument, files):
+        return os.getpriority(os.PRIO_PROCESS, 0)
+
     def crash(argument, files):
         ctypes.string_at(0)
 
@@ -127,6 +130,12 @@ def test_work_past_its_limits_ends_and_the_next_goes_on(workshop, function, argu
         workshop.run(function, argument)
     assert time.monotonic() - began < 4
     assert workshop.run("add", {"a": 1, "b": 2}) == 3
+
+
+def test_work_can_leave_the_cpu_to_others(path):
+    nice = SandboxPool("some_work", Limits(niceness=3))
+    assert nice.run("niceness") == os.getpriority(os.PRIO_PROCESS, 0) + 3
+    nice.close()
 
 
 def test_a_file_grows_to_its_limit_and_no_further(workshop):
