@@ -24,7 +24,7 @@ from media.inspection.channels import channel
 log = structlog.get_logger()
 
 #: MIME type → demuxer and muxer. A guessed demuxer might be that of a playlist or of a list of files.
-_FORMATS = {
+FORMATS = {
     "video/mp4": ("mov", "mp4"),
     "video/quicktime": ("mov", "mov"),
     "video/webm": ("matroska", "webm"),
@@ -90,7 +90,7 @@ def copy(
 def _copy(
     context: AppContext, mime_type: str, source: int, target: int, read_back: int, source_bytes: int
 ) -> None:
-    demuxer, muxer = _FORMATS[mime_type]
+    demuxer, muxer = FORMATS[mime_type]
     arguments = (
         *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
         *("-map", "0:V", "-map", "0:a?", "-c", "copy", "-map_metadata", "-1", "-map_chapters", "-1"),
@@ -116,7 +116,7 @@ def _copy(
 def describe(context: AppContext, mime_type: str, source: int) -> str:
     """Returns ffmpeg's description of the file, read from its beginning. Raises SERVICE_UNAVAILABLE."""
     os.lseek(source, 0, os.SEEK_SET)
-    arguments = ("-protocol_whitelist", "fd", "-f", _FORMATS[mime_type][0], "-i", "fd:")
+    arguments = ("-protocol_whitelist", "fd", "-f", FORMATS[mime_type][0], "-i", "fd:")
     limits = Limits(memory_bytes=_MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
     return run(context, arguments, (source, source), source, limits)[1]
 

@@ -71,7 +71,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
     with (
         context.video_slot(upload.account_id),
         tempfile.TemporaryFile() as uploaded,
-        _opened_twice() as (made, read_back),
+        opened_twice() as (made, read_back),
     ):
         context.bucket.download(upload.object_name, uploaded)
         source_bytes = uploaded.tell()
@@ -97,7 +97,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
 
 
 @contextmanager
-def _opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Yields a new temporary file, open for writing and once more for reading, each with a position of its own."""
     descriptor, path = tempfile.mkstemp()
     with open(descriptor, "w+b") as written, open(path, "rb") as read:

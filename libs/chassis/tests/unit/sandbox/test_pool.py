@@ -8,7 +8,7 @@ import tempfile
 import textwrap
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -32,9 +32,6 @@ WORK = textwrap.dedent(
 
     def eat(argument, files):
         return len(bytearray(argument))
-
-    def niceness(argument, files):
-        return os.getpriority(os.PRIO_PROCESS, 0)
 
     def crash(argument, files):
         ctypes.string_at(0)
@@ -133,9 +130,19 @@ def test_work_past_its_limits_ends_and_the_next_goes_on(workshop, function, argu
 
 
 def test_work_can_leave_the_cpu_to_others(path):
-    nice = SandboxPool("some_work", Limits(niceness=3))
-    assert nice.run("niceness") == os.getpriority(os.PRIO_PROCESS, 0) + 3
+    nice = SandboxPool("some_work", Limits(niceness=3, cpu_seconds=30, seconds=30))
+    nice.run("add", {"a": 1, "b": 2})
+    server = nice._fork_server.pid
+    work = threading.Thread(target=nice.run, args=("burn", 1.0))
+    work.start()
+    found = set()
+    while work.is_alive():
+        for child in Path(f"/proc/{server}/task/{server}/children").read_text().split():
+            with suppress(ProcessLookupError):
+                found.add(os.getpriority(os.PRIO_PROCESS, int(child)))
+    work.join()
     nice.close()
+    assert os.getpriority(os.PRIO_PROCESS, 0) + 3 in found
 
 
 def test_a_file_grows_to_its_limit_and_no_further(workshop):

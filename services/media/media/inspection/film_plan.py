@@ -1,0 +1,135 @@
+"""What ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
+
+Platforms refuse more than their documents' tables: X takes H.264 and low-complexity AAC only, 4:2:0, no open group of
+pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz and 25
+Mbit/s (reference of IG User Media). What is encoded anew meets all of them. The picture is never cropped, and the length
+stays.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from contracts.record import Record
+from contracts.renditions import Need
+
+#: Platforms show at most this many pixels on the longer side of a video that they do not take as it is (Instagram's
+#: limit; X's is the same), and 4K takes four times the CPU.
+LONGEST_SIDE = 1_920
+#: Of pictures: Instagram's limit. It bounds the size too: with a buffer of a second no second has more bits.
+_MOST_BITS_A_SECOND = 25_000_000
+#: H.264 needs up to half as many bits again as HEVC, VP9 and AV1 for the same quality; more than that is wasted.
+_BITS_OF_SOURCE, _LEAST_BITS_A_SECOND = 1.5, 1_000_000
+_SOUND_BITS_A_SECOND = 128_000
+#: The container's share of the size: an entry of some bytes for each frame.
+_CONTAINER = 0.03
+#: For videos that do not tell their length. Our choice.
+_UNKNOWN_SECONDS = 600.0
+#: Of x264: nobody sees a difference from the source, and 1080p is encoded faster than it plays. Our choice.
+_QUALITY = ("-preset", "veryfast", "-crf", "21")
+#: Where the platform bounds the rate; above it frames are dropped. It also stands for the rate that a recording of a
+#: browser does not tell.
+_MOST_FRAMES_A_SECOND = "60"
+
+_PICTURES = re.compile(r"^  Stream #0:\d+.*?: Video: (\w+)(.*)$", re.MULTILINE)
+_SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: (.*)$", re.MULTILINE)
+_PLAIN_SOUND = re.compile(r"aac \(LC\).*?, (\d+) Hz, (?:mono|stereo)\b")
+_MOST_HERTZ = 48_000
+#: ffmpeg's names of the transfer functions of HDR: PQ and HLG.
+_HDR = re.compile(r"/(smpte2084|arib-std-b67)\b")
+_SQUARE = re.compile(r"\bSAR (?!1:1\b)\d+:\d+")
+
+
+class Source(Record):
+    """A stored video."""
+
+    #: ffmpeg's description of it.
+    description: str
+    size_bytes: int
+    #: Pixels as displayed.
+    width: int
+    height: int
+    duration_seconds: float | None
+
+
+def copies(need: Need, source: Source) -> bool:
+    """Whether the pictures may stay as they are."""
+    pictures = _PICTURES.search(source.description)
+    if pictures is None or need.width or need.frame_rate:
+        return False
+    codec, told = pictures.groups()
+    is_plain = codec != "h264" or ("yuv420p(" in told or "yuv420p," in told)
+    return (
+        codec in (need.video_codecs or ("h264",))
+        and is_plain
+        and not _SQUARE.search(told)
+        and need.min_bytes <= source.size_bytes <= need.max_bytes * (1 - _CONTAINER)
+    )
+
+
+def copying(source: Source) -> Sequence[str]:
+    """Returns ffmpeg's arguments for a copy of the pictures."""
+    tag = ("-tag:v", "hvc1") if ": Video: hevc" in source.description else ()
+    return ("-c:v", "copy", *tag, "-strict", "experimental", *_sound(source))
+
+
+def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str]:
+    """Returns ffmpeg's arguments for H.264 and AAC. `fills`: with filler up to a platform's least size."""
+    bits = bits_a_second(need, source)
+    seconds = source.duration_seconds or _UNKNOWN_SECONDS
+    if fills:
+        bits = int(need.min_bytes * 8 * 1.2 / seconds)
+    rate = ("-maxrate", str(bits), "-bufsize", str(bits))
+    filler = ("-b:v", str(bits), "-minrate", str(bits), "-x264-params", "nal-hrd=cbr") if fills else ()
+    quality = _QUALITY[:2] if fills else _QUALITY
+    return (
+        *("-vf", ",".join(filters(need, source)), "-fpsmax", _MOST_FRAMES_A_SECOND),
+        *("-c:v", "libx264", "-profile:v", "high", *quality, *rate, *filler, "-g", "120", "-flags", "+cgop"),
+        *("-threads", str(threads()), *_sound(source)),
+    )
+
+
+def bits_a_second(need: Need, source: Source) -> int:
+    """Returns the most bits a second of pictures: what fits the need's bytes, and what the source can use."""
+    seconds = source.duration_seconds or _UNKNOWN_SECONDS
+    fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - _SOUND_BITS_A_SECOND
+    useful = max(source.size_bytes * 8 / seconds * _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND)
+    return int(max(min(fits, useful, _MOST_BITS_A_SECOND), 1))
+
+
+def filters(need: Need, source: Source) -> list[str]:
+    """Returns the filters of the pictures: frame rate, size, and from HDR to SDR. ffmpeg has turned them upright."""
+    width, height = size(need, source)
+    rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
+    made = ["bwdif=mode=send_frame:deint=interlaced", *rate, f"scale={width}:{height}:flags=bicubic", "setsar=1"]
+    pictures = _PICTURES.search(source.description)
+    hdr = _HDR.search(pictures[0]) if pictures else None
+    if hdr is None:
+        return [*made[:-2], f"{made[-2]}:out_range=tv", "setsar=1", "format=yuv420p"]
+    # Without tags zscale refuses; the transfer function is known, and the others go with it.
+    tags = f"setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc={hdr[1]}:range=tv"
+    linear = ["format=yuv420p10le", tags, "zscale=t=linear:npl=203", "format=gbrpf32le", "zscale=p=bt709"]
+    return [*made, *linear, "tonemap=mobius:desat=0", "zscale=t=bt709:m=bt709:r=tv", "format=yuv420p"]
+
+
+def size(need: Need, source: Source) -> tuple[int, int]:
+    """Returns even sides, as H.264 asks, at most LONGEST_SIDE unless the need says more."""
+    if need.width and need.height:
+        return need.width, need.height
+    scale = min(1.0, LONGEST_SIDE / max(source.width, source.height))
+    width, height = (max(2, int(side * scale) // 2 * 2) for side in (source.width, source.height))
+    return width, height
+
+
+def threads() -> int:
+    """One less than the machine has: other work goes on."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+def _sound(source: Source) -> Sequence[str]:
+    sound = _SOUND.search(source.description)
+    plain = _PLAIN_SOUND.match(sound[1]) if sound else None
+    if plain and int(plain[1]) <= _MOST_HERTZ:
+        return ("-c:a", "copy")
+    layouts = "aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
+    return ("-c:a", "aac", "-b:a", str(_SOUND_BITS_A_SECOND), "-af", layouts)
