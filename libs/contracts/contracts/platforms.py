@@ -104,7 +104,8 @@ PLATFORMS: dict[str, Platform] = {
                 ),
                 # "Frame rate: 23-60 FPS" (reference of IG User Media, for reels, stories and carousels).
                 "video": FileLimits(
-                    types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60)
+                    types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60),
+                    video_codecs=("h264", "hevc"),
                 ),
             },
         ),
@@ -117,7 +118,10 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG, PNG, GIF), size_bytes=(1, 8 * MIB), pixels=36_152_319
                 ),
-                "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
+                # LinkedIn's list of codecs (help page 564109) has H.264, and no HEVC.
+                "video": FileLimits(
+                    types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60), video_codecs=("h264",)
+                ),
             },
         ),
         Platform(
@@ -130,6 +134,7 @@ PLATFORMS: dict[str, Platform] = {
                 "video": FileLimits(
                     types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60),
                     frame_rate=(23, 60), shortest_side=360, longest_side_max=4_096,
+                    video_codecs=("h264", "hevc", "vp8", "vp9"),
                 ),
             },
         ),
@@ -140,7 +145,8 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
                 "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
                 "video": FileLimits(
-                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32, aspect=(0.333, 3)
+                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32, aspect=(0.333, 3),
+                    video_codecs=("h264",),
                 ),
             },
         ),

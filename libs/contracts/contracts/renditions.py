@@ -15,6 +15,10 @@ from contracts.record import Record
 LONGEST_SIDE = 4_096
 #: Where neither the platform nor the file gives a figure. Our choice: the largest file of the largest plan.
 _MAX_BYTES = 250 * 2**20
+#: Codecs that players expect in an MP4.
+_IN_MP4 = ("h264", "hevc")
+#: No video of this size becomes smaller than a platform's least size when it is encoded anew. Our choice.
+_MUCH_LARGER = 16
 
 
 class FileFacts(Record):
@@ -72,8 +76,10 @@ def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
 def need_of(platform_code: str, file: FileFacts) -> Need | None:
     """Returns the rendition that the platform needs; None if it takes the file as it is, or nothing of its kind."""
     limits = limits_of(platform_code, file)
-    if limits is None or file.type != "photo":
+    if limits is None:
         return None
+    if file.type == "video":
+        return _film(limits, file)
     if file.mime_type is not None and file.mime_type not in limits.types:
         return _picture(platform_code, file)
     high = limits.size_bytes[1]
@@ -100,8 +106,7 @@ def after(need: Need | None, file: FileFacts) -> FileFacts:
     )
 
 
-def need_of_film(limits: FileLimits, file: FileFacts) -> Need | None:
-    """Returns the rendition of a video; None if it fits the limits."""
+def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     low, high = limits.size_bytes
     sides = fitted(limits, file.width, file.height) if file.width and file.height else None
     rate = _frame_rate(limits, file.frame_rate)
@@ -115,14 +120,19 @@ def need_of_film(limits: FileLimits, file: FileFacts) -> Need | None:
     if is_fit:
         return None
     is_scaled = sides not in (None, (file.width, file.height))
+    kept = limits.video_codecs or _IN_MP4
+    if file.video_codec is not None:
+        kept = (file.video_codec,) if file.video_codec in kept else ()
+    # Only a small file may become too small; so that platforms share the renditions of the others.
+    may_be_small = file.size_bytes is None or file.size_bytes < _MUCH_LARGER * low
     return Need(
         mime_type=MP4,
-        min_bytes=low,
+        min_bytes=low if may_be_small else 1,
         max_bytes=min(high or _MAX_BYTES, _MAX_BYTES),
         width=sides[0] - sides[0] % 2 if is_scaled and sides else None,
         height=sides[1] - sides[1] % 2 if is_scaled and sides else None,
         frame_rate=rate,
-        video_codecs=limits.video_codecs,
+        video_codecs=kept,
     )
 
 

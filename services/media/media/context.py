@@ -12,6 +12,7 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import Media, Storage
 from contracts.plans import PLANS
+from media import names
 from media.config import Settings
 from media.records import MediaRow, Upload, storage
 from media.storage.bucket import Bucket
@@ -52,8 +53,8 @@ class AppContext:
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
         #: Renditions that are made in the background: a picture and a video at once.
         self.rendition_pool = Pool(2)
-        #: Ids of renditions that this process makes; their claims are renewed.
-        self.held_renditions: set[str] = set()
+        #: Renditions that this process makes: their ids, and the share that is made. Their claims are renewed.
+        self.held_renditions: dict[str, float] = {}
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)
@@ -77,6 +78,9 @@ class AppContext:
             duration_seconds=row.duration_seconds,
             frame_rate=row.frame_rate,
             video_codec=row.video_codec,
+            thumbnail_url=self.public_url(row.object_of(names.thumbnail_slug(row.slug)))
+            if row.thumbnail_size_bytes
+            else None,
         )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -74,6 +75,10 @@ media = Table(
     Column("video_codec", Text),
     #: The size of the JPEG copy that an earlier release has made.
     Column("jpeg_size_bytes", BigInteger),
+    #: Of the thumbnail; null: there is none yet, 0: none can be made. It does not count against the quota.
+    Column("thumbnail_size_bytes", BigInteger),
+    #: Real time: when the thumbnail is made, or tried again.
+    Column("thumbnail_due_at", _TIME, nullable=False, server_default=func.now()),
     Column("created_at", _TIME, nullable=False),
     #: When it was first attached to a stored post.
     Column("attached_at", _TIME),
@@ -93,6 +98,9 @@ media = Table(
     Index("media_counted", "account_id", postgresql_where=text("published_at IS NULL")),
     Index(
         "media_of_operation", "account_id", "operation_id", unique=True, postgresql_where=text("generated")
+    ),
+    Index(
+        "media_without_thumbnail", "thumbnail_due_at", postgresql_where=text("thumbnail_size_bytes IS NULL")
     ),
     Index("media_unused", "created_at", postgresql_where=text("generated AND attached_at IS NULL")),
 )
@@ -120,6 +128,8 @@ renditions = Table(
     Column("failure", Text),
     #: When a post last asked for it.
     Column("asked_at", _TIME, nullable=False),
+    #: The share that is made, from 0 to 1, while a process makes a video's.
+    Column("progress", Double),
     #: How often it was claimed.
     Column("tries", Integer, nullable=False, server_default=text("0")),
     #: Real time: until then a process makes it, or nobody tries again.

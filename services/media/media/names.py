@@ -55,6 +55,11 @@ def rendition_slug(of: str, extension: str) -> str:
     return f"{PurePosixPath(of).stem}-{mark}{extension}"
 
 
+def thumbnail_slug(of: str) -> str:
+    """Returns the name of a file's thumbnail, which differs from the file's own."""
+    return f"{PurePosixPath(of).stem}-thumbnail.jpg"
+
+
 def jpeg_slug(of: str) -> str:
     """Returns the name of the JPEG copy that an earlier release has made of an image."""
     own = PurePosixPath(of)

@@ -67,6 +67,7 @@ class MediaRow(Stored):
     frame_rate: float | None
     video_codec: str | None
     jpeg_size_bytes: int | None
+    thumbnail_size_bytes: int | None
     published_at: datetime | None
     #: The first pending post that has it.
     scheduled_post_id: str | None

@@ -10,8 +10,9 @@ from contracts.record import Nothing
 from media.cleanup import removals, sweeps
 from media.config import Settings
 from media.context import AppContext, context_of
-from media.files import attachments, downloads, library, multipart_uploads, renditions, uploads
+from media.files import attachments, downloads, library, multipart_uploads, renditions, thumbnails, uploads
 from media.inspection import decoder_sandbox
+from media.inspection.thumbnails import THUMBNAILS_DUE
 from media.store import Connection
 
 
@@ -67,6 +68,7 @@ class MediaService:
     drop_unconfirmed = repeat(sweeps.drop_unconfirmed, 10.0)
     remove_unused = repeat(sweeps.remove_unused, 10.0)
     remove_orphans = repeat(sweeps.remove_orphans, 60.0)
+    make_thumbnails = repeat(thumbnails.make_due, 5.0, woken_by=THUMBNAILS_DUE)
     make_renditions = repeat(renditions.make_due, 5.0, woken_by=renditions.RENDITIONS_DUE)
     renew_renditions = repeat(renditions.renew_claims, 5.0, until_the_end=True)
     forget_renditions = repeat(renditions.forget_unneeded, 60.0)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.platforms import PLATFORMS, FileLimits
-from contracts.renditions import LONGEST_SIDE, FileFacts, Need, fitted, need_of, need_of_film
+from contracts.renditions import LONGEST_SIDE, FileFacts, Need, fitted, need_of
 
 MIB = 2**20
 
@@ -24,7 +24,7 @@ def film(mime_type: str = "video/mp4", size_bytes: int = MIB, side=(1280, 720), 
 
 
 def film_need(platform: str, file: FileFacts) -> Need | None:
-    return need_of_film(PLATFORMS[platform].files["video"], file)
+    return need_of(platform, file)
 
 
 @pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW"])
@@ -114,6 +114,18 @@ def test_a_film_of_another_type_size_or_codec_becomes_an_mp4() -> None:
     assert film_need("IG", film("video/webm")).mime_type == "video/mp4"
     assert film_need("LN", film(size_bytes=70 * 1024)).min_bytes == 75 * 1024
     assert film_need("TW", film(size_bytes=600 * MIB)).max_bytes == 250 * MIB
-    limits = FileLimits(types=("video/mp4",), video_codecs=("h264",))
-    assert need_of_film(limits, film(video_codec="h264")) is None
-    assert need_of_film(limits, film(video_codec="hevc")).video_codecs == ("h264",)
+    assert film_need("TW", film(video_codec="h264")) is None
+    assert film_need("TW", film(video_codec="hevc")).video_codecs == ()
+    assert film_need("IG", film(video_codec="hevc")) is None
+
+
+def test_a_film_that_is_only_in_another_container_keeps_its_codec() -> None:
+    assert film_need("LN", film("video/quicktime", video_codec="h264")).video_codecs == ("h264",)
+    assert film_need("LN", film("video/quicktime")).video_codecs == ("h264",)
+    assert film_need("FB", film("video/webm")).video_codecs == ("h264", "hevc")
+
+
+def test_a_film_that_platforms_refuse_alike_becomes_one_rendition() -> None:
+    webm = film("video/webm", size_bytes=20 * MIB, video_codec="vp9")
+    assert len({film_need(platform, webm).key for platform in ("FB", "IG", "LN", "TW")}) == 1
+    assert film_need("TT", webm) is film_need("YT", webm) is None

@@ -5,6 +5,7 @@ from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
 from contracts.plans import PLANS
+from contracts.platforms import JPEG
 from contracts.renditions import need_of
 from media import names
 from media.cleanup.removals import REMOVALS_DUE
@@ -90,8 +91,10 @@ def locate(context: AppContext, request: api.LocateFile) -> api.LocatedFile:
         mime_type, size_bytes = made.need.mime_type, made.size_bytes or 0
     elif slug == row.slug:
         mime_type, size_bytes = row.mime_type, row.size_bytes
+    elif row.thumbnail_size_bytes and slug == names.thumbnail_slug(row.slug):
+        mime_type, size_bytes = JPEG, row.thumbnail_size_bytes
     elif row.jpeg_size_bytes and slug == names.jpeg_slug(row.slug):
-        mime_type, size_bytes = "image/jpeg", row.jpeg_size_bytes
+        mime_type, size_bytes = JPEG, row.jpeg_size_bytes
     else:
         raise ApiError(NOT_FOUND)
     name = row.object_of(slug)

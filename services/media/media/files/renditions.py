@@ -19,6 +19,7 @@ from contracts.media import MIME_TYPES
 from contracts.renditions import Need, need_of
 from media import names
 from media.context import AppContext
+from media.decoder.formats import Refused
 from media.inspection import rendition_making
 from media.records import MediaRow, Rendition
 from media.store import Connection
@@ -101,11 +102,10 @@ def make_due(context: AppContext) -> int:
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews the claims of this process."""
-    held = list(context.held_renditions)
-    if held:
-        with context.database.transaction() as connection:
-            Renditions(connection).renew(held, LEASE)
+    """Renews the claims of this process, and notes the share that is made."""
+    with context.database.transaction() as connection:
+        for rendition_id, progress in context.held_renditions.copy().items():
+            Renditions(connection).renew(rendition_id, progress, LEASE)
     return 0
 
 
@@ -156,15 +156,17 @@ def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
         _fail(context, rendition, _FAILED)
         return
     began = time.monotonic()
-    context.held_renditions.add(rendition.id)
+    context.held_renditions[rendition.id] = 0.0
     try:
         object_name = row.object_of(rendition.slug)
-        facts = rendition_making.make(context, row, rendition.need, object_name)
+        facts = rendition_making.make(context, row, rendition, object_name)
         with context.database.transaction() as connection:
             is_there = Renditions(connection).record(rendition.id, **facts)
         if not is_there:  # deleted meanwhile
             context.bucket.remove(object_name)
         log.info("rendition_made", media_id=row.id, need=rendition.need.key, seconds=time.monotonic() - began)
+    except Refused as refusal:
+        _fail(context, rendition, str(refusal))
     except WorkFailed as error:
         log.warning("rendition_failed", rendition_id=rendition.id, media_id=row.id, problem=str(error))
         _fail(context, rendition, _FAILED)
@@ -175,7 +177,7 @@ def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
             raise
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     finally:
-        context.held_renditions.discard(rendition.id)
+        context.held_renditions.pop(rendition.id, None)
 
 
 def _fail(context: AppContext, rendition: Rendition, failure: str) -> None:

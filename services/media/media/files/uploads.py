@@ -24,6 +24,7 @@ from contracts.record import Nothing
 from media import file_types, names
 from media.cleanup.removals import remove_now
 from media.context import AppContext, reaches
+from media.inspection.thumbnails import THUMBNAILS_DUE
 from media.inspection.uploaded_files import inspect
 from media.records import FileProperties, MediaRow, Upload
 from media.store.files import Files
@@ -143,6 +144,7 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
     try:
         properties = inspect(context, upload, size_bytes)
         kept = _keep(context, caller, upload, properties)
+        THUMBNAILS_DUE.wake()
     except Exception as error:
         if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
             log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)

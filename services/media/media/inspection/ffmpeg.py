@@ -31,7 +31,7 @@ FORMATS = {
 }
 #: Copying 250 MB takes a second of CPU. The index of a copy may be larger than the upload's; 1.25 times the upload and
 #: a megabyte are room for that, and stop a video that refers to the same bytes again and again.
-_MEMORY_BYTES, _SECONDS, _CPU_SECONDS = 1280 * 2**20, 60, 20
+MEMORY_BYTES, _SECONDS, _CPU_SECONDS = 1280 * 2**20, 60, 20
 _ROOM_BYTES = 2**20
 #: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
@@ -100,7 +100,7 @@ def _copy(
         *("-movflags", "+faststart", "-f", muxer, "-y", "fd:"),
     )
     limits = Limits(
-        memory_bytes=_MEMORY_BYTES,
+        memory_bytes=MEMORY_BYTES,
         seconds=_SECONDS,
         cpu_seconds=_CPU_SECONDS,
         file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES,
@@ -117,7 +117,7 @@ def describe(context: AppContext, mime_type: str, source: int) -> str:
     """Returns ffmpeg's description of the file, read from its beginning. Raises SERVICE_UNAVAILABLE."""
     os.lseek(source, 0, os.SEEK_SET)
     arguments = ("-protocol_whitelist", "fd", "-f", FORMATS[mime_type][0], "-i", "fd:")
-    limits = Limits(memory_bytes=_MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
+    limits = Limits(memory_bytes=MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
     return run(context, arguments, (source, source), source, limits)[1]
 
 

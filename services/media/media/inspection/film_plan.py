@@ -30,6 +30,8 @@ _QUALITY = ("-preset", "veryfast", "-crf", "21")
 #: Where the platform bounds the rate; above it frames are dropped. It also stands for the rate that a recording of a
 #: browser does not tell.
 _MOST_FRAMES_A_SECOND = "60"
+#: The niceness of work that nobody waits for.
+LOWEST_PRIORITY = 19
 
 _PICTURES = re.compile(r"^  Stream #0:\d+.*?: Video: (\w+)(.*)$", re.MULTILINE)
 _SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: (.*)$", re.MULTILINE)
@@ -101,15 +103,23 @@ def filters(need: Need, source: Source) -> list[str]:
     """Returns the filters of the pictures: frame rate, size, and from HDR to SDR. ffmpeg has turned them upright."""
     width, height = size(need, source)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
-    made = ["bwdif=mode=send_frame:deint=interlaced", *rate, f"scale={width}:{height}:flags=bicubic", "setsar=1"]
-    pictures = _PICTURES.search(source.description)
+    sdr = to_sdr(source.description)
+    scaled = f"scale={width}:{height}:flags=bicubic" + ("" if sdr else ":out_range=tv")
+    depth = ["format=yuv420p10le"] if sdr else []
+    made = ["bwdif=mode=send_frame:deint=interlaced", *rate, scaled, "setsar=1", *depth, *sdr]
+    return [*made, "format=yuv420p"]
+
+
+def to_sdr(description: str) -> list[str]:
+    """Returns the filters from HDR (PQ or HLG) to BT.709; none for other videos."""
+    pictures = _PICTURES.search(description)
     hdr = _HDR.search(pictures[0]) if pictures else None
     if hdr is None:
-        return [*made[:-2], f"{made[-2]}:out_range=tv", "setsar=1", "format=yuv420p"]
+        return []
     # Without tags zscale refuses; the transfer function is known, and the others go with it.
     tags = f"setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc={hdr[1]}:range=tv"
-    linear = ["format=yuv420p10le", tags, "zscale=t=linear:npl=203", "format=gbrpf32le", "zscale=p=bt709"]
-    return [*made, *linear, "tonemap=mobius:desat=0", "zscale=t=bt709:m=bt709:r=tv", "format=yuv420p"]
+    linear = [tags, "zscale=t=linear:npl=203", "format=gbrpf32le", "zscale=p=bt709"]
+    return [*linear, "tonemap=mobius:desat=0", "zscale=t=bt709:m=bt709:r=tv"]
 
 
 def size(need: Need, source: Source) -> tuple[int, int]:

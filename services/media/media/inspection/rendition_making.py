@@ -1,28 +1,58 @@
 """Makes one rendition: storage → sandboxed process → storage. Temporary files have no name: a kill leaves none."""
 
 import tempfile
-from typing import Any
+from typing import IO, Any
 
-from contracts.renditions import Need
 from media.context import AppContext
-from media.inspection.uploaded_files import put_file
-from media.records import MediaRow
+from media.inspection import film_renditions
+from media.inspection.uploaded_files import opened_twice, put_file
+from media.records import MediaRow, Rendition
 
 
-def make(context: AppContext, row: MediaRow, need: Need, object_name: str) -> dict[str, Any]:
+def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: str) -> dict[str, Any]:
     """Stores the rendition under the name; returns its size in bytes, width, height, and duration if it has one.
 
-    Raises WorkFailed, NotStarted, OSError, SERVICE_UNAVAILABLE.
+    Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
     """
-    with tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
+    need = rendition.need
+    with tempfile.TemporaryFile() as original, opened_twice() as (made, read_back):
         context.bucket.download(row.object_name, original)
-        argument = {
-            "mime_type": row.mime_type,
-            "width": need.width,
-            "height": need.height,
-            "max_bytes": need.max_bytes,
-        }
-        facts: dict[str, Any] = context.sandbox_pool.run(
-            "make_picture", argument, (original.fileno(), made.fileno())
-        )
+        if row.kind == "video":
+            facts = _video(context, row, rendition, original, made, read_back)
+        else:
+            argument = {
+                "mime_type": row.mime_type,
+                "width": need.width,
+                "height": need.height,
+                "max_bytes": need.max_bytes,
+            }
+            files = (original.fileno(), made.fileno())
+            facts = context.sandbox_pool.run("make_picture", argument, files)
         return {**facts, "size_bytes": put_file(context, object_name, made, need.mime_type)}
+
+
+def _video(
+    context: AppContext,
+    row: MediaRow,
+    rendition: Rendition,
+    original: IO[bytes],
+    made: IO[bytes],
+    read_back: IO[bytes],
+) -> dict[str, Any]:
+    def note(share: float) -> None:
+        context.held_renditions[rendition.id] = share
+
+    found = film_renditions.make(
+        context,
+        row.mime_type,
+        rendition.need,
+        note,
+        source=original.fileno(),
+        target=made.fileno(),
+        read_back=read_back.fileno(),
+    )
+    return {
+        "width": found.width,
+        "height": found.height,
+        "duration_seconds": found.duration_seconds,
+    }

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, text, tuple_, update
+from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
@@ -137,6 +137,28 @@ class Files:
         old = select(deletions.c.operation_id).where(deletions.c.deleted_at < clock_now() - older_than)
         statement = delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit)))
         return self._connection.execute(statement).rowcount
+
+    def claim_without_thumbnail(self, limit: int, lease: timedelta) -> list[MediaRow]:
+        """Claims files without a thumbnail, newest first. Each is due again after the lease."""
+        due = (
+            select(media.c.id)
+            .where(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= func.clock_timestamp())
+            .order_by(media.c.thumbnail_due_at.desc())
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        statement = (
+            update(media)
+            .where(media.c.id.in_(due))
+            .values(thumbnail_due_at=func.clock_timestamp() + lease)
+            .returning(media.c.id)
+        )
+        return list(self.many(self._connection.execute(statement).scalars().all()).values())
+
+    def set_thumbnail(self, media_id: str, size_bytes: int) -> bool:
+        """Notes that the thumbnail is stored, or with 0 that none can be made. Returns False if the media is gone."""
+        statement = update(media).where(media.c.id == media_id).values(thumbnail_size_bytes=size_bytes)
+        return self._connection.execute(statement).rowcount == 1
 
     def mark_published(self, media_ids: Collection[str]) -> None:
         self._connection.execute(

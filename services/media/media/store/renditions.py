@@ -78,10 +78,10 @@ class Renditions:
         )
         return self._claim(renditions.c.id.in_(due), lease)
 
-    def renew(self, rendition_ids: Collection[str], lease: timedelta) -> None:
-        """Renews the claims of these renditions."""
-        statement = update(renditions).where(renditions.c.id.in_(rendition_ids))
-        self._connection.execute(statement.values(lease_until=_REAL_NOW + lease))
+    def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
+        """Renews the claim, and notes the share that is made."""
+        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
+        self._connection.execute(statement.values(lease_until=_REAL_NOW + lease, progress=progress))
 
     def put_off(self, rendition_id: str, wait: timedelta) -> None:
         """Ends a claim. The rendition is due again after `wait`."""

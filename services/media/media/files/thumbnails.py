@@ -1,0 +1,47 @@
+"""Thumbnails: made by a loop soon after a file is stored, and in small batches for files of earlier releases."""
+
+from datetime import timedelta
+
+import structlog
+
+from chassis.sandbox.pool import NotStarted, WorkFailed
+from contracts.errors import ApiError
+from media import names
+from media.context import AppContext
+from media.decoder.formats import Refused
+from media.inspection import thumbnails
+from media.records import MediaRow
+from media.store.files import Files
+
+log = structlog.get_logger()
+
+#: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
+#: are not delayed. Our choice.
+_LEASE, _BATCH = timedelta(minutes=5), 10
+
+
+def make_due(context: AppContext) -> int:
+    """Makes the thumbnails of some files. Returns 0: further ones wait for the next round."""
+    for _ in range(_BATCH):
+        with context.database.transaction() as connection:
+            claimed = Files(connection).claim_without_thumbnail(1, _LEASE)
+        for row in claimed:
+            _make(context, row)
+        if not claimed:
+            break
+    return 0
+
+
+def _make(context: AppContext, row: MediaRow) -> None:
+    try:
+        size_bytes = thumbnails.make(context, row)
+    except (NotStarted, OSError, ApiError) as error:
+        log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
+        return
+    except (WorkFailed, Refused) as error:
+        log.warning("thumbnail_failed", media_id=row.id, reason=str(error))
+        size_bytes = 0
+    with context.database.transaction() as connection:
+        is_there = Files(connection).set_thumbnail(row.id, size_bytes)
+    if not is_there and size_bytes:  # deleted meanwhile
+        context.bucket.remove(row.object_of(names.thumbnail_slug(row.slug)))
