@@ -102,7 +102,7 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG,), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                # "Frame rate: 23-60 FPS" (reference of IG User Media, for reels, stories and carousels).
+                # "Frame rate: 23-60 FPS", "HEVC or H264" (reference of IG User Media, for reels, stories and carousels).
                 "video": FileLimits(
                     types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60),
                     video_codecs=("h264", "hevc"),
@@ -118,7 +118,7 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG, PNG, GIF), size_bytes=(1, 8 * MIB), pixels=36_152_319
                 ),
-                # LinkedIn's list of codecs (help page 564109) has H.264, and no HEVC.
+                # H.264 is what all guides to LinkedIn name; HEVC few.
                 "video": FileLimits(
                     types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60), video_codecs=("h264",)
                 ),
@@ -139,6 +139,7 @@ PLATFORMS: dict[str, Platform] = {
             },
         ),
         Platform(
+            # H.264 alone: docs.x.com, "Best practices" of media uploads.
             code="TW", name="twitter", title="X", per_hour=50, per_24h=300, message_limit=280,
             length_unit="weighted characters", photos=4, first_comment=True, comments=True, comment_limit=280,
             files={

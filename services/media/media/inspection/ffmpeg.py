@@ -40,6 +40,11 @@ _NO_SPACE = "No space left on device"
 _ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
+#: ffmpeg's messages about a codec that the container cannot have.
+_DOES_NOT_FIT = re.compile(r"codec not currently supported in container|supported for WebM")
+_OTHER_CODEC = "The pictures of the video have a format that {} cannot have. Export it as MP4 with H.264, and upload that."
+#: Old phones recorded speech as AMR: such sound is the only one that is encoded anew.
+_SOUND = {"mp4": "aac", "mov": "aac", "webm": "libopus"}
 _UNREADABLE = "The video cannot be opened, or has no picture. Export it as MP4 with H.264, and upload that."
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _DURATION = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d\.\d+),", re.MULTILINE)
@@ -91,26 +96,33 @@ def _copy(
     context: AppContext, mime_type: str, source: int, target: int, read_back: int, source_bytes: int
 ) -> None:
     demuxer, muxer = FORMATS[mime_type]
-    arguments = (
-        *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
-        *("-map", "0:V", "-map", "0:a?", "-c", "copy", "-map_metadata", "-1", "-map_chapters", "-1"),
-        # `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
-        *("-fflags", "+bitexact", "-strict", "experimental", "-abort_on", "empty_output"),
-        # To move the index to the front, ffmpeg opens its target for reading: `fd:` is descriptor 0 then.
-        *("-movflags", "+faststart", "-f", muxer, "-y", "fd:"),
-    )
     limits = Limits(
         memory_bytes=MEMORY_BYTES,
         seconds=_SECONDS,
         cpu_seconds=_CPU_SECONDS,
         file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES,
     )
-    status, output = run(context, arguments, (read_back, target), source, limits)
-    if _ENDS_EARLY.search(output):
-        raise Refused(INCOMPLETE)
-    if status:
+    for sound in ((), ("-c:a", _SOUND[muxer])):
+        arguments = (
+            *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
+            *("-map", "0:V", "-map", "0:a?", "-c", "copy", *sound, "-map_metadata", "-1", "-map_chapters", "-1"),
+            # `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
+            *("-fflags", "+bitexact", "-strict", "experimental", "-abort_on", "empty_output"),
+            # To move the index to the front, ffmpeg opens its target for reading: `fd:` is descriptor 0 then.
+            *("-movflags", "+faststart", "-f", muxer, "-y", "fd:"),
+        )
+        for descriptor in (source, target, read_back):
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        os.ftruncate(target, 0)
+        status, output = run(context, arguments, (read_back, target), source, limits)
+        if _ENDS_EARLY.search(output):
+            raise Refused(INCOMPLETE)
+        if not status:
+            return
         log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
-        raise Refused(_UNREADABLE)
+        if not _DOES_NOT_FIT.search(output):
+            raise Refused(_UNREADABLE)
+    raise Refused(_OTHER_CODEC.format(mime_type.partition("/")[2].upper()))
 
 
 def describe(context: AppContext, mime_type: str, source: int) -> str:

@@ -172,6 +172,25 @@ def test_a_quicktime_file_named_mp4_is_taken(world: World, tmp_path: Path) -> No
     assert packets(tmp_path, keep(world, data, "a.mp4")[1]) == packets(tmp_path, data)
 
 
+def test_sound_that_the_container_cannot_have_is_encoded_anew(world: World, tmp_path: Path) -> None:
+    """Old phones recorded AMR."""
+    speech = ("-c:a", "libopencore_amrnb", "-ar", "8000", "-ac", "1")
+    command = (FFMPEG, "-v", "error", *PICTURES, *SOUND, *H264, *speech, "-f", "3gp", "a.mp4")
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    media, stored = keep(world, (tmp_path / "a.mp4").read_bytes())
+    assert "Audio: aac (LC)" in streams(tmp_path, stored)
+    assert media.duration_seconds == pytest.approx(1, abs=0.1)
+
+
+def test_pictures_that_the_container_cannot_have_are_refused_with_the_reason(
+    world: World, tmp_path: Path
+) -> None:
+    command = (FFMPEG, "-v", "error", *PICTURES, *H264, "-f", "matroska", "a.webm")
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    with pytest.raises(ApiError, match="a format that WEBM cannot have. Export it as MP4"):
+        keep(world, (tmp_path / "a.webm").read_bytes(), "a.webm")
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_an_incomplete_video_is_refused(world: World, make: Callable[..., bytes], name: str) -> None:
     data = make(name)
