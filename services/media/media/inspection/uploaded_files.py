@@ -84,6 +84,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
             read_back=read_back.fileno(),
             source_bytes=source_bytes,
         )
+        _blank_camcorder_notes(context, made)
         size_bytes = _replace(context, upload, made, mime_type)
     return FileProperties(
         mime_type,
@@ -94,6 +95,17 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         found.frame_rate,
         found.video_codec,
     )
+
+
+def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
+    try:
+        count = context.sandbox_pool.run("blank_camcorder_notes", None, (video.fileno(),))
+    except NotStarted as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+    except WorkFailed as failure:
+        raise Refused(UNREADABLE) from failure
+    if count:
+        log.info("camcorder_notes_blanked", count=count)
 
 
 @contextmanager

@@ -89,6 +89,14 @@ def packets(tmp_path: Path, data: bytes) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout
 
 
+def frames(tmp_path: Path, data: bytes) -> str:
+    """Returns a hash of all decoded frames, and checks that ffmpeg finds no mistake."""
+    path = tmp_path / "decoded"
+    path.write_bytes(data)
+    command = (FFMPEG, "-v", "error", "-xerror", "-i", path, "-map", "0:V", "-f", "md5", "-")
+    return subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout
+
+
 def streams(tmp_path: Path, data: bytes) -> str:
     """Returns ffmpeg's description of the file."""
     path = tmp_path / "described"
@@ -109,6 +117,18 @@ def test_only_pictures_and_sound_are_stored_and_they_are_the_same(
     assert packets(tmp_path, stored) == packets(tmp_path, data)
     assert re.findall(r"Stream #0:\d.*?: (\w+)", streams(tmp_path, stored)) == ["Video", "Audio"]
     assert (media.width, media.height, media.duration_seconds) == (64, 48, pytest.approx(1, abs=0.1))
+
+
+def test_what_camcorders_write_between_the_frames_is_blanked_and_the_pictures_stay(
+    world: World, make: Callable[..., bytes], tmp_path: Path
+) -> None:
+    note = f"17ee8c60-f84d-11d9-8cd6-0800200c9a66+MDPM2024-05-06 {samples.PLACE} 5 Main Street{'.' * 300}"
+    data = make("film.mp4", *H264, "-c:s", "mov_text", "-bsf:v", f"h264_metadata=sei_user_data={note}")
+    _, stored = keep(world, data)
+    assert b"MDPM" in data
+    assert not [it for it in (*PRIVATE, b"MDPM", b"....") if it in stored]
+    assert b"x264" in stored  # another note of the same kind
+    assert frames(tmp_path, stored) == frames(tmp_path, data)
 
 
 @pytest.mark.parametrize("name", ["film.mp4", "fragments.mp4", "film.mov"])
