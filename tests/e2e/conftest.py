@@ -130,5 +130,10 @@ def png(stack: Stack) -> bytes:
 
 
 @pytest.fixture(scope="session")
+def webm(stack: Stack) -> bytes:
+    return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_VIDEO_URL"].replace(".mp4", ".webm"))
+
+
+@pytest.fixture(scope="session")
 def mp4(stack: Stack) -> bytes:
     return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_VIDEO_URL"])

@@ -72,6 +72,23 @@ def test_a_video_goes_out(account: Account, simulator: Simulator, mp4: bytes) ->
     assert held["media"] == [{"type": "video", "bytes": media["size_bytes"]}]
 
 
+def test_a_webm_is_published_as_mp4_where_webm_is_refused_and_has_a_thumbnail(
+    account: Account, simulator: Simulator, webm: bytes
+) -> None:
+    api, media = account.api, uploaded(account.api, webm, "pan.webm", "video/webm")
+    for platform in ("FB", "TW", "LN"):
+        body = {"page_id": account.page_id(platform), "message": "x", "media_ids": [media["media_id"]]}
+        found = api.post("/posts/validate", body)
+        assert "converted to MP4" in found["media_changes"][0]["message"]
+        assert api.post("/posts/publish", body)["was_published"] is True
+        [held] = simulator.posts(account.pages[platform])
+        assert held["media"][0]["type"] == "video"
+        assert held["media"][0]["bytes"] != media["size_bytes"]
+    shown = until(lambda: api.get(f"/media/{media['media_id']}")["thumbnail_url"], REMOVED_SECONDS, "a thumbnail")
+    answer = requests.get(shown, timeout=10)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/jpeg")
+
+
 def test_a_cancelled_post_lets_go_of_its_media_at_once(account: Account, jpeg: bytes) -> None:
     media = uploaded(account.api, jpeg)
     post = schedule(account, message="x", media_ids=[media["media_id"]])

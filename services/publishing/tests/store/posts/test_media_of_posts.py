@@ -93,9 +93,9 @@ def test_a_refused_post_gives_its_files_back_at_once(world: World, media: FakeMe
     error = refused(world.schedule, page, at + timedelta(seconds=1), media_ids=(photo,))
     assert error.code == "PAGE_PUBLISH_GUARDRAIL"
     assert not media.in_use(photo)
-    big = media.add("video/webm")
-    assert refused(send_now, page, big).code == "VALIDATION_ERROR"
-    assert not media.in_use(big)
+    long = media.add("video/mp4", duration_seconds=15_000.0)
+    assert refused(send_now, page, long).code == "VALIDATION_ERROR"
+    assert not media.in_use(long)
     assert media.calls == ["attach", "detach"] * 2
 
 
