@@ -702,6 +702,7 @@ class UploadedMedia:
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
+    thumbnail_url: str | None = None
     tier: str
     quota: Storage
 
@@ -746,6 +747,7 @@ class Media:
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
+    thumbnail_url: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,7 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG,), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                # "Frame rate: 23-60 FPS", "HEVC or H264" (reference of IG User Media, for reels, stories and carousels).
+                # "Frame rate: 23-60 FPS", "HEVC or H264" (reference of IG User Media, for reels and carousels).
                 "video": FileLimits(
                     types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60),
                     video_codecs=("h264", "hevc"),
@@ -139,15 +139,15 @@ PLATFORMS: dict[str, Platform] = {
             },
         ),
         Platform(
-            # H.264 alone: docs.x.com, "Best practices" of media uploads.
             code="TW", name="twitter", title="X", per_hour=50, per_24h=300, message_limit=280,
             length_unit="weighted characters", photos=4, first_comment=True, comments=True, comment_limit=280,
             files={
                 "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
                 "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
+                # H.264 alone: docs.x.com, "Best practices" of media uploads.
                 "video": FileLimits(
-                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32, aspect=(0.333, 3),
-                    video_codecs=("h264",),
+                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32,
+                    aspect=(0.333, 3), video_codecs=("h264",),
                 ),
             },
         ),

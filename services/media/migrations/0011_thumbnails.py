@@ -1,4 +1,4 @@
-"""Adds thumbnails, and the progress of renditions. Files of the previous release get a thumbnail from this one's loop."""
+"""Adds thumbnails, and the progress of renditions. This release's loop makes the thumbnails of all files."""
 
 from alembic import op
 

@@ -84,7 +84,9 @@ def test_a_webm_is_published_as_mp4_where_webm_is_refused_and_has_a_thumbnail(
         [held] = simulator.posts(account.pages[platform])
         assert held["media"][0]["type"] == "video"
         assert held["media"][0]["bytes"] != media["size_bytes"]
-    shown = until(lambda: api.get(f"/media/{media['media_id']}")["thumbnail_url"], REMOVED_SECONDS, "a thumbnail")
+    shown = until(
+        lambda: api.get(f"/media/{media['media_id']}")["thumbnail_url"], REMOVED_SECONDS, "a thumbnail"
+    )
     answer = requests.get(shown, timeout=10)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/jpeg")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.platforms import PLATFORMS, FileLimits
+from contracts.platforms import FileLimits
 from contracts.renditions import LONGEST_SIDE, FileFacts, Need, fitted, need_of
 
 MIB = 2**20

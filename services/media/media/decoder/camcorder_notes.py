@@ -1,7 +1,7 @@
-"""Blanks what camcorders (AVCHD) write between the frames of a film: date, time, place and model, as "MDPM" in SEI messages
-of H.264 (ExifTool, "H264 Tags"). In a sandboxed process.
+"""Blanks what camcorders (AVCHD) write between the frames of a film: date, time, place and model, as "MDPM" in SEI
+messages of H.264 (ExifTool, "H264 Tags"). In a sandboxed process.
 
-The messages keep their length, so that nothing else in the file moves; other SEI messages stay, since players need some.
+The messages keep their length, so that nothing else in the file moves. Other SEI messages stay: players need some.
 """
 
 import mmap
@@ -31,7 +31,7 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size of the message whose content begins at `at`. A size above 254 has further bytes of 255 before."""
+    """Returns the size of the message whose content begins at `at`. A size above 254 has bytes of 255 before."""
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
         size, before = size + 0xFF, before - 1

@@ -42,7 +42,9 @@ _ENDS_EARLY = re.compile(
 )
 #: ffmpeg's messages about a codec that the container cannot have.
 _DOES_NOT_FIT = re.compile(r"codec not currently supported in container|supported for WebM")
-_OTHER_CODEC = "The pictures of the video have a format that {} cannot have. Export it as MP4 with H.264, and upload that."
+_OTHER_CODEC = (
+    "The video's pictures have a format that {} cannot have. Export it as MP4 with H.264, and upload that."
+)
 #: Old phones recorded speech as AMR: such sound is the only one that is encoded anew.
 _SOUND = {"mp4": "aac", "mov": "aac", "webm": "libopus"}
 _UNREADABLE = "The video cannot be opened, or has no picture. Export it as MP4 with H.264, and upload that."
@@ -105,7 +107,19 @@ def _copy(
     for sound in ((), ("-c:a", _SOUND[muxer])):
         arguments = (
             *("-v", "warning", "-protocol_whitelist", "fd", "-f", demuxer, "-fd", "3", "-i", "fd:"),
-            *("-map", "0:V", "-map", "0:a?", "-c", "copy", *sound, "-map_metadata", "-1", "-map_chapters", "-1"),
+            *(
+                "-map",
+                "0:V",
+                "-map",
+                "0:a?",
+                "-c",
+                "copy",
+                *sound,
+                "-map_metadata",
+                "-1",
+                "-map_chapters",
+                "-1",
+            ),
             # `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
             *("-fflags", "+bitexact", "-strict", "experimental", "-abort_on", "empty_output"),
             # To move the index to the front, ffmpeg opens its target for reading: `fd:` is descriptor 0 then.

@@ -1,9 +1,9 @@
 """What ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
 Platforms refuse more than their documents' tables: X takes H.264 and low-complexity AAC only, 4:2:0, no open group of
-pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz and 25
-Mbit/s (reference of IG User Media). What is encoded anew meets all of them. The picture is never cropped, and the length
-stays.
+pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz and
+25 Mbit/s (reference of IG User Media). What is encoded anew meets all of them. The picture is never cropped, and the
+length stays.
 """
 
 import os

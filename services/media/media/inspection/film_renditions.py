@@ -24,7 +24,9 @@ _MEMORY_BYTES = 2048 * 2**20
 _CPU_SECONDS, _CPU_SECONDS_FOR_EACH, _TIME_FOR_CPU = 60, 15, 4
 #: However long the video is. Our choice.
 _MOST_CPU_SECONDS = 2 * 3_600
-_UNMADE = "The video cannot be converted to what the platform takes. Export it as MP4 with H.264, and upload that."
+_UNMADE = (
+    "The video cannot be converted to what the platform takes. Export it as MP4 with H.264, and upload that."
+)
 _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
 
 #: Gets the share that is made, from 0 to 1.

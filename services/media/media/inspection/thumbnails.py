@@ -1,4 +1,4 @@
-"""Makes a file's thumbnail: storage → sandboxed process → storage. The file of a thumbnail has no name while it is made."""
+"""Makes a file's thumbnail: storage → sandboxed process → storage. Temporary files have no name."""
 
 import os
 import tempfile

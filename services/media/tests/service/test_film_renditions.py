@@ -1,4 +1,4 @@
-"""A video that is attached to a post is made to fit its platform by the worker, also when the service dies meanwhile."""
+"""A video that is attached to a post is made to fit its platform by the worker, also when the service dies."""
 
 import os
 import subprocess

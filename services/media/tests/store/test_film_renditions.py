@@ -23,7 +23,9 @@ TYPES = {"mp4": "video/mp4", "mov": "video/quicktime", "webm": "video/webm"}
 H264 = ("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p")
 HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error", "-tag:v", "hvc1")
 VP9 = ("-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-c:a", "libopus")
-HLG = "setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=arib-std-b67:range=tv,format=yuv420p10le"
+HLG = (
+    "setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=arib-std-b67:range=tv,format=yuv420p10le"
+)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def film(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def fit(world: World, tmp_path: Path) -> Callable[..., tuple[VideoProperties, str, list[float]]]:
-    """`fit(path, **need)` returns the rendition's properties, ffmpeg's description of it, and the reports of progress."""
+    """`fit(path, **need)` returns the rendition's properties, ffmpeg's description, and the reports of progress."""
 
     def run(path: Path, **fields: object) -> tuple[VideoProperties, str, list[float]]:
         reports: list[float] = []
@@ -65,11 +67,28 @@ def described(path: Path) -> str:
 
 def pictures(path: Path) -> str:
     """Returns a hash of the packets of pictures."""
-    command = (FFMPEG, "-v", "error", "-i", path, "-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "md5", "-")
+    command = (
+        FFMPEG,
+        "-v",
+        "error",
+        "-i",
+        path,
+        "-map",
+        "0:v",
+        "-c",
+        "copy",
+        "-bsf:v",
+        "h264_mp4toannexb",
+        "-f",
+        "md5",
+        "-",
+    )
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
-@pytest.mark.parametrize(("name", "options"), [("a.mov", (*HEVC, "-pix_fmt", "yuv420p10le")), ("a.webm", VP9)])
+@pytest.mark.parametrize(
+    ("name", "options"), [("a.mov", (*HEVC, "-pix_fmt", "yuv420p10le")), ("a.webm", VP9)]
+)
 def test_other_codecs_become_h264_and_aac_in_an_mp4_whose_index_comes_first(
     film: Callable[..., Path], fit: Callable[..., tuple], tmp_path: Path, name: str, options: tuple[str, ...]
 ) -> None:
@@ -115,7 +134,9 @@ def test_frames_are_dropped_or_repeated_and_the_length_stays(
     assert (made.frame_rate, made.duration_seconds) == (wanted, pytest.approx(2, abs=0.1))
 
 
-def test_pictures_are_scaled_to_the_size_that_is_needed(film: Callable[..., Path], fit: Callable[..., tuple]) -> None:
+def test_pictures_are_scaled_to_the_size_that_is_needed(
+    film: Callable[..., Path], fit: Callable[..., tuple]
+) -> None:
     made, _, _ = fit(film("a.mp4", *H264, side="426x240"), width=640, height=360)
     assert (made.width, made.height) == (640, 360)
 
@@ -148,15 +169,34 @@ def test_a_recording_of_a_browser_without_a_frame_rate_is_made(
     film: Callable[..., Path], fit: Callable[..., tuple], tmp_path: Path
 ) -> None:
     film("whole.webm", *VP9)
-    command = (FFMPEG, "-v", "error", "-i", "whole.webm", "-c", "copy", "-live", "1", "-bsf:v", "setts=ts=TS+mod(N\\,3)", "a.webm")
+    command = (
+        FFMPEG,
+        "-v",
+        "error",
+        "-i",
+        "whole.webm",
+        "-c",
+        "copy",
+        "-live",
+        "1",
+        "-bsf:v",
+        "setts=ts=TS+mod(N\\,3)",
+        "a.webm",
+    )
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    made, description, _ = fit(tmp_path / "a.webm", )
+    made, description, _ = fit(
+        tmp_path / "a.webm",
+    )
     assert made.duration_seconds == pytest.approx(2, abs=0.1)
     assert float(re.search(r"([\d.]+) fps", description)[1]) <= 60  # type: ignore[index]
 
 
 def test_what_cannot_be_converted_is_refused_and_leaves_no_file_with_a_name(
-    world: World, film: Callable[..., Path], fit: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    world: World,
+    film: Callable[..., Path],
+    fit: Callable[..., tuple],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()

@@ -78,7 +78,9 @@ def test_a_video_shows_its_first_frame_that_is_not_black(world: World, film, nam
 
 def test_a_black_video_and_hdr_have_thumbnails_too(world: World, film) -> None:
     black = keep(world, film("a.mp4", "color=black:s=64x48:d=1"), "a.mp4", "video/mp4")
-    tags = "setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=smpte2084:range=tv,format=yuv420p10le"
+    tags = (
+        "setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=smpte2084:range=tv,format=yuv420p10le"
+    )
     options = ("-vf", tags, "-c:v", "libx265", "-x265-params", "log-level=error", "-tag:v", "hvc1")
     hdr = keep(world, film("b.mp4", "testsrc=s=640x360:d=1", *options), "b.mp4", "video/mp4")
     thumbnails.make_due(world.context)
@@ -131,7 +133,9 @@ def test_a_thumbnail_is_deleted_with_its_file(world: World, monkeypatch: pytest.
     assert world.object_names() == set()
 
 
-def test_a_thumbnail_of_a_file_deleted_meanwhile_is_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thumbnail_of_a_file_deleted_meanwhile_is_removed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     media, put = world.media(), world.context.bucket.put
 
     def put_late(*arguments: object) -> None:

@@ -207,7 +207,7 @@ def test_pictures_that_the_container_cannot_have_are_refused_with_the_reason(
 ) -> None:
     command = (FFMPEG, "-v", "error", *PICTURES, *H264, "-f", "matroska", "a.webm")
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    with pytest.raises(ApiError, match="a format that WEBM cannot have. Export it as MP4"):
+    with pytest.raises(ApiError, match="a format that WEBM cannot have"):
         keep(world, (tmp_path / "a.webm").read_bytes(), "a.webm")
 
 

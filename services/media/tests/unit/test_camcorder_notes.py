@@ -30,6 +30,8 @@ def test_a_note_is_blanked_up_to_its_end(note: bytes, left: bytes) -> None:
     assert blanked(head + UUID + note + after) == head + UUID + left + after
 
 
-@pytest.mark.parametrize("data", [UUID + b"MDPM", b"\xff" * 9_000 + UUID + b"MDPM", b"\5\xff" + UUID + b"MDPM", b"x"])
+@pytest.mark.parametrize(
+    "data", [UUID + b"MDPM", b"\xff" * 9_000 + UUID + b"MDPM", b"\5\xff" + UUID + b"MDPM", b"x"]
+)
 def test_a_note_that_is_cut_off_or_has_no_size_does_no_harm(data: bytes) -> None:
     assert blanked(data) == data.replace(b"MDPM", b"\xff" * 4)

@@ -6,10 +6,13 @@ from contracts.renditions import Need
 from media.inspection.film_plan import Source, bits_a_second, copies, encoding, filters, size
 
 MIB = 2**20
-H264 = """  Stream #0:0[0x1](und): Video: h264 (High) (avc1 / 0x31637661), yuv420p(tv, bt709), 1920x1080, 9000 kb/s, 30 fps
+H264 = """  Stream #0:0[0x1](und): Video: h264 (High) (avc1 / 0x31637661), yuv420p(tv, bt709), 1920x1080, 30 fps
   Stream #0:1[0x2](und): Audio: aac (LC) (mp4a / 0x6134706D), 48000 Hz, stereo, fltp, 128 kb/s (default)
 """
-HDR = H264.replace("h264 (High) (avc1 / 0x31637661), yuv420p(tv, bt709)", "hevc (Main 10), yuv420p10le(tv, bt2020nc/bt2020/arib-std-b67)")
+HDR = H264.replace(
+    "h264 (High) (avc1 / 0x31637661), yuv420p(tv, bt709)",
+    "hevc (Main 10), yuv420p10le(tv, bt2020nc/bt2020/arib-std-b67)",
+)
 
 
 def need(**fields) -> Need:
@@ -66,7 +69,11 @@ def test_a_rendition_has_at_most_half_as_many_bits_again_as_its_source() -> None
 
 
 def test_only_what_is_needed_is_filtered() -> None:
-    assert filters(need(), source())[1:] == ["scale=1920:1080:flags=bicubic:out_range=tv", "setsar=1", "format=yuv420p"]
+    assert filters(need(), source())[1:] == [
+        "scale=1920:1080:flags=bicubic:out_range=tv",
+        "setsar=1",
+        "format=yuv420p",
+    ]
     assert "fps=60" in filters(need(frame_rate=60.0), source())
     assert any("tonemap" in it for it in filters(need(), source(HDR)))
 
