@@ -1,5 +1,6 @@
 """Thumbnails: made by a loop soon after a file is stored, and in small batches for files of earlier releases."""
 
+import time
 from datetime import timedelta
 
 import structlog
@@ -18,16 +19,19 @@ log = structlog.get_logger()
 #: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
 #: are not delayed. Our choice.
 _LEASE, _BATCH = timedelta(minutes=5), 10
+#: A batch ends after this time, so that a run of the loop ends before its deadline.
+_BATCH_SECONDS = 20.0
 
 
 def make_due(context: AppContext) -> int:
     """Makes the thumbnails of some files. Returns 0: further ones wait for the next round."""
+    give_up_at = time.monotonic() + _BATCH_SECONDS
     for _ in range(_BATCH):
         with context.database.transaction() as connection:
             claimed = Files(connection).claim_without_thumbnail(1, _LEASE)
         for row in claimed:
             _make(context, row)
-        if not claimed:
+        if not claimed or time.monotonic() > give_up_at:
             break
     return 0
 

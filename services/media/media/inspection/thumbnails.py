@@ -21,8 +21,8 @@ SIDE = 320
 _MAX_BYTES = 64 * 1024
 #: Films begin with black; the first frame of which a tenth is not is shown, within this time. Our choice.
 _LIGHT_PERCENT, _SECONDS_SEARCHED = 10, 20
-#: Decoding 20 s of 4K takes as long. Our choice.
-_SECONDS = 60
+#: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
+_CPU_SECONDS, _SECONDS = 20, 45
 
 
 def make(context: AppContext, row: MediaRow) -> int:
@@ -68,7 +68,7 @@ def _first_light_frame(
         limits = Limits(
             memory_bytes=ffmpeg.MEMORY_BYTES,
             seconds=_SECONDS,
-            cpu_seconds=_SECONDS,
+            cpu_seconds=_CPU_SECONDS,
             file_bytes=_MAX_BYTES,
             niceness=film_plan.LOWEST_PRIORITY,
         )
