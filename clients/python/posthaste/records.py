@@ -702,6 +702,8 @@ class UploadedMedia:
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
+    #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
+    #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
     tier: str
     quota: Storage
@@ -747,6 +749,8 @@ class Media:
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
     video_codec: str | None = None
+    #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
+    #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
 
 

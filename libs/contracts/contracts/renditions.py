@@ -8,7 +8,7 @@ import math
 
 from msgspec import structs
 
-from contracts.platforms import GIF, JPEG, MP4, PLATFORMS, FileLimits
+from contracts.platforms import GIF, JPEG, MP4, PLATFORMS, WEBM, FileLimits
 from contracts.record import Record
 
 #: No picture that is encoded anew is larger. X shows 4,096 pixels, the other platforms fewer (docs/platforms.md).
@@ -17,6 +17,7 @@ LONGEST_SIDE = 4_096
 _MAX_BYTES = 250 * 2**20
 #: Codecs that players expect in an MP4.
 _IN_MP4 = ("h264", "hevc")
+_USUAL_FRAME_RATE = 30.0
 #: No video of this size becomes smaller than a platform's least size when it is encoded anew. Our choice.
 _MUCH_LARGER = 16
 
@@ -119,6 +120,8 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     )
     if is_fit:
         return None
+    if limits.frame_rate and file.mime_type == WEBM and file.frame_rate is None:
+        rate = _USUAL_FRAME_RATE  # a WebM does not tell its rate, which may be outside the range
     is_scaled = sides not in (None, (file.width, file.height))
     kept = limits.video_codecs or _IN_MP4
     if file.video_codec is not None:

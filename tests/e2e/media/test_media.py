@@ -76,7 +76,7 @@ def test_a_webm_is_published_as_mp4_where_webm_is_refused_and_has_a_thumbnail(
     account: Account, simulator: Simulator, webm: bytes
 ) -> None:
     api, media = account.api, uploaded(account.api, webm, "pan.webm", "video/webm")
-    for platform in ("FB", "TW", "LN"):
+    for platform in ("FB", "IG"):
         body = {"page_id": account.page_id(platform), "message": "x", "media_ids": [media["media_id"]]}
         found = api.post("/posts/validate", body, status=200)
         assert "converted to MP4" in found["media_changes"][0]["message"]

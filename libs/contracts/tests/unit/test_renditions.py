@@ -127,5 +127,6 @@ def test_a_film_that_is_only_in_another_container_keeps_its_codec() -> None:
 
 def test_a_film_that_platforms_refuse_alike_becomes_one_rendition() -> None:
     webm = film("video/webm", size_bytes=20 * MIB, video_codec="vp9")
-    assert len({film_need(platform, webm).key for platform in ("FB", "IG", "LN", "TW")}) == 1
+    assert len({film_need(platform, webm).key for platform in ("FB", "LN", "TW")}) == 1
+    assert film_need("IG", webm).frame_rate == 30
     assert film_need("TT", webm) is film_need("YT", webm) is None
