@@ -16,11 +16,15 @@ from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
 from gateway.http.answers import Answer, encode, refusal
 from gateway.http.streams import discard_rest
+from gateway.mcp import server as mcp
 from gateway.openapi.description import describe
 from gateway.routes import ENDPOINTS
 from gateway.services import Services
 
 log = structlog.get_logger()
+
+#: Everything that has a path. MCP's only operation is not described in OpenAPI.
+_ROUTES = (*ENDPOINTS, mcp.handle)
 
 Environ = dict[str, Any]
 #: Takes the WSGI environment and the values in the path.
@@ -54,7 +58,7 @@ def create_app(services: Services) -> Flask:
     services.description = _description(services.config.public_url, services.config.idempotency_key_required)
     app = App(__name__, static_folder=None)
     app.url_map = _url_map()
-    views: dict[str, Any] = {_name(endpoint): _view(services, endpoint) for endpoint in ENDPOINTS}
+    views: dict[str, Any] = {_name(endpoint): _view(services, endpoint) for endpoint in _ROUTES}
     app.view_functions = views | {"OPTIONS": _options, "/healthz": _healthz, "/readyz": _readyz(services)}
     return app
 
@@ -70,7 +74,7 @@ def _url_map() -> Map:
     """Compiles the paths and methods, once: it takes 40 ms, and tests make many applications."""
     rules = [
         Rule(path, endpoint=_name(endpoint), methods=[endpoint.method])
-        for endpoint in ENDPOINTS
+        for endpoint in _ROUTES
         for path in paths_of(endpoint)
     ]
     methods: dict[str, set[str]] = {}

@@ -1,6 +1,7 @@
 """The component schemas of records: msgspec's with formats, field descriptions and the platforms' settings, and a named
 one per body. Pure."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
@@ -12,6 +13,8 @@ from gateway.http.request_reader import Field, Reader
 from gateway.openapi.field_texts import texts_of, without_references
 
 _REF = "#/components/schemas/{name}"
+#: Of a schema in one piece.
+_DEF, _DEF_NAME = "#/$defs/{name}", re.compile(r"#/\$defs/(\w+)")
 
 Schema = dict[str, Any]
 
@@ -72,6 +75,22 @@ def described_fields(record: type) -> dict[str, Schema]:
     return properties
 
 
+def whole_schema(record: type) -> Schema:
+    """The schema of a record in one piece: what it refers to stands under `$defs`."""
+    _, parts = msgspec.json.schema_components([record, *POST_SETTINGS.values()], ref_template=_DEF)
+    for found in {found for kind in (record, *POST_SETTINGS.values()) for found in _records_in(kind)}:
+        _complete(parts[found.__name__], found, _DEF)
+    schema = parts.pop(record.__name__)
+    used: dict[str, Schema] = {}
+    open_ = [schema]
+    while open_:
+        for name in _DEF_NAME.findall(str(open_.pop())):
+            if name not in used:
+                used[name] = parts[name]
+                open_.append(parts[name])
+    return {**schema, "$defs": used} if used else schema
+
+
 def not_null(schema: Schema) -> Schema:
     """The schema of a value that is never null, only absent."""
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
@@ -80,7 +99,7 @@ def not_null(schema: Schema) -> Schema:
     return options[0] if len(options) == 1 else {"anyOf": options}
 
 
-def _complete(schema: Schema, record: type) -> None:
+def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
     """Adds what msgspec leaves out: `date-time` (a datetime may lack a time zone; ours always have one), the fields'
     descriptions, and the records of platforms' settings."""
     texts = texts_of(record)
@@ -93,7 +112,7 @@ def _complete(schema: Schema, record: type) -> None:
                 if option.get("type") == "string":
                     option["format"] = "date-time"
         if field.name in _SETTINGS:
-            found = {"anyOf": [{"$ref": _REF.format(name=_SETTINGS[field.name])}, {"type": "null"}]}
+            found = {"anyOf": [{"$ref": ref.format(name=_SETTINGS[field.name])}, {"type": "null"}]}
         if field.attribute in texts:
             found = {"description": texts[field.attribute], **found}
         schema["properties"][field.name] = found
