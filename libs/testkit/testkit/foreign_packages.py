@@ -93,17 +93,9 @@ def environment() -> dict[str, str]:
 
 def _install_python(folder: Path, lock: Path) -> None:
     _run([sys.executable, "-m", "venv", "--without-pip", folder])
-    install: list[str | Path] = [
-        "-m",
-        "pip",
-        "--python",
-        folder / "bin/python",
-        "install",
-        "--quiet",
-        "--no-compile",
-    ]
+    install: list[str | Path] = ["-m", "pip", "--python", folder / "bin/python", "install", "--quiet"]
     only_hashed = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    _run([sys.executable, *install, *only_hashed, "--retries", "2", "-r", lock])
+    _run([sys.executable, *install, "--no-compile", *only_hashed, "--retries", "2", "-r", lock])
 
 
 def _install_node(folder: Path, files: list[Path]) -> None:
