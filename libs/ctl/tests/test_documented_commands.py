@@ -1,4 +1,4 @@
-"""Every operator command in the documentation exists, with the arguments and options that are written there."""
+"""Every command in the documentation exists, with the arguments and options that are written there."""
 
 import re
 import shlex
@@ -9,6 +9,7 @@ import click
 import pytest
 
 from ctl.cli import cli
+from posthaste.cli.main import main as client
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -16,7 +17,7 @@ PAGES = sorted(
 )
 #: How a page calls the command line: installed, also in Kubernetes, on the local stack, and with compose.
 CALL = re.compile(
-    r"(?:(?<![\w./=-])(?<!-n )(?<!-d )(?<!-U )posthaste|\./dev ctl|docker compose run (?:--?[\w-]+ )*ctl) +(?=[a-z-])"
+    r"(?:(?<![\w./=-])(?<!-n )(?<!-d )(?<!-U )posthaste|\./dev ctl|docker compose run (?:--?[\w-]+ )*ctl) +(?=[a-z-])(?!https:)"
 )
 #: Where another command, a comment or the end of a sentence begins.
 END = re.compile(r" +#| \\?\| | > | && |;|\)")
@@ -36,8 +37,8 @@ def commands(page: Path) -> Iterator[tuple[str, bool]]:
 
 
 def parse(arguments: list[str]) -> None:
-    """Parses a command as the command line does, without running it. Raises click.UsageError."""
-    command: click.Command | None = cli
+    """Parses a command of the operator or of the Python client, without running it. Raises click.UsageError."""
+    command: click.Command | None = client if " ".join(arguments[:2]) in CLIENT else cli
     name: str | None = "posthaste"
     context: click.Context | None = None
     while isinstance(command, click.Group):
@@ -47,7 +48,8 @@ def parse(arguments: list[str]) -> None:
     command.make_context(name, arguments, parent=context)
 
 
-#: The Python client has the same name.
+#: The Python client's command line and package have the same name.
+CLIENT = {"webhooks listen"}
 PYTHON = {"import webhooks"}
 FOUND = [
     pytest.param(text, is_block, id=f"{page.relative_to(ROOT)}: {text}")

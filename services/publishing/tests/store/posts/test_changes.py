@@ -47,15 +47,16 @@ def test_what_was_prepared_for_other_content_is_forgotten_with_it(world: World, 
 
 def test_edits_of_different_fields_at_once_lose_nothing(world: World, app: SendingContext) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
+    settings = {"link": "https://example.com/menu"}
     asked = [
         api.EditPost(id=post.id, message="new"),
         api.EditPost(id=post.id, first_comment="comment"),
-        api.EditPost(id=post.id, facebook_settings={"a": 1}),
+        api.EditPost(id=post.id, facebook_settings=settings),
     ] * 5
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda edit: edits.edit(app, world.caller(), edit), asked))
     edited = reading.show(app, world.caller(), api.PostId(id=post.id))
-    assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
+    assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", settings)
 
 
 def test_a_cancelled_post_is_gone_for_every_change(world: World, app: SendingContext) -> None:
