@@ -17,7 +17,8 @@ PAGES = sorted(
 )
 #: How a page calls the command line: installed, also in Kubernetes, on the local stack, and with compose.
 CALL = re.compile(
-    r"(?:(?<![\w./=-])(?<!-n )(?<!-d )(?<!-U )posthaste|\./dev ctl|docker compose run (?:--?[\w-]+ )*ctl) +(?=[a-z-])(?!https:)"
+    r"(?:(?<![\w./=-])(?<!-n )(?<!-d )(?<!-U )posthaste|\./dev ctl|docker compose run (?:--?[\w-]+ )*ctl)"
+    r" +(?=[a-z-])(?!https:)"
 )
 #: Where another command, a comment or the end of a sentence begins.
 END = re.compile(r" +#| \\?\| | > | && |;|\)")

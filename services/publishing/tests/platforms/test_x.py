@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from publishing.platforms.base import (
     Account,
     Content,
     MediaSource,
+    OpenComment,
     OutcomeUnknown,
     PlatformRefusal,
     Published,
@@ -208,6 +209,22 @@ def test_whichever_names_x_has_for_fields_are_found_out_and_remembered(
     assert (comment.id, comment.parent_id, comment.author_name) == (visit_id, None, "Ann Ade")
     assert isinstance(found, Published)
     assert found.remote_id == root
+
+
+@pytest.mark.parametrize("served", ["tweet.fields", "post.fields"])
+def test_what_a_reply_answers_is_read_by_either_name(page: Page, simulator: Simulator, served: str) -> None:
+    root = page.publish(TEXT).remote_id
+    visit_id = page.visit(root, "Fine")
+    began_at = datetime.now(UTC)
+    reply_id = page.connector.reply(page.account, visit_id, "Thank you")
+    simulator.call("POST", "x/fields", name=served)
+    try:
+        comments = page.comments(root)
+        found = page.connector.find_reply(OpenComment(page.account, visit_id, "Thank you", began_at))
+    finally:
+        simulator.call("POST", "x/fields")
+    assert {one.id: one.parent_id for one in comments} == {visit_id: None, reply_id: visit_id}
+    assert found == reply_id
 
 
 def test_a_bad_request_that_is_not_about_names_is_told_as_it_is(page: Page) -> None:

@@ -11,7 +11,7 @@ from publishing.platforms.meta.errors import refusal_from, wait_in
     [
         (190, None, "expired"), (190, 460, "expired"), (102, None, "expired"),
         (490, None, "expired"), (100, 490, "expired"), (200, 4854002, "permission"), (100, 4854002, "permission"),
-        (2, 1609008, "rejected"), (-1, 2207082, "transient"), (-1, 2207077, "transient"), (352, 2207077, "transient"),
+        (2, 1609008, "rejected"), (100, 2207082, "transient"), (352, 2207082, "transient"), (352, 2207077, "transient"),
         (4, None, "rate_limited"), (17, None, "rate_limited"), (32, None, "rate_limited"),
         (341, None, "rate_limited"), (613, None, "rate_limited"), (80001, None, "rate_limited"),
         (80002, None, "rate_limited"), (9, 2207042, "rate_limited"), (368, 1390008, "rate_limited"),
