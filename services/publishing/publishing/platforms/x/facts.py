@@ -17,14 +17,15 @@ def facts(settings: XSettings, account: Account) -> Iterator[Fact]:
         return True, f"{(answer.get('meta') or {}).get('result_count', 0)} posts"
 
     def names() -> tuple[bool, str]:
-        # A parameter that X does not know is refused. A read of the own account costs nothing.
+        # Shows a refusal alone: a read of the own account costs nothing, and has no post to see by whether X ignores the
+        # parameter. `Calls.read` finds that out.
         parameter = settings.fields_parameter.replace(".", "__")
         Calls(settings).read(account, "users/me", **{parameter: "created_at"})
-        return True, "accepted"
+        return True, "not refused"
 
     yield ask(
         "names of a post's fields",
-        f"{settings.fields_parameter} is accepted",
+        f"{settings.fields_parameter} is not refused",
         "Set X_FIELDS_PARAMETER to the other name: until then each process tries both.",
         names,
     )
