@@ -561,6 +561,89 @@ class ScheduledPostList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PostView:
+    post: FullPost
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FullPost:
+    """Everything known about a post, published at once or scheduled, in any state."""
+
+    message: str | None = None
+    media_ids: list[str] = dataclasses.field(default_factory=list)
+    media_urls: list[str] = dataclasses.field(default_factory=list)
+    first_comment: str | None = None
+    facebook_settings: FacebookPostSettings | None = None
+    instagram_settings: InstagramPostSettings | None = None
+    linkedin_settings: LinkedInPostSettings | None = None
+    tiktok_settings: TikTokPostSettings | None = None
+    x_settings: XPostSettings | None = None
+    youtube_settings: YouTubePostSettings | None = None
+    id: str
+    #: Scheduled, or immediate: published at once
+    origin: Literal["scheduled", "immediate"]
+    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
+    page_id: str
+    page: PageOfPost
+    brand_id: str
+    brand_name: str
+    media: list[MediaItem]
+    created_at: datetime
+    #: None for an immediate post.
+    scheduled_at: datetime | None
+    next_attempt_at: datetime | None
+    published_at: datetime | None
+    #: The platform's id of the published post.
+    remote_id: str | None
+    permalink: str | None
+    error: PostProblem | None
+    #: Set on a held post.
+    hold: PostHold | None
+    #: Set on a published post with a first comment.
+    first_comment_result: FirstCommentResult | None
+    #: Oldest first.
+    attempts: list[PostAttempt]
+    #: Who made, changed, retried or released it last. None: unknown.
+    made_by: Maker | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageOfPost:
+    """The page of a post, as it is now."""
+
+    id: str
+    name: str
+    username: str | None
+    expired: bool
+    #: When the page was unlinked; the post stays.
+    unlinked_at: datetime | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostProblem:
+    """An error of a post, with what to do. The message holds the platform's own text and code."""
+
+    code: str
+    message: str
+    recommended_fix: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostAttempt:
+    """One attempt to publish a post."""
+
+    number: int
+    #: Open (no answer yet, or being looked up), published, refused (by the platform), not_published
+    #: (looked up and not there) or given_up (the platform did not reveal the result for a day)
+    outcome: Literal["open", "published", "refused", "not_published", "given_up"]
+    began_at: datetime
+    ended_at: datetime | None
+    error: PostProblem | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Cancelled:
     success: bool
     id: str

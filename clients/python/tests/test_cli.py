@@ -31,6 +31,16 @@ POST = {
     "id": "pst_1", "page_id": "pag_1", "brand_id": "brd_1", "platform": "FB", "message": "Fresh bread", "media": [],
     "scheduled_at": "2026-12-01T08:00:00Z", "status": "queued", "created_at": "2026-11-20T11:58:09.847Z",
 }  # fmt: skip
+REFUSED = {"code": "PLATFORM_REJECTED", "message": "too long (100)", "recommended_fix": "Change the post."}
+FULL_POST = POST | {
+    "origin": "scheduled", "status": "failed", "brand_name": "Bakery", "next_attempt_at": None, "published_at": None,
+    "page": {"id": "pag_1", "name": "Corner Bakery", "username": None, "expired": False, "unlinked_at": None},
+    "remote_id": None, "permalink": None, "error": REFUSED, "hold": None, "first_comment_result": None, "made_by": None,
+    "attempts": [
+        {"number": 1, "outcome": "refused", "began_at": "2026-12-01T08:00:00Z", "ended_at": "2026-12-01T08:00:01Z",
+         "error": REFUSED},
+    ],
+}  # fmt: skip
 ME = {
     "authenticated_as": {"user_id": "usr_1", "email": "ada@example.test", "firstname": "Ada", "lastname": ""},
     "api_key": {"id": "tok_1", "name": "mine", "prefix": "svc_live_abc", "scopes": ["*"], "expires_at": None},
@@ -50,7 +60,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
         "Tue 2026-12-01 09:00 +0100",
     ),
     "list": ([], "pst_1  FB        queued"),
-    "show": (["pst_1"], "Fresh bread"),
+    "show": (["pst_1"], "refused, too long (100)"),
     "cancel": (["pst_1"], "Cancelled pst_1."),
     "retry": (["pst_1"], "queued"),
     "upload": (["a.jpg"], "med_1  a.jpg"),
@@ -84,6 +94,7 @@ def api(server: MisbehavingServer) -> MisbehavingServer:
         "/api/v1/posts/schedule": {"scheduled_post": POST},
         "/api/v1/posts/scheduled": {"scheduled_posts": [POST], "next_cursor": None},
         "/api/v1/posts/scheduled/pst_1/retry": {"scheduled_post": POST},
+        "/api/v1/posts/pst_1": {"post": FULL_POST},
         "/api/v1/media/upload": FILE,
     }
     server.routes |= {path: lambda _, body=body: Reply(200, body) for path, body in bodies.items()}

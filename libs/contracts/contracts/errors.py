@@ -162,14 +162,14 @@ PAGE_PUBLISH_GUARDRAIL = _row("PAGE_PUBLISH_GUARDRAIL", 429, "limits", "The page
 BRAND_PUBLISH_GUARDRAIL = _row("BRAND_PUBLISH_GUARDRAIL", 429, "limits", "The brand's 24-hour publish limit is reached.",
     "Publish or schedule at `next_allowed_at` or later.")
 # --- our side and the platforms' ---
-SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "An unexpected error occurred on our side.", "Repeat the request. If the error persists, report `request_id`.")
+SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "An unexpected error occurred on our side.", "Repeat the request; a write with the same Idempotency-Key. If the error persists, report `request_id`.")
 AI_GENERATION_FAILED = _row("AI_GENERATION_FAILED", 502, "ai", "The AI provider failed; the credits were refunded.", "Try again, or change the prompt.")
 PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform failed or refused the read.", "Try again later.")
 PLATFORM_REJECTED = _row("PLATFORM_REJECTED", 502, "platform", "The platform rejected the request.",
-    "See `platform_error`; when it is retryable, try again later.")
+    "Read the platform's own error in `platform_error` (of a post: `error`). If it is temporary, try again later; else change the post.")
 PLATFORM_OUTCOME_UNKNOWN = _row("PLATFORM_OUTCOME_UNKNOWN", 502, "platform",
     "The platform accepted the request but did not report its result. We are checking the result.",
-    "Read the post `post_id` later, or repeat the request with the same Idempotency-Key. Do not send it with a new key: it may be published twice.")
+    "Call GET /posts/{id} with `post_id` later, or repeat the request with the same Idempotency-Key. Do not send it with a new key: it may be published twice.")
 SERVICE_UNAVAILABLE = _row("SERVICE_UNAVAILABLE", 503, "server", "A part of the service did not answer in time.",
     "Repeat the request after Retry-After seconds. Repeating a write is safe with the same Idempotency-Key.")
 AI_NOT_CONFIGURED = _row("AI_NOT_CONFIGURED", 503, "ai", "No AI provider is configured.", "Ask the operator to configure one.")

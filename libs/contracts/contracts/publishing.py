@@ -31,6 +31,10 @@ R = TypeVar("R", bound=Record)
 PostStatus = Annotated[
     str, Meta(extra_json_schema={"enum": ["queued", "held", "published", "failed", "cancelled"]})
 ]
+AttemptStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["open", "published", "refused", "not_published", "given_up"]})
+]
+PostOrigin = Annotated[str, Meta(extra_json_schema={"enum": ["scheduled", "immediate"]})]
 FirstCommentStatus = Annotated[str, Meta(extra_json_schema={"enum": ["pending", "published", "failed"]})]
 LinkStatus = Annotated[
     str, Meta(extra_json_schema={"enum": ["pending", "choose", "linked", "refused", "failed"]})
@@ -439,6 +443,68 @@ class HeldPostsCancelled(Record):
     remaining: int = 0
 
 
+class PostProblem(PostError):
+    """An error of a post, with what to do. The message holds the platform's own text and code."""
+
+    recommended_fix: str
+
+
+class PostAttempt(Record):
+    """One attempt to publish a post."""
+
+    number: int
+    #: open (no answer yet, or being looked up), published, refused (by the platform), not_published (looked up and not
+    #: there) or given_up (the platform did not reveal the result for a day)
+    outcome: AttemptStatus
+    began_at: datetime
+    ended_at: datetime | None
+    error: PostProblem | None
+
+
+class PageOfPost(Record):
+    """The page of a post, as it is now."""
+
+    id: str
+    name: str
+    username: str | None
+    expired: bool
+    #: When the page was unlinked; the post stays.
+    unlinked_at: datetime | None
+
+
+class FullPost(PostContent, kw_only=True):
+    """Everything known about a post, published at once or scheduled, in any state."""
+
+    id: str
+    #: scheduled, or immediate: published at once
+    origin: PostOrigin
+    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: PostStatus
+    platform: PlatformCode
+    page_id: str
+    page: PageOfPost
+    brand_id: str
+    brand_name: str
+    media: tuple[MediaItem, ...]
+    created_at: datetime
+    #: None for an immediate post.
+    scheduled_at: datetime | None
+    next_attempt_at: datetime | None
+    published_at: datetime | None
+    #: The platform's id of the published post.
+    remote_id: str | None
+    permalink: str | None
+    error: PostProblem | None
+    #: Set on a held post.
+    hold: PostHold | None
+    #: Set on a published post with a first comment.
+    first_comment_result: FirstCommentResult | None
+    #: Oldest first.
+    attempts: tuple[PostAttempt, ...]
+    #: Who made, changed, retried or released it last. None: unknown.
+    made_by: Maker | None
+
+
 class PublishResult(Record):
     """The result of an immediate publish (spec "Publish result fields")."""
 
@@ -620,7 +686,7 @@ class ReceiveHook(Record):
     gateway=(
         "list_pages get_page count_pages check_page unlink_page begin_link finish_link view_link"
         " decide_link get_link choose_accounts schedule_post publish_post schedule_posts publish_posts"
-        " validate_post list_scheduled_posts get_scheduled_post edit_post cancel_post retry_post"
+        " validate_post get_post list_scheduled_posts get_scheduled_post edit_post cancel_post retry_post"
         " release_held_posts cancel_held_posts list_published_posts get_engagement list_comments"
         " reply_to_comment verify_hook receive_hook"
     ),
@@ -648,6 +714,7 @@ class PublishingApi(Protocol):
     def schedule_posts(self, caller: Caller, request: SchedulePosts) -> PageResults: ...
     def publish_posts(self, caller: Caller, request: PublishPosts) -> PageResults: ...
     def validate_post(self, caller: Caller, request: ValidatePost) -> Validation: ...
+    def get_post(self, caller: Caller, request: PostId) -> FullPost: ...
     def list_scheduled_posts(self, caller: Caller, request: ListScheduledPosts) -> ScheduledPostList: ...
     def get_scheduled_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...
     def edit_post(self, caller: Caller, request: EditPost) -> ScheduledPost: ...

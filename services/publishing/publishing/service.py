@@ -30,6 +30,7 @@ from publishing.posts import (
     cancellation,
     edits,
     engagement,
+    full_posts,
     held_posts,
     post_lists,
     publish_now,
@@ -99,6 +100,7 @@ class PublishingService:
     validate_post = call(validation.validate)
     list_scheduled_posts = call(post_lists.scheduled)
     get_scheduled_post = call(reading.show)
+    get_post = call(full_posts.show)
     edit_post = call(edits.edit)
     cancel_post = call(cancellation.cancel)
     retry_post = call(retry.retry)

@@ -38,6 +38,8 @@ BY_ID = (
     by_id("page", "GET", "/posts/published?page_id={id}"),
     by_id("page", "POST", "/comments/reply", {"page_id": "{id}", "comment_id": "cmt_x", "message": "x"}),
     by_id("queued", "GET", "/posts/scheduled/{id}"),
+    by_id("queued", "GET", "/posts/{id}"),
+    by_id("published", "GET", "/posts/{id}"),
     by_id("queued", "PATCH", "/posts/scheduled/{id}", {"message": "mine now"}),
     by_id("queued", "DELETE", "/posts/scheduled/{id}"),
     by_id("queued", "POST", "/posts/scheduled/{id}/retry", {}),

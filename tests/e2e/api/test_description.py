@@ -49,6 +49,7 @@ OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
+    "GET /posts/{id}",
     "PATCH /posts/scheduled/{id}", "DELETE /posts/scheduled/{id}", "POST /posts/scheduled/{id}/retry",
     "POST /posts/held/release", "POST /posts/held/cancel",
     "GET /posts/published", "GET /posts/published/{id}/engagement", "GET /comments", "POST /comments/reply",
@@ -92,6 +93,7 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
             "/brands": account.brand_id, "/pages": account.page_id(), "page_id": account.page_id(),
             "brand_id": account.brand_id, "post_id": published["post_id"], "comment_id": comment["id"],
             "/posts/scheduled": schedule(account, message="queued")["id"], "/posts/published": published["post_id"],
+            "/posts": published["post_id"],
             "/media": media["media_id"], "media_id": media["media_id"],
             "/ai/jobs": account.api.post("/ai/images", {"prompt": "first"})["job"]["job_id"],
             "/media/uploads": account.api.post(

@@ -71,6 +71,8 @@ ROWS = (
     Row("GET", "/posts/published?page_id={page}"),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
     Row("GET", "/posts/scheduled/{queued}"),
+    Row("GET", "/posts/{queued}"),
+    Row("GET", "/posts/{published}"),
     Row("PATCH", "/posts/scheduled/{queued}", {"message": "mine now"}),
     Row("DELETE", "/posts/scheduled/{queued}"),
     Row("POST", "/posts/scheduled/{queued}/retry", {}),

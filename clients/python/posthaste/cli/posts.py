@@ -162,8 +162,19 @@ def list_posts(session: Session, status: str, page: str | None, limit: int) -> N
 @click.argument("post_id")
 @pass_session
 def show(session: Session, post_id: str) -> None:
-    """Show a scheduled post, and what became of it."""
-    _show(session, session.client.get_scheduled_post(post_id).scheduled_post)
+    """Show a post, and what became of it."""
+    one = session.client.get_post(post_id).post
+    rows = [
+        *_facts(one),
+        *((f"attempt {tried.number}", _outcome(tried)) for tried in one.attempts),
+        ("to do", one.error.recommended_fix if one.error else None),
+    ]
+    session.show(one, output.facts(rows))
+
+
+def _outcome(tried: records.PostAttempt) -> str:
+    told = f"{output.local(tried.began_at)}: {tried.outcome}"
+    return f"{told}, {tried.error.message}" if tried.error else told
 
 
 @click.command()
@@ -186,7 +197,11 @@ def retry(session: Session, post_id: str, key: str | None) -> None:
 
 
 def _show(session: Session, one: records.ScheduledPost) -> None:
-    rows = [
+    session.show(one, output.facts(_facts(one)))
+
+
+def _facts(one: records.ScheduledPost | records.FullPost) -> list[tuple[str, Any]]:
+    return [
         ("post", one.id),
         ("page", f"{one.page_id} ({one.platform})"),
         ("status", one.status),
@@ -198,7 +213,6 @@ def _show(session: Session, one: records.ScheduledPost) -> None:
         ("media", [item.src for item in one.media]),
         ("message", one.message),
     ]
-    session.show(one, output.facts(rows))
 
 
 COMMANDS = (post, schedule, list_posts, show, cancel, retry)

@@ -344,6 +344,13 @@ class PostsOperations(Caller):
             )
         )
 
+    def get_post(self, id: str) -> records.PostView:
+        """Get any post, with its attempts and their errors.
+
+        `GET /api/v1/posts/{id}`. Needs the scope `read:posts`.
+        """
+        return self._call(Call("GET", path_of("/api/v1/posts/{id}", id=id), records.PostView))
+
     def retry_post(self, id: str, *, idempotency_key: str | None = None) -> records.ScheduledPostView:
         """Queue a failed post again.
 
@@ -830,6 +837,13 @@ class AsyncPostsOperations(AsyncCaller):
                 idempotency_key=idempotency_key,
             )
         )
+
+    async def get_post(self, id: str) -> records.PostView:
+        """Get any post, with its attempts and their errors.
+
+        `GET /api/v1/posts/{id}`. Needs the scope `read:posts`.
+        """
+        return await self._call(Call("GET", path_of("/api/v1/posts/{id}", id=id), records.PostView))
 
     async def retry_post(self, id: str, *, idempotency_key: str | None = None) -> records.ScheduledPostView:
         """Queue a failed post again.

@@ -27,7 +27,8 @@ _LINK = f"https://www.facebook.com/{_PAGE}"
 _VALUES: dict[str, Any] = {
     "User.id": _USER, "UserInAccount.id": _USER, "Brand.id": _BRAND, "BrandInList.id": _BRAND,
     "BrandWithPages.id": _BRAND,
-    "Page.id": _PAGE, "ScheduledPost.id": _POST, "PublishedPost.id": _POST, "Engagement.id": _POST,
+    "Page.id": _PAGE, "PageOfPost.id": _PAGE, "FullPost.id": _POST,
+    "ScheduledPost.id": _POST, "PublishedPost.id": _POST, "Engagement.id": _POST,
     "Cancelled.id": _POST, "PageUnlinked.id": _PAGE, "Comment.id": _COMMENT, "Reply.id": f"{_COMMENT[:-1]}x",
     "Subscription.id": _HOOK, "CreatedSubscription.id": _HOOK, "SubscriptionDeleted.id": _HOOK,
     "RotatedSecret.id": _HOOK,

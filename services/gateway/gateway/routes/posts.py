@@ -27,7 +27,7 @@ from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.routes import several_pages
 from gateway.routes.filters import platform_code
-from gateway.routes.views import ScheduledPostView
+from gateway.routes.views import PostView, ScheduledPostView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PAGE_PERMISSION_MISSING)
@@ -97,6 +97,12 @@ def get_scheduled_post(exchange: Exchange, request: api.PostId) -> ScheduledPost
     return ScheduledPostView(
         scheduled_post=exchange.relay(exchange.services.publishing.get_scheduled_post, request)
     )
+
+
+@endpoint("GET", "/posts/{id}", scope="read:posts", meter="reads", errors=_REACH)
+def get_post(exchange: Exchange, request: api.PostId) -> PostView:
+    """Get any post, with its attempts and their errors."""
+    return PostView(post=exchange.relay(exchange.services.publishing.get_post, request))
 
 
 @endpoint(

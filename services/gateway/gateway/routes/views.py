@@ -6,13 +6,17 @@ from msgspec import field
 
 from contracts.accounts import Brand, User
 from contracts.media import Storage
-from contracts.publishing import Page, Reply, ScheduledPost
+from contracts.publishing import FullPost, Page, Reply, ScheduledPost
 from contracts.quota import Usage
 from contracts.record import Record
 
 
 class ScheduledPostView(Record):
     scheduled_post: ScheduledPost
+
+
+class PostView(Record):
+    post: FullPost
 
 
 class PageView(Record):

@@ -23,6 +23,7 @@ _IN_PATHS = {
     "/pages/{id}": "pag",
     "/posts/scheduled/{id}": "pst",
     "/posts/published/{id}": "pst",
+    "/posts/{id}": "pst",
     "/media/uploads/{id}": "upl",
     "/media/{id}": "med",
     "/ai/jobs/{id}": "job",

@@ -1,0 +1,73 @@
+"""One post with everything that a person or a program may want to know about it."""
+
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import ERRORS, SERVER_ERROR
+from publishing.context import AppContext
+from publishing.posts.reading import get_post
+from publishing.records import PageRow, Post
+from publishing.store.attempts import AttemptRow, Attempts
+from publishing.store.pages import Pages
+
+
+def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
+    """Shows a post of either origin, in any state. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    post = get_post(app, caller, request.id)
+    with app.database.reading() as connection:
+        page = Pages(connection).get(post.page_id)
+        attempts = Attempts(connection).of_post(post.id)
+    assert page is not None  # a page outlives its posts
+    return _view(post, page, attempts)
+
+
+def _view(post: Post, page: PageRow, attempts: list[AttemptRow]) -> api.FullPost:
+    return api.FullPost(
+        id=post.id,
+        origin=post.origin,
+        status=post.status,
+        platform=post.platform,
+        page_id=page.id,
+        page=api.PageOfPost(
+            id=page.id,
+            name=page.name,
+            username=page.username,
+            expired=page.expired,
+            unlinked_at=page.unlinked_at,
+        ),
+        brand_id=post.brand_id,
+        brand_name=page.brand_name,
+        message=post.message,
+        media_ids=tuple(post.media_ids),
+        media_urls=tuple(post.media_urls),
+        media=post.media,
+        first_comment=post.first_comment,
+        created_at=post.created_at,
+        scheduled_at=post.scheduled_at if post.origin == "scheduled" else None,
+        next_attempt_at=post.out_at if post.state == "queued" else None,
+        published_at=post.published_at,
+        remote_id=post.remote_id,
+        permalink=post.permalink,
+        error=_problem(post.error_code, post.error_message),
+        hold=post.hold,
+        first_comment_result=post.first_comment_result,
+        attempts=tuple(_attempt(row) for row in attempts),
+        made_by=post.made_by if post.maker_user_id else None,
+        **(post.settings or {}),
+    )
+
+
+def _attempt(row: AttemptRow) -> api.PostAttempt:
+    return api.PostAttempt(
+        number=row.number,
+        outcome=row.outcome or "open",
+        began_at=row.began_at,
+        ended_at=row.ended_at,
+        error=_problem(row.error_code, row.error_message),
+    )
+
+
+def _problem(code: str | None, message: str | None) -> api.PostProblem | None:
+    if code is None:
+        return None
+    known = ERRORS.get(code, SERVER_ERROR)
+    return api.PostProblem(code=code, message=message or known.message, recommended_fix=known.recommended_fix)
