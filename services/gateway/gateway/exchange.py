@@ -11,7 +11,7 @@ from chassis.bus.clients import remote
 from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
-from contracts.errors import ERRORS, ApiError
+from contracts.errors import ERRORS, SERVICE_UNAVAILABLE, ApiError
 from contracts.quota import Admitted
 from gateway.admission.batcher import PendingAdmission
 from gateway.endpoint import Endpoint
@@ -25,6 +25,8 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 #: A failed request with less time left than this returns its unit and its key in the background. Our choice: as long as
 #: a refund may take.
 _TIME_TO_GIVE_UP_SECONDS = 2.0
+#: `ask_until_free` asks a busy service this often: rarely beside the seconds that a video takes.
+_BUSY_PAUSE_SECONDS = 1.0
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -148,6 +150,22 @@ class Exchange:
         """Calls a service, by default within the time that the request has left. Raises ApiError."""
         timeout_seconds = self.remaining_seconds if timeout_seconds is None else timeout_seconds
         return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
+
+    def ask_until_free(
+        self, method: Callable[[Caller, Request], Result], request: Request, *, timeout_seconds: float
+    ) -> Result:
+        """Calls a service again and again while it is busy or away, so that the request waits here and occupies none
+        of the service's workers. Only for calls that may be repeated. Raises ApiError; SERVICE_UNAVAILABLE once the
+        time is over.
+        """
+        end = time.monotonic() + timeout_seconds
+        while True:
+            try:
+                return self.ask(method, request, timeout_seconds=max(end - time.monotonic(), 0.001))
+            except ApiError as error:
+                if error.row is not SERVICE_UNAVAILABLE or time.monotonic() + _BUSY_PAUSE_SECONDS > end:
+                    raise
+            time.sleep(_BUSY_PAUSE_SECONDS)
 
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
         """Calls a service whose answer is passed on unread. Raises ApiError.

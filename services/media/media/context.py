@@ -27,7 +27,8 @@ _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_byt
 _MAX_SHARE = Fraction(1, 2)
 #: An image waits this long for a slot. Our choice.
 _INSPECTION_WAIT_SECONDS = 5.0
-#: A video waits this long for a slot: a copy takes seconds, and ai's calls end after 30 s. Our choice.
+#: A video waits this long for a slot: a copy takes seconds, and ai's calls end after 30 s. The gateway asks again after
+#: that, so uploads wait longer, without a worker. Our choice.
 _VIDEO_WAIT_SECONDS = 25.0
 
 
@@ -43,12 +44,12 @@ class AppContext:
         # Of several sandboxed processes, videos leave one to images.
         videos = max(1, min(settings.videos_at_once, settings.confined_at_once - 1))
         #: Limits the videos in the temporary folder: `video_slot(account_id)`. Videos that wait for a slot occupy at
-        #: most three quarters of the workers, and no inspection slot.
+        #: most a quarter of the workers, and no inspection slot. Together with images that leaves a quarter to others.
         self.video_slot = Limiter(
             videos,
             wait_seconds=_VIDEO_WAIT_SECONDS,
             max_share=_MAX_SHARE,
-            waiting_per_slot=max(1, settings.workers * 3 // 4 // videos),
+            waiting_per_slot=max(1, settings.workers // 4 // videos),
         ).slot
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
         #: Renditions that are made in the background: a picture and a video at once.

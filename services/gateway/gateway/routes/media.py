@@ -63,7 +63,8 @@ def begin_upload(exchange: Exchange, request: api.BeginParts) -> api.UploadParts
 )  # fmt: skip
 def complete_upload(exchange: Exchange, request: api.CompleteParts) -> api.UploadedMedia:
     """Complete an upload after all its parts were sent."""
-    return exchange.ask(exchange.services.media.complete_parts, request)
+    complete_parts = exchange.services.media.complete_parts
+    return exchange.ask_until_free(complete_parts, request, timeout_seconds=exchange.remaining_seconds)
 
 
 @endpoint(

@@ -34,7 +34,8 @@ _ENDING = b"--\r\n"
 _BARE_ENDINGS = (b"----formdata-undici-",)
 #: The longest that an upload may take: as long as media keeps its reservation.
 _MAX_SECONDS = 15 * 60.0
-#: media reads some files as a whole before it accepts them: minutes for the largest.
+#: media reads some files as a whole before it accepts them, and copies a few videos at once: on a busy machine the last
+#: of 20 videos waits for a minute.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
 _TOO_SLOW = "The upload took longer than 15 minutes; upload large files in parts: POST /media/uploads."
@@ -145,7 +146,7 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
         raise
     commit = CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes)
     try:
-        return exchange.ask(media.commit_upload, commit, timeout_seconds=_COMMIT_SECONDS)
+        return exchange.ask_until_free(media.commit_upload, commit, timeout_seconds=_COMMIT_SECONDS)
     except ApiError as error:
         if error.row is NOT_FOUND:
             raise malformed(_TOO_SLOW) from error

@@ -60,8 +60,8 @@ def until_refused(commits: list[Commit], count: int) -> None:
 def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
     world: World, adapt: Callable[..., AppContext]
 ) -> None:
-    """Of eight workers, six may wait for a video's slot, and three of them for an account."""
-    context = adapt(workers=8)
+    """Of 24 workers, six may wait for a video's slot, and three of them for an account."""
+    context = adapt(workers=24)
     one, other = world.caller("usr_a"), world.caller("usr_b")
     commits = [Commit(world, one) for _ in range(8)]
     with context.video_slot("usr_c"):

@@ -13,7 +13,7 @@ from contracts import media
 from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.plans import PLANS
 from contracts.record import Nothing
-from gateway import services
+from gateway import exchange, services
 from gateway.config import Config
 from gateway.http.multipart import BLOCK_BYTES
 from gateway.routes import upload
@@ -188,6 +188,33 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(client, bus, stora
     assert storage.kept == {}
     assert len(bus.asked("begin_upload")) == len(bus.asked("abort_upload"))
     assert bus.asked("commit_upload") == []
+
+
+def test_an_upload_waits_in_the_gateway_while_media_is_busy(client, bus, storage, monkeypatch) -> None:
+    monkeypatch.setattr(exchange, "_BUSY_PAUSE_SECONDS", 0.0)
+    uploaded, refusals = bus.answers["commit_upload"], iter([ApiError(SERVICE_UNAVAILABLE)] * 3)
+
+    def commit(_caller: Any, _request: Any) -> Any:
+        for refusal in refusals:
+            raise refusal
+        return uploaded
+
+    bus.answers["commit_upload"] = commit
+    assert send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n").status_code == 201
+    assert len(bus.asked("commit_upload")) == 4
+    assert len(bus.asked("begin_upload")) == 1
+    assert len(storage.kept) == 1
+
+
+def test_an_upload_is_refused_when_media_stays_busy_for_the_whole_time(
+    client, bus, storage, monkeypatch
+) -> None:
+    monkeypatch.setattr(exchange, "_BUSY_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(upload, "_COMMIT_SECONDS", 0.1)
+    bus.answers["commit_upload"] = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+    response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
+    refused_with(response, 503, "SERVICE_UNAVAILABLE")
+    assert bus.asked("commit_upload")
 
 
 def test_an_upload_that_outlives_its_reservation_is_told_to_upload_in_parts(client, bus, storage) -> None:
