@@ -39,8 +39,8 @@ GATEWAY = Caller(account_id="", user_id="gateway")
 #: How long answers to keyed requests gather before they are stored together: with 20 ms, PostgreSQL spent half as much
 #: again on keys. A repetition within this time waits for it.
 _GATHER_SECONDS = 0.1
-#: How long an upload and a download wait for a slot. On a busy machine an upload holds its slot for a minute; a download
-#: that waits can be repeated at no cost.
+#: How long an upload and a download wait for a slot. On a busy machine an upload holds its slot for a minute; a
+#: download that waits can be repeated at no cost.
 UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 60.0, 2.0
 #: Transfers that may wait for each slot: more would wait in vain.
 _WAITING_PER_SLOT = 4
