@@ -16,6 +16,7 @@ DOCS = sorted(
     for pattern in (
         "*.md",
         "docs/*.md",
+        "docs/api/*.md",
         "libs/*/*.md",
         "services/*/*.md",
         "simulator/*.md",

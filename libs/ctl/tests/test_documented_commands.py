@@ -51,7 +51,7 @@ def parse(arguments: list[str]) -> None:
 
 #: The Python client's command line and package have the same name.
 CLIENT = {"webhooks listen"}
-PYTHON = {"import webhooks"}
+PYTHON = {"import webhooks", "import Posthaste"}
 FOUND = [
     pytest.param(text, is_block, id=f"{page.relative_to(ROOT)}: {text}")
     for page in PAGES
