@@ -72,6 +72,7 @@ def test_a_video_goes_out(account: Account, simulator: Simulator, mp4: bytes) ->
     assert held["media"] == [{"type": "video", "bytes": media["size_bytes"]}]
 
 
+@pytest.mark.prompt
 def test_a_webm_is_published_as_mp4_where_webm_is_refused_and_has_a_thumbnail(
     account: Account, simulator: Simulator, webm: bytes
 ) -> None:

@@ -267,7 +267,7 @@ class TestFrontDoor:
     def test_a_wrong_method_is_told_the_right_ones(self, client, method) -> None:
         response = client.open(SCHEDULE, method=method)
         assert code(response) == (405, "METHOD_NOT_ALLOWED")
-        assert response.headers["Allow"] == "OPTIONS, POST"
+        assert response.headers["Allow"] == "GET, HEAD, OPTIONS, POST"  # GET: of /posts/{id}
 
     def test_options_and_head_are_answered(self, client) -> None:
         response = client.options("/api/v1/posts/scheduled/pst_1")
