@@ -193,11 +193,8 @@ def test_a_malformed_or_naive_time(shared: Account, valid: Json, value: object) 
 @pytest.mark.parametrize("value", FAR_DATES)
 def test_a_time_far_away_is_only_out_of_range(shared: Account, valid: Json, value: str) -> None:
     answer = shared.api.call("POST", "/posts/schedule", json=valid | {"scheduled_at": value})
-    assert answer.json()["code"] in ("SCHEDULE_OUT_OF_RANGE", "INVALID_DATE"), answer.text
-    assert answer.status_code == 400
-    if value.startswith(("20", "19")):
-        refused(answer, 400, "SCHEDULE_OUT_OF_RANGE")
-        assert shared.api.get("/posts/published", since=value)["published_posts"] == []
+    refused(answer, 400, "SCHEDULE_OUT_OF_RANGE")
+    assert shared.api.get("/posts/published", since=value)["published_posts"] == []
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2026-01-01T00:00:00", "", "1"])

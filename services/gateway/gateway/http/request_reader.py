@@ -25,8 +25,9 @@ _FLAGS = {"true": True, "false": False}
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 #: msgspec's messages end with the place inside the value.
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
-#: The accepted years: adding a time zone or some days to them never overflows.
-_YEARS = range(1900, 9000)
+#: A time outside of these counts as the nearer one, and no list and no schedule reaches it. Between them, adding a time
+#: zone or some days never overflows.
+_FIRST, _LAST = datetime(1901, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
 #: Of a request encoded for the bus, whose messages stay under 256 KiB (architecture).
 MAX_REQUEST_BYTES = 128 * 1024
 
@@ -106,6 +107,8 @@ class Reader:
         for name, text in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
             if name in values:
                 raise invalid(name, "Must be given only once")
+            if name == "cursor" and not text:
+                continue  # the first page: programs that send an empty cursor mean none
             if name in by_name:
                 values[name] = by_name[name].from_query(text)
         return values
@@ -157,11 +160,10 @@ def _broken(name: str, message: str) -> dict[str, str]:
 
 
 def _utc(value: datetime) -> datetime:
-    """Converts to UTC and cuts to milliseconds. Raises ValueError for a time without a zone or outside `_YEARS`."""
+    """Converts to UTC and cuts to milliseconds. Raises ValueError for a time without a zone."""
     if value.tzinfo is None:
         raise ValueError("A time zone is required")
-    if not _YEARS.start < value.year < _YEARS.stop:
-        raise ValueError("Out of range")
+    value = min(max(value, _FIRST), _LAST)
     return value.astimezone(UTC).replace(microsecond=value.microsecond // 1000 * 1000)
 
 

@@ -79,7 +79,9 @@ def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
     """Builds the error. Its wait counts from the requested time (schedule) or from now (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
-    return ApiError(breach.row, retry_after_seconds=wait, next_allowed_at=stamp(breach.next_allowed_at))
+    next_allowed_at = stamp(breach.next_allowed_at)
+    message = f"{breach.row.message} The next free time is {next_allowed_at}."
+    return ApiError(breach.row, message, retry_after_seconds=wait, next_allowed_at=next_allowed_at)
 
 
 def stamp(at: datetime) -> str:

@@ -65,12 +65,19 @@ def test_names_the_first_missing_or_null_field_before_other_faults(body: dict[st
     "text",
     [
         "2026-12-01T09:00:00", "2026-12-01", "tomorrow", "", 1764579600, True, {}, "2026-13-01T09:00:00Z",
-        "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-12-01T09:00:00Z\x00",
+        "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "2026-12-01T09:00:00Z\x00",
     ],
 )  # fmt: skip
 def test_refuses_timestamps_that_are_malformed_or_have_no_zone(text: Any) -> None:
     error = body_refusal(scheduled_at=text)
     assert (error.code, error.extras["field"]) == ("INVALID_DATE", "scheduled_at")
+
+
+@pytest.mark.parametrize(
+    ("text", "year"), [("0001-01-01T00:00:00+14:00", 1901), ("9999-12-31T23:59:59-14:00", 8999)]
+)
+def test_a_far_time_counts_as_the_nearest_that_can_be_computed_with(text: str, year: int) -> None:
+    assert read(scheduled_at=text).scheduled_at.year == year
 
 
 def test_takes_any_offset_any_year_we_may_see_and_whole_milliseconds() -> None:
@@ -132,6 +139,10 @@ def test_a_strange_id_in_the_path_is_nothing_we_have(path_id: str) -> None:
 def test_reads_a_query() -> None:
     assert PAGES.read({}, "limit=7&platform=fb&sort=name&sort=id", b"") == ListPages(limit=7, platform="fb")
     assert PAGES.read({}, "", b"") == ListPages()
+
+
+def test_an_empty_cursor_is_no_cursor() -> None:
+    assert PAGES.read({}, "cursor=&limit=7", b"") == ListPages(limit=7)
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def test_posts_of_a_page_keep_a_minute_apart(world: World) -> None:
     assert error.code == "PAGE_PUBLISH_GUARDRAIL"
     assert error.extras["retry_after_seconds"] == 119
     assert datetime.fromisoformat(error.extras["next_allowed_at"]) == at + timedelta(seconds=60)
+    assert error.message.endswith(f"The next free time is {error.extras['next_allowed_at']}.")
     world.schedule(page, at + timedelta(seconds=60))
 
 
