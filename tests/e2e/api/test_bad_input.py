@@ -230,7 +230,7 @@ def test_a_path_that_leads_nowhere(shared: Account, path: str, with_token: bool)
     [
         ("DELETE", "/me"),
         ("PUT", "/posts/schedule"),
-        ("GET", "/posts/publish"),
+        ("DELETE", "/posts/publish"),
         ("BREW", "/pages"),
         ("TRACE", "/me"),
     ],
