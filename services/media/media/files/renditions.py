@@ -7,6 +7,7 @@ name.
 
 import time
 from collections.abc import Collection
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 
@@ -21,6 +22,7 @@ from media import names
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import rendition_making
+from media.inspection.ffmpeg import FfmpegEnded
 from media.records import MediaRow, Rendition
 from media.store import Connection
 from media.store.files import Files
@@ -34,7 +36,8 @@ RENDITIONS_DUE = Waker()
 LEASE = timedelta(seconds=30)
 #: After a failure that is not the file's: the storage was away, or all sandboxed processes were busy. Our choice.
 _PAUSE = timedelta(seconds=5)
-#: A rendition that was claimed so often has ended its process each time. Our choice.
+#: A rendition that was claimed so often has ended its process, or ffmpeg, each time. Failures of the storage and full
+#: sandboxes do not count: an outage may last longer than any number of tries.
 _MAX_TRIES = 5
 #: A call for files waits no longer for renditions: publishing's ends after 30 s.
 _WAIT_SECONDS = 20.0
@@ -75,8 +78,7 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
             with context.database.transaction() as connection:
                 claimed = Renditions(connection).claim(rendition.id, LEASE)
             if claimed is not None:
-                with context.inspection_slot(row.account_id):
-                    _make(context, row, claimed)
+                _make_in_call(context, row, claimed)
         else:
             RENDITIONS_DUE.wake()
             raise _processing(row)
@@ -146,6 +148,16 @@ def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition
     RENDITIONS_DUE.wake()
 
 
+def _make_in_call(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(context.inspection_slot(row.account_id))
+        except ApiError:
+            _put_off(context, rendition, counts=False)
+            raise
+        _make(context, row, rendition)
+
+
 def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
     """Makes a claimed rendition, stores it beside the file and records it, or that it failed.
 
@@ -171,13 +183,17 @@ def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
         log.warning("rendition_failed", rendition_id=rendition.id, media_id=row.id, problem=str(error))
         _fail(context, rendition, _FAILED)
     except (NotStarted, OSError, ApiError) as error:
-        with context.database.transaction() as connection:
-            Renditions(connection).put_off(rendition.id, _PAUSE)
+        _put_off(context, rendition, counts=isinstance(error, FfmpegEnded))
         if isinstance(error, ApiError):
             raise
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     finally:
         context.held_renditions.pop(rendition.id, None)
+
+
+def _put_off(context: AppContext, rendition: Rendition, *, counts: bool) -> None:
+    with context.database.transaction() as connection:
+        Renditions(connection).put_off(rendition.id, _PAUSE, counts=counts)
 
 
 def _fail(context: AppContext, rendition: Rendition, failure: str) -> None:

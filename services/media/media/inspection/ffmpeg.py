@@ -64,6 +64,10 @@ _CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
+class FfmpegEnded(ApiError):
+    """ffmpeg was ended by its time limit or by the system: because the machine is busy, or because of the video."""
+
+
 class VideoProperties(Record):
     """Width and height as displayed, in pixels. The duration is None if the file has none."""
 
@@ -190,11 +194,12 @@ def run(
             status = context.sandbox_pool.run_program(command, (*ends, errors, source), limits, has_turn=True)
     except (NotStarted, WorkFailed) as error:
         log.warning("ffmpeg_not_run", problem=str(error))
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+        raise FfmpegEnded(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     output = messages.tail.decode(errors="replace")
     if status in _ENDED_FROM_OUTSIDE or _NO_SPACE in output:
         log.warning("ffmpeg_ended", status=status, problem=output[-500:])
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        kind = FfmpegEnded if status in _ENDED_FROM_OUTSIDE else ApiError
+        raise kind(SERVICE_UNAVAILABLE, retry_after_seconds=5)
     return status, output
 
 

@@ -68,11 +68,13 @@ class Renditions:
         return claimed[0] if claimed else None
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims pending renditions of photos or videos, those asked for first."""
+        """Claims pending renditions of photos or videos, the last asked for first: a post that is due asks again and
+        again, one of next month asked once.
+        """
         due = (
             select(renditions.c.id)
             .where(renditions.c.kind == kind, _is_free())
-            .order_by(renditions.c.asked_at)
+            .order_by(renditions.c.asked_at.desc())
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
@@ -83,17 +85,22 @@ class Renditions:
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._connection.execute(statement.values(lease_until=_REAL_NOW + lease, progress=progress))
 
-    def put_off(self, rendition_id: str, wait: timedelta) -> None:
-        """Ends a claim. The rendition is due again after `wait`."""
+    def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
+        """Ends a claim. The rendition is due again after `wait`. `counts`: whether the claim stays one of its tries."""
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
-        self._connection.execute(statement.values(lease_until=_REAL_NOW + wait))
+        tries = renditions.c.tries if counts else func.greatest(renditions.c.tries - 1, 0)
+        self._connection.execute(statement.values(lease_until=_REAL_NOW + wait, tries=tries))
 
     def record(self, rendition_id: str, **facts: Any) -> bool:
         """Stores that the rendition is made, with its size, width and so on. Returns False if the file is gone."""
-        return self._end(rendition_id, state="made", **facts)
+        statement = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
+        made = self._connection.execute(statement.values(lease_until=None, state="made", **facts))
+        return made.rowcount == 1
 
     def fail(self, rendition_id: str, failure: str) -> None:
-        self._end(rendition_id, state="failed", failure=failure)
+        """Stores why it cannot be made. A rendition that another process has made meanwhile stays."""
+        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
+        self._connection.execute(statement.values(lease_until=None, state="failed", failure=failure))
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
         """Marks renditions that nothing has asked for in this time, and whose file no post has. Returns how many."""
@@ -130,10 +137,6 @@ class Renditions:
         )
         rows = self._connection.execute(statement.returning(renditions)).mappings()
         return [_rendition(row) for row in rows]
-
-    def _end(self, rendition_id: str, **values: Any) -> bool:
-        statement = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
-        return self._connection.execute(statement.values(lease_until=None, **values)).rowcount == 1
 
 
 def _is_free() -> Any:

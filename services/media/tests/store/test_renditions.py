@@ -1,6 +1,8 @@
 """Renditions: asked for, made once, found, and forgotten when no post needs them."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +16,9 @@ from chassis.sandbox.pool import NotStarted, OutOfLimits
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media.files import attachments, downloads, library, renditions
+from media.inspection import rendition_making
+from media.inspection.ffmpeg import FfmpegEnded
+from media.store.files import Files
 from media.store.renditions import Renditions
 
 POST = "pst_1"
@@ -156,6 +161,79 @@ def test_a_failure_that_is_not_the_files_is_tried_again(
     assert states(world) == ["pending"]
     lapse(world)
     make_all(world)
+    assert states(world) == ["made"]
+
+
+def test_an_outage_of_any_length_uses_up_no_tries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    media = photo(world)
+    attach(world, media, "IG")
+
+    def away(*arguments: Any, **options: Any) -> Any:
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.context.bucket, "download", away)
+        for _ in range(8):
+            assert renditions.make_due(world.context) == 1
+            assert world.context.rendition_pool.wait_idle(20)
+            lapse(world)
+    make_all(world)
+    assert states(world) == ["made"]
+
+
+def test_a_file_that_ends_ffmpeg_each_time_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    media = photo(world)
+    attach(world, media, "IG")
+
+    def ended(*arguments: Any, **options: Any) -> Any:
+        raise FfmpegEnded(SERVICE_UNAVAILABLE)
+
+    monkeypatch.setattr(rendition_making, "make", ended)
+    for _ in range(6):
+        assert renditions.make_due(world.context) == 1
+        assert world.context.rendition_pool.wait_idle(20)
+        lapse(world)
+    assert states(world) == ["failed"]
+
+
+def test_a_call_without_a_slot_leaves_the_rendition_to_others_soon(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    media = photo(world)
+
+    @contextmanager
+    def busy(_: str) -> Iterator[None]:
+        raise ApiError(SERVICE_UNAVAILABLE)
+        yield
+
+    monkeypatch.setattr(world.context, "inspection_slot", busy)
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        get(world, media, "IG")
+    soon = "lease_until < clock_timestamp() + interval '10 seconds'"
+    assert world.ask(f"SELECT {soon}, tries FROM renditions") == [(True, 0)]
+
+
+def test_what_a_due_post_asks_for_again_is_made_before_what_was_attached_earlier(world: World) -> None:
+    due, later = photo(world), photo(world)
+    attach(world, due, "IG")
+    attach(world, later, "IG", post_id="pst_2")
+    with world.database.transaction() as connection:
+        row = Files(connection).many([due.media_id])[due.media_id]
+        renditions.begin(connection, [row], ["IG"])
+    with world.database.transaction() as connection:
+        [first] = Renditions(connection).claim_due("photo", 1, timedelta(seconds=30))
+    assert first.media_id == due.media_id
+
+
+def test_a_process_that_lost_its_claim_does_not_fail_what_another_has_made(world: World) -> None:
+    media = photo(world)
+    attach(world, media, "IG")
+    with world.database.transaction() as connection:
+        [lost] = Renditions(connection).claim_due("photo", 1, timedelta(seconds=30))
+    lapse(world)
+    make_all(world)
+    with world.database.transaction() as connection:
+        Renditions(connection).fail(lost.id, "too late")
     assert states(world) == ["made"]
 
 
