@@ -15,6 +15,7 @@ from contracts.errors import (
     FILE_TOO_LARGE,
     NO_FILE,
     NOT_FOUND,
+    SERVICE_UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
     ApiError,
 )
@@ -150,6 +151,10 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
     except ApiError as error:
         if error.row is NOT_FOUND:
             raise malformed(_TOO_SLOW) from error
+        if (
+            error.row is SERVICE_UNAVAILABLE
+        ):  # the client sends the file again, for which the storage must be free
+            _abort(exchange, ticket)
         raise
 
 

@@ -114,11 +114,14 @@ def _run(
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns what reads ffmpeg's reports of progress."""
+    """Returns what reads ffmpeg's reports of progress, which fall back by some frames now and then."""
+    share = 0.0
 
     def hear(piece: bytes) -> None:
+        nonlocal share
         found = _MADE_UNTIL.findall(piece)
         if found and seconds:
-            progress(min(int(found[-1]) / 1e6 / seconds, 1.0))
+            share = max(share, min(int(found[-1]) / 1e6 / seconds, 1.0))
+            progress(share)
 
     return hear

@@ -219,3 +219,16 @@ def test_a_rendition_runs_at_the_lowest_priority(
     monkeypatch.setattr(world.context.sandbox_pool, "run_program", note)
     fit(film("a.webm", *VP9))
     assert (19, 90) in given
+
+
+def test_the_share_that_is_made_never_falls() -> None:
+    shares: list[float] = []
+    hear = film_renditions._reader(2.0, shares.append)
+    for report in (
+        b"out_time_us=900000\n",
+        b"out_time_us=700000\n",
+        b"out_time_us=N/A\n",
+        b"out_time_us=2100000\n",
+    ):
+        hear(report)
+    assert shares == [0.45, 0.45, 1.0]

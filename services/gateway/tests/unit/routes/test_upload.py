@@ -248,6 +248,12 @@ def test_storage_away_is_a_503_and_the_upload_is_aborted(client, bus, storage) -
     assert len(bus.asked("abort_upload")) == 1
 
 
+def test_a_busy_check_is_a_503_and_the_upload_is_aborted(client, bus) -> None:
+    bus.answers["commit_upload"] = ApiError(SERVICE_UNAVAILABLE)
+    refused_with(send(client, part("file", LONG, "a.jpg") + b"--bnd--\r\n"), 503, "SERVICE_UNAVAILABLE")
+    assert [request.upload_id for _, request in bus.asked("abort_upload")] == ["upl_1"]
+
+
 def test_media_that_does_not_hear_of_the_abort_does_not_hide_the_reason(client, bus, storage) -> None:
     bus.answers["abort_upload"] = ApiError(SERVICE_UNAVAILABLE)
     refused_with(

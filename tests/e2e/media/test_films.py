@@ -1,0 +1,52 @@
+"""Films as phones and browsers make them, on every platform: made to fit, sent once."""
+
+import subprocess
+from pathlib import Path
+
+import imageio_ffmpeg
+import pytest
+from e2e_kit.api import Json
+from e2e_kit.files import uploaded
+from e2e_kit.operator import Accounts, Operator
+from e2e_kit.posting import await_post, schedule
+from e2e_kit.simulator import Simulator
+
+#: 4K is encoded anew for one platform after the other, at the lowest priority.
+MADE_SECONDS = 300.0
+PLATFORMS = ("FB", "IG", "LN", "TT", "TW", "YT")
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A MOV in 4K as an iPhone records it: HEVC of 10 bits with HLG, and AAC."""
+    made = tmp_path_factory.mktemp("film") / "IMG_0001.mov"
+    subprocess.run(
+        (
+            *(imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error"),
+            *("-f", "lavfi", "-i", "testsrc2=s=3840x2160:r=30:d=4", "-f", "lavfi", "-i", "sine=d=4"),
+            *("-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error"),
+            *("-pix_fmt", "yuv420p10le", "-color_trc", "arib-std-b67", "-color_primaries", "bt2020"),
+            *("-colorspace", "bt2020nc", "-tag:v", "hvc1", "-c:a", "aac", made),
+        ),
+        check=True,
+        timeout=240,
+    )
+    return Path(made).read_bytes()
+
+
+def test_a_4k_hevc_film_is_published_on_every_platform(
+    accounts: Accounts, operator: Operator, simulator: Simulator, film: bytes
+) -> None:
+    account = accounts.new(pages=PLATFORMS)
+    media = uploaded(account.api, film, "IMG_0001.mov", "video/quicktime")
+    posts: dict[str, Json] = {}
+    for platform in PLATFORMS:
+        content = {"message": "From my phone", "media_ids": [media["media_id"]]}
+        checked = account.api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
+        assert (checked["valid"], checked["errors"]) == (True, [])
+        posts[platform] = schedule(account, platform, **content)
+        operator("post", "due", posts[platform]["id"])
+    for platform, post in posts.items():
+        await_post(account.api, post["id"], MADE_SECONDS, status="published")
+        [held] = simulator.posts(account.pages[platform])
+        assert [item["type"] for item in held["media"]] == ["video"]
