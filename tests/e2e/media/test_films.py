@@ -17,7 +17,7 @@ PLATFORMS = ("FB", "IG", "LN", "TT", "TW", "YT")
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def mov(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A MOV in 4K as an iPhone records it: HEVC of 10 bits with HLG, and AAC."""
     made = tmp_path_factory.mktemp("film") / "IMG_0001.mov"
     subprocess.run(
@@ -34,14 +34,20 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return Path(made).read_bytes()
 
 
-def test_a_4k_hevc_film_is_published_on_every_platform(
-    accounts: Accounts, operator: Operator, simulator: Simulator, film: bytes
+@pytest.mark.parametrize(("kind", "mime_type"), [("mov", "video/quicktime"), ("webm", "video/webm")])
+def test_any_film_is_published_on_every_platform(
+    accounts: Accounts,
+    operator: Operator,
+    simulator: Simulator,
+    request: pytest.FixtureRequest,
+    kind: str,
+    mime_type: str,
 ) -> None:
     account = accounts.new(pages=PLATFORMS)
-    media = uploaded(account.api, film, "IMG_0001.mov", "video/quicktime")
+    media = uploaded(account.api, request.getfixturevalue(kind), f"film.{kind}", mime_type)
     posts: dict[str, Json] = {}
     for platform in PLATFORMS:
-        content = {"message": "From my phone", "media_ids": [media["media_id"]]}
+        content = {"message": "My film", "media_ids": [media["media_id"]]}
         checked = account.api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
         assert (checked["valid"], checked["errors"]) == (True, [])
         posts[platform] = schedule(account, platform, **content)

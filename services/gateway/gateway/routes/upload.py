@@ -151,9 +151,8 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
     except ApiError as error:
         if error.row is NOT_FOUND:
             raise malformed(_TOO_SLOW) from error
-        if (
-            error.row is SERVICE_UNAVAILABLE
-        ):  # the client sends the file again, for which the storage must be free
+        if error.row is SERVICE_UNAVAILABLE:
+            # The client sends the file again, for which the storage must be free.
             _abort(exchange, ticket)
         raise
 
