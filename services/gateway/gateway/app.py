@@ -18,6 +18,7 @@ from gateway.http.answers import Answer, encode, refusal
 from gateway.http.streams import discard_rest
 from gateway.mcp import server as mcp
 from gateway.openapi.description import describe
+from gateway.reference.pages import Reference
 from gateway.routes import ENDPOINTS
 from gateway.services import Services
 
@@ -60,6 +61,7 @@ def create_app(services: Services) -> Flask:
     app.url_map = _url_map()
     views: dict[str, Any] = {_name(endpoint): _view(services, endpoint) for endpoint in _ROUTES}
     app.view_functions = views | {"OPTIONS": _options, "/healthz": _healthz, "/readyz": _readyz(services)}
+    app.view_functions["/docs"] = _docs(Reference(services.description, app.jinja_env))
     return app
 
 
@@ -85,6 +87,9 @@ def _url_map() -> Map:
         for path, allowed in methods.items()
     ]
     rules += [Rule(path, endpoint=path, methods=["GET"]) for path in ("/healthz", "/readyz")]
+    rules += [
+        Rule(path, endpoint="/docs", methods=["GET"]) for path in ("/docs", "/docs/<name>", "/llms.txt")
+    ]
     # An unknown path is a 404, not a redirect.
     return Map(rules, merge_slashes=False, redirect_defaults=False)
 
@@ -186,3 +191,13 @@ def _readyz(services: Services) -> View:
         return _response(Answer(status, encode({"status": word})), request_id_of(environ))
 
     return readyz
+
+
+def _docs(reference: Reference) -> View:
+    def docs(environ: Environ, **_path_values: str) -> Response:
+        answer = reference.answer(environ.get("PATH_INFO", ""), environ.get("HTTP_IF_NONE_MATCH"))
+        if answer is None:
+            raise NotFound
+        return _response(answer, request_id_of(environ))
+
+    return docs

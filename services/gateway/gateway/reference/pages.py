@@ -1,0 +1,116 @@
+"""Makes each page of /docs once per process, from the description alone: no page asks another service."""
+
+import hashlib
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from gateway.http.answers import Answer
+from gateway.reference.operations import Operations
+from gateway.reference.templates import PAGE, STYLE
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+
+HTML, CSS, TEXT = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/plain; charset=utf-8"
+_HEADERS = {
+    # The browser asks each time whether its copy is current: an upgrade of the server shows at once.
+    "Cache-Control": "public, no-cache",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Reference:
+    """Answers the paths of the reference. A page is made when it is first asked for, in some hundredths of a second."""
+
+    def __init__(self, description: dict[str, Any], templates: "Environment") -> None:
+        self._description = description
+        self._templates = templates
+        self._made: dict[str, Answer] = {}
+
+    def answer(self, path: str, known: str | None) -> Answer | None:
+        """Returns a page, or 304 if the browser knows it by its ETag (`known`: If-None-Match); None: no such page."""
+        page = self._made.get(path) or self._make(path)
+        if page is None:
+            return None
+        self._made[path] = page
+        if known is not None and page.headers["ETag"] in known:
+            return Answer(304, b"", page.headers, page.content_type)
+        return page
+
+    def _make(self, path: str) -> Answer | None:
+        about = self._description["info"]["description"].partition(".")[0] + "."
+        if path == "/docs":
+            return _page(
+                self._template.render(self._shared, title="Reference", tag="", about=about, operations=())
+            )
+        if path == "/docs/style.css":
+            return _page(STYLE, CSS)
+        if path == "/llms.txt":
+            return _page(_contents(about, self._shared["server"], self._tags), TEXT)
+        for tag in self._tags:
+            if path == f"/docs/{tag['slug']}":
+                shown = {name: tag[name] for name in ("about", "operations")}
+                return _page(self._template.render(self._shared, title=tag["name"], tag=tag["slug"], **shown))
+        return None
+
+    @cached_property
+    def _template(self) -> "Template":
+        self._templates.filters["prose"] = _prose
+        return self._templates.from_string(PAGE)
+
+    @cached_property
+    def _shared(self) -> dict[str, Any]:
+        server = self._description["servers"][0]["url"]
+        return {"version": self._description["info"]["version"], "server": server, "tags": self._tags}
+
+    @cached_property
+    def _tags(self) -> list[dict[str, Any]]:
+        operations = Operations(self._description)
+        return [
+            {
+                "name": tag["name"],
+                "slug": _slug(tag["name"]),
+                "about": tag.get("description", ""),
+                "operations": operations.of(tag["name"]),
+            }
+            for tag in self._description["tags"]
+        ]
+
+
+def _page(text: str, content_type: str = HTML) -> Answer:
+    body = text.encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return Answer(200, body, {**_HEADERS, "ETag": etag}, content_type)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+
+
+def _prose(text: str) -> Markup:
+    """Escapes a text, and shows what is between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _contents(about: str, server: str, tags: list[dict[str, Any]]) -> str:
+    """The text of /llms.txt (llmstxt.org): what this is, and where each part is described."""
+    root = server.removesuffix("/api/v1")
+    lines = [
+        "# Posthaste API",
+        "",
+        f"> {about}",
+        "",
+        f"- [OpenAPI 3.1]({server}/openapi.json): everything, for programs",
+    ]
+    lines.append(f"- [Errors]({server}/errors): every code with what to do")
+    for tag in tags:
+        lines += ["", f"## [{tag['name']}]({root}/docs/{tag['slug']})", ""]
+        lines += [f"- {each['method']} {each['path']}: {each['summary']}" for each in tag["operations"]]
+    return "\n".join(lines) + "\n"
