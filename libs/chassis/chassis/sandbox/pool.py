@@ -106,15 +106,21 @@ class SandboxPool:
         self._control: socket.socket | None = None
 
     def run(
-        self, function: str, argument: Any = None, files: Sequence[int] = (), *, has_threads: bool = False
+        self,
+        function: str,
+        argument: Any = None,
+        files: Sequence[int] = (),
+        *,
+        has_threads: bool = False,
+        has_turn: bool = False,
     ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files`: open descriptors to pass. `has_threads`: the function may start threads. Raises WorkFailed,
-        OutOfLimits, NotStarted.
+        `files`: open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller holds
+        a `turn`. Raises WorkFailed, OutOfLimits, NotStarted.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
-        return self._answer(order, files)
+        return self._answer(order, files, has_turn=has_turn)
 
     def confinement(self) -> Confinement:
         """Returns what the kernel enforces, reported by a process in the sandbox. Raises NotStarted."""
@@ -145,7 +151,9 @@ class SandboxPool:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Reserves one of the processes for the block, for programs that run one after another. Raises NotStarted."""
+        """Reserves one of the processes for the block: for programs that run one after another, and for work whose
+        files are fetched first, so that no more files lie on the disk than are worked on. Raises NotStarted.
+        """
         if not self._turns.acquire(timeout=_TURN_SECONDS):
             raise NotStarted("too many tasks are waiting")
         try:
@@ -158,9 +166,9 @@ class SandboxPool:
         with self._lock:
             self._end()
 
-    def _answer(self, order: _Order, files: Sequence[int]) -> Any:
+    def _answer(self, order: _Order, files: Sequence[int], *, has_turn: bool = False) -> Any:
         """Returns the result. Raises WorkFailed, OutOfLimits, NotStarted."""
-        with self._sent(order, files) as channel:
+        with self._sent(order, files, has_turn=has_turn) as channel:
             try:
                 return _read_answer(channel)
             except (EOFError, OSError) as error:

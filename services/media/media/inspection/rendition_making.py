@@ -1,6 +1,7 @@
 """Makes one rendition: storage → sandboxed process → storage. Temporary files have no name: a kill leaves none."""
 
 import tempfile
+from contextlib import nullcontext
 from typing import IO, Any
 
 from media.context import AppContext
@@ -15,9 +16,11 @@ def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: 
     Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
     """
     need = rendition.need
-    with tempfile.TemporaryFile() as original, opened_twice() as (made, read_back):
+    is_photo = row.kind == "photo"  # a video's making holds no turn for minutes
+    turn = context.sandbox_pool.turn() if is_photo else nullcontext()
+    with turn, tempfile.TemporaryFile() as original, opened_twice() as (made, read_back):
         context.bucket.download(row.object_name, original)
-        if row.kind == "video":
+        if not is_photo:
             facts = _video(context, row, rendition, original, made, read_back)
         else:
             argument = {
@@ -27,7 +30,7 @@ def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: 
                 "max_bytes": need.max_bytes,
             }
             files = (original.fileno(), made.fileno())
-            facts = context.sandbox_pool.run("make_picture", argument, files)
+            facts = context.sandbox_pool.run("make_picture", argument, files, has_turn=True)
         return {**facts, "size_bytes": put_file(context, object_name, made, need.mime_type)}
 
 

@@ -46,6 +46,8 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
         return _image(context, upload, mime_type)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
+    except NotStarted as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     except OSError as error:
         log.warning("temporary_file_failed", error=str(error))
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
@@ -54,6 +56,7 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
 def _image(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
     with (
         context.inspection_slot(upload.account_id),
+        context.sandbox_pool.turn(),
         tempfile.TemporaryFile() as uploaded,
         tempfile.TemporaryFile() as replacement,
     ):
@@ -100,8 +103,6 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
 def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
     try:
         count = context.sandbox_pool.run("blank_camcorder_notes", None, (video.fileno(),))
-    except NotStarted as error:
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     except WorkFailed as failure:
         raise Refused(UNREADABLE) from failure
     if count:
@@ -120,13 +121,13 @@ def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 def _inspect(
     context: AppContext, function: str, argument: dict[str, Any], files: Sequence[int]
 ) -> dict[str, Any]:
-    """Raises Refused; SERVICE_UNAVAILABLE when no process could be started."""
+    """The caller has a turn of the sandbox. Raises Refused, NotStarted."""
     try:
         # libde265, which decodes HEIC, does not run without a thread.
         has_threads = argument["mime_type"] == "image/heic"
-        found: dict[str, Any] = context.sandbox_pool.run(function, argument, files, has_threads=has_threads)
-    except NotStarted as error:
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+        found: dict[str, Any] = context.sandbox_pool.run(
+            function, argument, files, has_threads=has_threads, has_turn=True
+        )
     except WorkFailed as failure:
         log.warning("inspection_failed", function=function, problem=str(failure), **argument)
         raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure

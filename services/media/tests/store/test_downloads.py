@@ -97,10 +97,10 @@ def test_an_image_deleted_during_its_conversion_leaves_nothing(
     media = world.media()
     run = world.context.sandbox_pool.run
 
-    def deleted_meanwhile(*arguments):
+    def deleted_meanwhile(*arguments, **options):
         library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
         world.sweep()
-        return run(*arguments)
+        return run(*arguments, **options)
 
     monkeypatch.setattr(world.context.sandbox_pool, "run", deleted_meanwhile)
     with pytest.raises(ApiError, match="NOT_FOUND"):

@@ -11,6 +11,7 @@ import pytest
 from media_kit import samples
 from media_kit.world import World
 
+from chassis.sandbox import pool
 from chassis.sandbox.pool import NotStarted
 from contracts import media as api
 from contracts.caller import Caller
@@ -83,6 +84,22 @@ def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
     assert [it.result.duration_seconds for it in (*commits, late) if it.result != "SERVICE_UNAVAILABLE"] == [
         2.5
     ] * 4
+
+
+def test_a_picture_is_fetched_only_when_a_process_is_free(
+    world: World, adapt: Callable[..., AppContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise as many large files as there are workers could lie in the temporary folder."""
+    context, media, fetched = adapt(confined_at_once=1), world.media(), []
+    monkeypatch.setattr(pool, "_TURN_SECONDS", 0.1)
+    monkeypatch.setattr(context.bucket, "download", lambda name, _: fetched.append(name))
+    request = api.GetFiles(media_ids=(media.media_id,), platform="IG")
+    with context.sandbox_pool.turn():
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+            world.media()
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+            downloads.get_files(context, world.caller(), request)
+    assert fetched == []
 
 
 def test_no_account_has_all_inspection_slots(adapt: Callable[..., AppContext]) -> None:
