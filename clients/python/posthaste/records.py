@@ -220,6 +220,41 @@ class AutoRefill:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class CreditLedger:
+    entries: list[LedgerEntry]
+    next_cursor: str | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LedgerEntry:
+    created_at: datetime
+    kind: Literal[
+        "grant",
+        "lapse",
+        "carry",
+        "charge",
+        "refund",
+        "purchase",
+        "auto_refill",
+        "referral",
+        "clawback",
+        "reinstatement",
+        "collection",
+    ]
+    #: The change of the available credits, negative for credits that were spent or taken.
+    amount: int
+    #: The available credits after the entry.
+    balance_after: int
+    #: The change of the debt, positive when it grows.
+    owed: int
+    #: Of a charge or its refund: the action that was paid; of credits taken back or returned: refund or
+    #: dispute.
+    action: str | None
+    #: The job that was paid. None for captions, which GET /ai/jobs does not list.
+    job_id: str | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class BrandListView:
     brands: list[BrandInList]
     next_cursor: str | None = None

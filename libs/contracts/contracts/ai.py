@@ -204,6 +204,45 @@ class CreditsBalance(Record):
     billing_url: str
 
 
+#: Described, not enforced: another release may know more values.
+LedgerKind = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": [
+                "grant", "lapse", "carry", "charge", "refund", "purchase", "auto_refill", "referral", "clawback",
+                "reinstatement", "collection",
+            ]
+        }
+    ),
+]  # fmt: skip
+
+
+class ListLedger(Record):
+    limit: Annotated[int, Meta(ge=1, le=100)] = 50
+    cursor: str | None = None
+
+
+class LedgerEntry(Record):
+    created_at: datetime
+    kind: LedgerKind
+    #: The change of the available credits, negative for credits that were spent or taken.
+    amount: int
+    #: The available credits after the entry.
+    balance_after: int
+    #: The change of the debt, positive when it grows.
+    owed: int
+    #: Of a charge or its refund: the action that was paid; of credits taken back or returned: refund or dispute.
+    action: str | None
+    #: The job that was paid. None for captions, which GET /ai/jobs does not list.
+    job_id: str | None
+
+
+class CreditLedger(Record):
+    entries: tuple[LedgerEntry, ...]
+    next_cursor: str | None
+
+
 class GrantCredits(Record):
     """The operator's request to grant bonus credits, bought or for a referral. Takes effect once per operation id."""
 
@@ -237,7 +276,7 @@ class PaymentHook(Record):
 
 @called_by(
     gateway=(
-        "generate_image edit_image generate_video list_jobs get_job write_caption get_credits payment_hook"
+        "generate_image edit_image generate_video list_jobs get_job write_caption get_credits list_ledger payment_hook"
     ),
     ctl="get_credits grant_credits set_auto_refill",
 )
@@ -251,6 +290,7 @@ class AiApi(Protocol):
     def get_job(self, caller: Caller, request: JobId) -> AiResult: ...
     def write_caption(self, caller: Caller, request: WriteCaption) -> Caption: ...
     def get_credits(self, caller: Caller, request: Nothing) -> CreditsBalance: ...
+    def list_ledger(self, caller: Caller, request: ListLedger) -> CreditLedger: ...
     def grant_credits(self, caller: Caller, request: GrantCredits) -> CreditsBalance: ...
     def set_auto_refill(self, caller: Caller, request: SetAutoRefill) -> CreditsBalance: ...
     def payment_hook(self, caller: Caller, request: PaymentHook) -> Nothing: ...

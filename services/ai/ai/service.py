@@ -4,7 +4,7 @@ from functools import cache
 
 from ai.config import Settings
 from ai.context import AppContext
-from ai.credits import auto_refill, billing, clawbacks, payment_notifications
+from ai.credits import auto_refill, billing, clawbacks, ledger_list, payment_notifications
 from ai.jobs import captions, images, lost_jobs, video_steps, videos, views
 from ai.payments import registry as payments
 from ai.providers.registry import Providers
@@ -65,6 +65,7 @@ class AiService:
     def get_credits(self, caller: Caller, request: Nothing) -> contract.CreditsBalance:
         return billing.balance(self.app, caller)
 
+    list_ledger = call(ledger_list.show_list)
     grant_credits = call(billing.grant)
     set_auto_refill = call(billing.set_auto_refill)
 

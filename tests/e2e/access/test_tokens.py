@@ -21,6 +21,7 @@ SCOPES = (
 ROUTES = (
     ("GET", "/account", "read:account"),
     ("GET", "/account/credits", "read:account"),
+    ("GET", "/account/credits/ledger", "read:account"),
     ("GET", "/brands", "read:brands"),
     ("GET", "/brands/brd_x", "read:brands"),
     ("GET", "/brands/brd_x/pages", "read:pages"),

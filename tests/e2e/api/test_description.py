@@ -46,7 +46,8 @@ PUBLIC = (
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}",
 )  # fmt: skip
 OPERATIONS = (
-    *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
+    *PUBLIC, "GET /me", "GET /account", "GET /account/credits",
+    "GET /account/credits/ledger", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
     "GET /posts/{id}",

@@ -124,6 +124,19 @@ def test_the_credit_balance_has_costs_and_packs(shared: Account) -> None:
     assert not any(pack["available"] for pack in balance["packs"])
 
 
+def test_the_ledger_lists_what_was_paid_for_with_the_balance_after_it(accounts: Accounts) -> None:
+    api = accounts.new(pages=()).api
+    job = api.post("/ai/images", {"prompt": "bread"})["job"]["job_id"]
+    first = api.get("/account/credits/ledger", limit=1)
+    [charge] = first["entries"]
+    assert (charge["kind"], charge["amount"], charge["action"], charge["job_id"]) == ("charge", -10, "image", job)
+    assert charge["balance_after"] == api.get("/account/credits")["credits"]["available"]
+    second = api.get("/account/credits/ledger", limit=1, cursor=first["next_cursor"])
+    [grant] = second["entries"]
+    assert (grant["kind"], grant["balance_after"]) == ("grant", grant["amount"])
+    assert second["next_cursor"] is None
+
+
 def test_brands_come_with_their_pages_count_and_one_with_its_pages(
     shared: Account, accounts: Accounts
 ) -> None:

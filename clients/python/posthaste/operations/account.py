@@ -109,6 +109,33 @@ class AccountOperations(Caller):
         """
         return self._call(Call("GET", "/api/v1/account/credits", records.CreditsBalance))
 
+    def list_credit_ledger(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.CreditLedger:
+        """List what changed the AI credits, newest first, with the balance after each change.
+
+        `GET /api/v1/account/credits/ledger`. Needs the scope `read:account`.
+        """
+        return self._call(
+            Call(
+                "GET",
+                "/api/v1/account/credits/ledger",
+                records.CreditLedger,
+                query={"limit": limit, "cursor": cursor},
+            )
+        )
+
+    def iterate_credit_ledger(self, *, limit: int | None = None) -> Iterator[records.LedgerEntry]:
+        """List what changed the AI credits, newest first, with the balance after each change.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_credit_ledger`.
+        """
+        return self._iterate(
+            Call("GET", "/api/v1/account/credits/ledger", records.CreditLedger, query={"limit": limit}),
+            "entries",
+        )
+
 
 class AsyncAccountOperations(AsyncCaller):
     """Is awaited."""
@@ -206,3 +233,30 @@ class AsyncAccountOperations(AsyncCaller):
         `GET /api/v1/account/credits`. Needs the scope `read:account`.
         """
         return await self._call(Call("GET", "/api/v1/account/credits", records.CreditsBalance))
+
+    async def list_credit_ledger(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.CreditLedger:
+        """List what changed the AI credits, newest first, with the balance after each change.
+
+        `GET /api/v1/account/credits/ledger`. Needs the scope `read:account`.
+        """
+        return await self._call(
+            Call(
+                "GET",
+                "/api/v1/account/credits/ledger",
+                records.CreditLedger,
+                query={"limit": limit, "cursor": cursor},
+            )
+        )
+
+    def iterate_credit_ledger(self, *, limit: int | None = None) -> AsyncIterator[records.LedgerEntry]:
+        """List what changed the AI credits, newest first, with the balance after each change.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_credit_ledger`.
+        """
+        return self._iterate(
+            Call("GET", "/api/v1/account/credits/ledger", records.CreditLedger, query={"limit": limit}),
+            "entries",
+        )

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from contracts.accounts import AuditLog, EditProfile, ListAudit
-from contracts.ai import CreditsBalance
-from contracts.errors import ERRORS, NOT_FOUND, ErrorRow
+from contracts.ai import CreditLedger, CreditsBalance, ListLedger
+from contracts.errors import BRAND_NOT_AUTHORIZED, ERRORS, NOT_FOUND, ErrorRow
 from contracts.plans import PLANS, SANDBOX_PER_DAY, SANDBOX_PER_MINUTE
 from contracts.platforms import BRAND_PER_24H, MIN_SCHEDULE_GAP_SECONDS, PLATFORMS
 from contracts.publishing import Limit
@@ -142,3 +142,11 @@ def list_audit(exchange: Exchange, request: AuditQuery) -> AuditLog:
 def get_credits(exchange: Exchange, _request: Nothing) -> CreditsBalance:
     """Get the AI credits, what they cost per action, and packs for sale."""
     return exchange.ask(exchange.services.ai.get_credits, Nothing())
+
+
+@endpoint(
+    "GET", "/account/credits/ledger", scope="read:account", meter="reads", errors=(BRAND_NOT_AUTHORIZED,)
+)
+def list_credit_ledger(exchange: Exchange, request: ListLedger) -> CreditLedger:
+    """List what changed the AI credits, newest first, with the balance after each change."""
+    return exchange.relay(exchange.services.ai.list_ledger, request)
