@@ -94,6 +94,7 @@ def test_a_conversation_plans_publishes_and_answers(
         assert ai.call("publish_post", **post, idempotency_key=key) == published
         [listed] = ai.call("list_published_posts", page_id=page_id)["published_posts"]
         assert listed["id"] == published["post_id"]
+        assert ai.call("get_post", id=published["post_id"])["post"]["status"] == "published"
         assert ai.call("get_engagement", id=published["post_id"])
         at = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         planned = ai.call("schedule_post", page_id=page_id, message="Later", scheduled_at=at)[

@@ -103,7 +103,7 @@ TOOLS: dict[str, Tool] = {
             "publish_post", posts.publish_post, "Publish a post now",
             "Publishes on one page (page_id) or up to twenty (page_ids) at once. It is public and cannot be taken back "
             "here: ask the person first unless they told you to post. Always send an idempotency_key. After the error "
-            "PLATFORM_OUTCOME_UNKNOWN do not post again: look into list_published_posts.",
+            "PLATFORM_OUTCOME_UNKNOWN do not post again: call get_post with its post_id.",
             reaches_out=True,
         ),
         Tool(
@@ -114,6 +114,10 @@ TOOLS: dict[str, Tool] = {
         Tool(
             "list_scheduled_posts", posts.list_scheduled_posts, "List scheduled posts",
             "Posts that wait, are held or have failed, soonest first; failed ones tell why.",
+        ),
+        Tool(
+            "get_post", posts.get_post, "Show a post",
+            "Any post by its id: its state, its times, its attempts, and what to do about each error.",
         ),
         Tool(
             "edit_post", posts.edit_post, "Edit a scheduled post",
