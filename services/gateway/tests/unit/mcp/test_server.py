@@ -85,7 +85,13 @@ def test_a_narrow_token_sees_few_tools_and_is_refused_the_others(
 ) -> None:
     bus.answers["authenticate"] = kit.identity(scopes=("read:pages", "read:posts"))
     seen = {tool["name"] for tool in ask("tools/list").json["result"]["tools"]}
-    assert seen == {"list_pages", "list_scheduled_posts", "get_post", "list_published_posts", "get_engagement"}
+    assert seen == {
+        "list_pages",
+        "list_scheduled_posts",
+        "get_post",
+        "list_published_posts",
+        "get_engagement",
+    }
     result = call("publish_post", **NEW_POST)
     assert (result["isError"], result["structuredContent"]["code"]) == (True, "MISSING_SCOPE")
     assert bus.asked("publish_post") == []
