@@ -129,7 +129,12 @@ def test_the_ledger_lists_what_was_paid_for_with_the_balance_after_it(accounts: 
     job = api.post("/ai/images", {"prompt": "bread"})["job"]["job_id"]
     first = api.get("/account/credits/ledger", limit=1)
     [charge] = first["entries"]
-    assert (charge["kind"], charge["amount"], charge["action"], charge["job_id"]) == ("charge", -10, "image", job)
+    assert (charge["kind"], charge["amount"], charge["action"], charge["job_id"]) == (
+        "charge",
+        -10,
+        "image",
+        job,
+    )
     assert charge["balance_after"] == api.get("/account/credits")["credits"]["available"]
     second = api.get("/account/credits/ledger", limit=1, cursor=first["next_cursor"])
     [grant] = second["entries"]

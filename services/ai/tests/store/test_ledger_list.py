@@ -99,7 +99,8 @@ def test_a_token_that_is_limited_to_brands_may_not_read_the_ledger(database: Dat
 
 
 @pytest.mark.parametrize(
-    "cursor", ["x", "", encode_cursor("-1"), encode_cursor("9" * 19), encode_cursor("1", "2"), encode_cursor("²")]
+    "cursor",
+    ["x", "", encode_cursor("-1"), encode_cursor("9" * 19), encode_cursor("1", "2"), encode_cursor("²")],
 )
 def test_a_cursor_of_another_list_is_refused(database: Database, cursor: str) -> None:
     with pytest.raises(ApiError) as refusal:
