@@ -51,10 +51,13 @@ def _fetch(
         post_id, cursor = decode_cursor(request.cursor, 2)
         if post_id != post.id:
             raise invalid("cursor", "is not a cursor of this list")
+    # No comment is older than its post, and platforms refuse times before 1970.
+    is_narrower = request.since is not None and post.out_at is not None and request.since > post.out_at
+    since = request.since if is_narrower else None
     try:
         connector, account = connection_to(app, page)
         return connector.list_comments(
-            account, CommentQuery(post.remote_id or "", request.since, request.limit, cursor)
+            account, CommentQuery(post.remote_id or "", since, request.limit, cursor)
         )
     except (PlatformRefusal, NotConnected) as error:
         if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -312,6 +312,25 @@ def test_comments_keep_their_ids_over_readings(
     with pytest.raises(ApiError) as refusal:
         comment_list.show_list(app, world.caller(), made_up)
     assert refusal.value.code == "VALIDATION_ERROR"
+
+
+def test_a_platform_is_asked_for_no_time_before_the_post(
+    world: World, app: SendingContext, platform: FakePlatform
+) -> None:
+    result = published(world, world.page())
+    assert result.published_at is not None
+    asked: list[datetime | None] = []
+
+    def list_comments(_account: Any, query: Any) -> CommentPage:
+        asked.append(query.since)
+        return CommentPage((), next_cursor=None)
+
+    platform.list_comments = list_comments
+    later = result.published_at + timedelta(minutes=1)
+    for since in (None, datetime(1901, 1, 1, tzinfo=UTC), later):
+        request = api.ListComments(post_id=result.post_id, since=since)
+        comment_list.show_list(app, world.caller(), request)
+    assert asked == [None, None, later]
 
 
 def test_engagement_is_read_live_and_remembered_for_the_list(world: World, app: SendingContext) -> None:
