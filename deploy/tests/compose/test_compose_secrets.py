@@ -53,6 +53,20 @@ def test_a_secret_is_mounted_where_its_file_is_read_and_nowhere_else() -> None:
     assert set().union(*mounted.values()) == set(COMPOSE["secrets"])
 
 
+def test_every_process_is_a_broker_user_of_its_own_and_signs_with_its_own_keys() -> None:
+    on_the_bus = {
+        name: row["environment"] for name, row in SERVICES.items() if "AMQP_URL" in row["environment"]
+    }
+    assert on_the_bus.keys() == PROCESSES.keys() | {"ctl"}
+    for name, environment in on_the_bus.items():
+        assert f"://{name}@" in environment["AMQP_URL"]
+        for kind in ("AMQP_PASSWORD", "MESSAGE_KEYS"):
+            assert environment[kind] == f"${{{kind}_{name.upper()}:-}}"
+            assert environment[f"{kind}_FILE"] == f"/run/secrets/{kind.lower()}_{name}"
+    written = SERVICES["broker-users"]["environment"]
+    assert {f"AMQP_PASSWORD_{name.upper()}" for name in on_the_bus} <= written.keys()
+
+
 def test_every_service_gets_a_role_and_a_database_with_the_password_that_it_is_told() -> None:
     job = SERVICES["databases"]
     assert job["command"][:3] == ["python", "-m", "chassis.database_roles"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from ai import metrics
 from ai.credits import auto_refill, clawbacks, payment_notifications
 from ai.credits.balances import balance, charge, grant
 from ai.payments.base import Notification, PackSale, PaymentDispute, PaymentRefund
@@ -83,6 +84,17 @@ def test_a_refund_takes_back_what_its_payment_bought(database: Database, tell: T
     tell(SALE, REFUNDED)
     assert (has().bonus, has().owed, has().available) == (0, 0, PLAN)
     assert entries(database) == [("purchase", 1_500, 0, None), ("clawback", -1_500, 0, "refund")]
+
+
+@pytest.mark.usefixtures("recording")
+def test_what_is_taken_back_and_what_is_owed_since_are_counted_for_the_alerts(
+    database: Database, tell: Tell
+) -> None:
+    tell(SALE)
+    spend(database, PLAN + 1_000)
+    tell(REFUNDED)
+    key = (("reason", "refund"),)
+    assert (metrics.CLAWED_BACK.sums, metrics.OWED.sums) == ({key: 1_500}, {key: 1_000})
 
 
 @pytest.mark.parametrize(
