@@ -819,7 +819,12 @@ class UploadedMedia:
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
+    #: H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
     video_codec: str | None = None
+    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video of
+    #: an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
+    #: Hz, 5.1".
+    audio_codec: str | None = None
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
@@ -866,7 +871,12 @@ class Media:
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
     #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
+    #: H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
     video_codec: str | None = None
+    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video of
+    #: an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
+    #: Hz, 5.1".
+    audio_codec: str | None = None
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None

@@ -37,6 +37,8 @@ class FileFacts(Record):
     frame_rate: float | None = None
     #: ffmpeg's name of the codec of a video's pictures: h264, hevc, vp9 and so on.
     video_codec: str | None = None
+    #: ffmpeg's name of the codec of its sound (`contracts.media.Media`); "none": without sound.
+    audio_codec: str | None = None
 
 
 class Need(Record):
@@ -104,6 +106,7 @@ def after(need: Need | None, file: FileFacts) -> FileFacts:
         height=need.height or file.height,
         frame_rate=need.frame_rate or file.frame_rate,
         video_codec=None,
+        audio_codec=None,
     )
 
 
@@ -114,6 +117,7 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     is_fit = (
         (file.mime_type is None or file.mime_type in limits.types)
         and (not limits.video_codecs or file.video_codec is None or file.video_codec in limits.video_codecs)
+        and (not limits.video_codecs or file.audio_codec is None or file.audio_codec in _usual_sound(file))
         and (file.size_bytes is None or low <= file.size_bytes <= (high or file.size_bytes))
         and sides in (None, (file.width, file.height))
         and rate is None
@@ -137,6 +141,11 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
         frame_rate=rate,
         video_codecs=kept,
     )
+
+
+def _usual_sound(file: FileFacts) -> tuple[str, ...]:
+    """Returns the codecs of sound that every platform takes which names codecs of pictures."""
+    return ("none", "opus", "vorbis") if file.mime_type == WEBM else ("none", "aac")
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:

@@ -79,6 +79,7 @@ class AppContext:
             duration_seconds=row.duration_seconds,
             frame_rate=row.frame_rate,
             video_codec=row.video_codec,
+            audio_codec=row.audio_codec,
             thumbnail_url=self.public_url(row.object_of(names.thumbnail_slug(row.slug)))
             if row.thumbnail_size_bytes
             else None,

@@ -71,8 +71,9 @@ media = Table(
     Column("height", Integer),
     Column("duration_seconds", Double),
     Column("frame_rate", Double),
-    #: ffmpeg's name of it; null: a photo, or stored by an earlier release.
+    #: ffmpeg's names of them; null: a photo, or stored by an earlier release.
     Column("video_codec", Text),
+    Column("audio_codec", Text),
     #: The size of the JPEG copy that an earlier release has made.
     Column("jpeg_size_bytes", BigInteger),
     #: Of the thumbnail; null: there is none yet, 0: none can be made. It does not count against the quota.

@@ -66,6 +66,7 @@ class MediaRow(Stored):
     duration_seconds: float | None
     frame_rate: float | None
     video_codec: str | None
+    audio_codec: str | None
     jpeg_size_bytes: int | None
     thumbnail_size_bytes: int | None
     published_at: datetime | None
@@ -84,6 +85,7 @@ class MediaRow(Stored):
             duration_seconds=self.duration_seconds,
             frame_rate=self.frame_rate,
             video_codec=self.video_codec,
+            audio_codec=self.audio_codec,
         )
 
     def object_of(self, slug: str) -> str:
@@ -103,6 +105,7 @@ class FileProperties:
     duration_seconds: float | None = None
     frame_rate: float | None = None
     video_codec: str | None = None
+    audio_codec: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class Attached(Record):
     duration_seconds: float | None = None
     frame_rate: float | None = None
     video_codec: str | None = None
+    audio_codec: str | None = None
 
     @classmethod
     def of(cls, media: Media) -> "Attached":
@@ -62,6 +63,7 @@ class Attached(Record):
             duration_seconds=self.duration_seconds,
             frame_rate=self.frame_rate,
             video_codec=self.video_codec,
+            audio_codec=self.audio_codec,
         )
 
 

@@ -116,7 +116,18 @@ def test_a_film_of_another_type_size_or_codec_becomes_an_mp4() -> None:
     assert film_need("TW", film(size_bytes=600 * MIB)).max_bytes == 250 * MIB
     assert film_need("TW", film(video_codec="h264")) is None
     assert film_need("TW", film(video_codec="hevc")).video_codecs == ()
+    assert film_need("TW", film(video_codec="h264 yuv422p10le")).video_codecs == ()
     assert film_need("IG", film(video_codec="hevc")) is None
+
+
+def test_a_film_whose_sound_a_platform_does_not_take_keeps_its_pictures() -> None:
+    for sound in ("pcm_s16le", "aac (LC), 48000 Hz, 5.1"):
+        unusual = film("video/quicktime", video_codec="h264", audio_codec=sound)
+        for platform in ("IG", "LN", "TT", "TW"):
+            assert film_need(platform, unusual).video_codecs == ("h264",)
+        assert film_need("FB", unusual) is film_need("YT", unusual) is None
+    for sound in ("aac", "none", None):
+        assert film_need("IG", film(video_codec="h264", audio_codec=sound)) is None
 
 
 def test_a_film_that_is_only_in_another_container_keeps_its_codec() -> None:

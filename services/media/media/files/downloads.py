@@ -33,12 +33,13 @@ def _need(row: MediaRow, request: GetFiles) -> Need | None:
 
 def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: float) -> MediaFile:
     name, mime_type, size_bytes, frame_rate = row.object_name, row.mime_type, row.size_bytes, row.frame_rate
-    width, height, seconds, codec = row.width, row.height, row.duration_seconds, row.video_codec
+    width, height, seconds = row.width, row.height, row.duration_seconds
+    video_codec, audio_codec = row.video_codec, row.audio_codec
     if need is not None:
         made = renditions.ready(context, row, need, give_up_at)
         name, mime_type, size_bytes = row.object_of(made.slug), need.mime_type, made.size_bytes or 0
         width, height, seconds = made.width, made.height, made.duration_seconds or seconds
-        frame_rate, codec = need.frame_rate or frame_rate, None
+        frame_rate, video_codec, audio_codec = need.frame_rate or frame_rate, None, None
     return MediaFile(
         media_id=row.id,
         type=row.kind,
@@ -50,6 +51,7 @@ def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: flo
         height=height,
         duration_seconds=seconds,
         frame_rate=frame_rate,
-        video_codec=codec,
+        video_codec=video_codec,
+        audio_codec=audio_codec,
         generated=row.generated,
     )

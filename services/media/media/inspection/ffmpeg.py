@@ -19,6 +19,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 from media.context import AppContext
 from media.decoder.formats import INCOMPLETE, Refused
+from media.inspection import film_plan
 from media.inspection.channels import channel
 
 log = structlog.get_logger()
@@ -61,6 +62,9 @@ _MAX_SIDE, _MAX_SECONDS = 65_535, 1e7
 #: ffmpeg guesses both; the index of MP4 and MOV counts all frames.
 _COUNTS_FRAMES = "Input #0, mov,"
 _CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
+#: ffmpeg's names of pixels: 8 bits and 4:2:0 are what platforms take of H.264.
+_PIXELS, _USUAL_PIXELS = re.compile(r"\byuvj?4\d\dp\w*"), ("yuv420p", "yuvj420p")
+_AUDIO = re.compile(r"^  Stream #0:\d+.*?: Audio: (\w+)(.*?)(?: \(\w+ / 0x\w+\))?((?:, \w.*?)?)(?:, fltp.*)?$", re.MULTILINE)
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
@@ -76,8 +80,9 @@ class VideoProperties(Record):
     duration_seconds: float | None
     #: Frames a second; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
-    #: ffmpeg's name of it: h264, hevc, vp9 and so on.
+    #: As `contracts.media.Media` names them: h264, hevc, vp9 and so on; aac, opus, "none" and so on.
     video_codec: str | None = None
+    audio_codec: str | None = None
 
 
 def copy(
@@ -170,8 +175,22 @@ def properties_in(output: str) -> VideoProperties:
         height=height,
         duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,
         frame_rate=float(rate[1]) or None if rate else None,
-        video_codec=pictures[1],
+        video_codec=_video_codec(pictures),
+        audio_codec=_audio_codec(output),
     )
+
+
+def _video_codec(pictures: re.Match[str]) -> str:
+    codec = pictures[1]
+    pixels = _PIXELS.search(pictures[0]) if codec == "h264" else None
+    return codec if pixels is None or pixels[0] in _USUAL_PIXELS else f"{codec} {pixels[0]}"
+
+
+def _audio_codec(output: str) -> str:
+    sound = _AUDIO.search(output)
+    if sound is None:
+        return "none"
+    return sound[1] if sound[1] != "aac" or film_plan.is_usual_aac(sound[0]) else f"aac{sound[2]}{sound[3]}"
 
 
 def run(

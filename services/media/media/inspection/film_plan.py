@@ -21,6 +21,8 @@ _MOST_BITS_A_SECOND = 25_000_000
 #: H.264 needs up to half as many bits again as HEVC, VP9 and AV1 for the same quality; more than that is wasted.
 _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND = 1.5, 1_000_000
 _SOUND_BITS_A_SECOND = 128_000
+#: More than that is wasted on people's ears, and its share of a small limit on their eyes: it is encoded anew.
+_MOST_COPIED_SOUND_BITS = 320_000
 #: The container's share of the size: an entry of some bytes for each frame.
 _CONTAINER = 0.03
 #: For videos that do not tell their length. Our choice.
@@ -34,9 +36,9 @@ _MOST_FRAMES_A_SECOND = "60"
 LOWEST_PRIORITY = 19
 
 _PICTURES = re.compile(r"^  Stream #0:\d+.*?: Video: (\w+)(.*)$", re.MULTILINE)
-_SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: (.*)$", re.MULTILINE)
-_PLAIN_SOUND = re.compile(r"aac \(LC\).*?, (\d+) Hz, (?:mono|stereo)\b")
-_MOST_HERTZ = 48_000
+_SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: .*$", re.MULTILINE)
+_USUAL_AAC, _MAX_HERTZ = re.compile(r": Audio: aac \(LC\).*?, (\d+) Hz, (?:mono|stereo)\b"), 48_000
+_KILOBITS = re.compile(r", (\d+) kb/s")
 #: ffmpeg's names of the transfer functions of HDR: PQ and HLG.
 _HDR = re.compile(r"/(smpte2084|arib-std-b67)\b")
 _SQUARE = re.compile(r"\bSAR (?!1:1\b)\d+:\d+")
@@ -94,7 +96,7 @@ def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str
 def bits_a_second(need: Need, source: Source) -> int:
     """Returns the most bits a second of pictures: what fits the need's bytes, and what the source can use."""
     seconds = source.duration_seconds or _UNKNOWN_SECONDS
-    fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - _SOUND_BITS_A_SECOND
+    fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound_bits_a_second(source)
     useful = max(source.size_bytes * 8 / seconds * _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND)
     return int(max(min(fits, useful, _MOST_BITS_A_SECOND), 1))
 
@@ -136,10 +138,30 @@ def threads() -> int:
     return max(1, (os.cpu_count() or 1) - 1)
 
 
-def _sound(source: Source) -> Sequence[str]:
+def is_usual_aac(description: str) -> bool:
+    """Whether ffmpeg describes sound that every platform takes: low-complexity AAC, mono or stereo, at most 48 kHz
+    (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User Media).
+    """
+    usual = _USUAL_AAC.search(description)
+    return usual is not None and int(usual[1]) <= _MAX_HERTZ
+
+
+def sound_bits_a_second(source: Source) -> int:
+    """Returns the rate of the sound in the rendition: the source's if it is copied."""
+    return _copied_sound_bits(source) or _SOUND_BITS_A_SECOND
+
+
+def _copied_sound_bits(source: Source) -> int | None:
     sound = _SOUND.search(source.description)
-    plain = _PLAIN_SOUND.match(sound[1]) if sound else None
-    if plain and int(plain[1]) <= _MOST_HERTZ:
+    rate = _KILOBITS.search(sound[0]) if sound else None
+    if sound is None or rate is None or not is_usual_aac(sound[0]):
+        return None
+    bits = int(rate[1]) * 1_000
+    return bits if bits <= _MOST_COPIED_SOUND_BITS else None
+
+
+def _sound(source: Source) -> Sequence[str]:
+    if _copied_sound_bits(source):
         return ("-c:a", "copy")
     layouts = "aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
     return ("-c:a", "aac", "-b:a", str(_SOUND_BITS_A_SECOND), "-af", layouts)

@@ -97,6 +97,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         found.duration_seconds,
         found.frame_rate,
         found.video_codec,
+        found.audio_codec,
     )
 
 

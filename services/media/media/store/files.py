@@ -63,6 +63,7 @@ class Files:
             duration_seconds=properties.duration_seconds,
             frame_rate=properties.frame_rate,
             video_codec=properties.video_codec,
+            audio_codec=properties.audio_codec,
             **{name: getattr(upload, name) for name in copied},
         )
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1

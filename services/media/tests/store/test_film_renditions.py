@@ -14,7 +14,7 @@ from media_kit.world import World
 from contracts.renditions import Need
 from media.decoder.formats import Refused
 from media.inspection import film_renditions
-from media.inspection.ffmpeg import VideoProperties
+from media.inspection.ffmpeg import VideoProperties, properties_in
 from media.inspection.uploaded_files import opened_twice
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -124,6 +124,25 @@ def test_a_rotation_becomes_upright_pictures(
     assert (made.width, made.height) == (90, 160)
     assert "90x160" in description
     assert "rotation of" not in description
+
+
+def test_a_cameras_uncompressed_sound_becomes_aac_and_its_pictures_are_copied(
+    film: Callable[..., Path], fit: Callable[..., tuple], tmp_path: Path
+) -> None:
+    recorded = film("a.mov", *H264, "-c:a", "pcm_s16le")
+    assert properties_in(described(recorded)).audio_codec == "pcm_s16le"
+    _, description, _ = fit(recorded, video_codecs=("h264",))
+    assert "Audio: aac (LC)" in description
+    assert pictures(tmp_path / "made.mp4") == pictures(recorded)
+
+
+def test_a_cameras_ten_bit_h264_becomes_eight_bit(
+    film: Callable[..., Path], fit: Callable[..., tuple]
+) -> None:
+    recorded = film("a.mp4", *H264[:4], "-pix_fmt", "yuv422p10le")
+    assert properties_in(described(recorded)).video_codec == "h264 yuv422p10le"
+    _, description, _ = fit(recorded)
+    assert re.search(r"Video: h264 \(High\).*yuv420p\(", description)
 
 
 @pytest.mark.parametrize(("rate", "wanted"), [(90, 60.0), (10, 30.0)])

@@ -63,6 +63,12 @@ def test_the_most_bits_a_second_fit_the_bytes(seconds: float | None) -> None:
     assert (bits + 128_000) * ((seconds or 600) + 1) / 8 <= 100 * MIB
 
 
+def test_copied_sound_takes_its_own_share_of_the_bytes() -> None:
+    wanted = need(max_bytes=20 * MIB)
+    louder = source(H264.replace("128 kb/s", "317 kb/s"))
+    assert bits_a_second(wanted, source()) - bits_a_second(wanted, louder) == 317_000 - 128_000
+
+
 def test_a_rendition_has_at_most_half_as_many_bits_again_as_its_source() -> None:
     assert bits_a_second(need(), source(size_bytes=15_000_000)) == 3_000_000
     assert bits_a_second(need(), source(size_bytes=100)) == 1_000_000
@@ -85,6 +91,7 @@ def test_only_what_is_needed_is_filtered() -> None:
         ("aac (LC) (mp4a / 0x6134706D), 96000 Hz, stereo, fltp", False),
         ("aac (LC) (mp4a / 0x6134706D), 48000 Hz, 5.1, fltp", False),
         ("aac (HE-AAC) (mp4a / 0x6134706D), 48000 Hz, stereo, fltp", False),
+        ("aac (LC) (mp4a / 0x6134706D), 48000 Hz, stereo, fltp, 510 kb/s", False),
         ("opus, 48000 Hz, stereo, fltp", False),
     ],
 )

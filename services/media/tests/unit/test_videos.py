@@ -54,9 +54,40 @@ TURNED = """      handler_name    : VideoHandler
 def test_the_description_of_a_copy_has_its_displayed_size_duration_constant_frame_rate_and_codec(
     output: str, properties: tuple
 ) -> None:
-    codec = "vp8" if "matroska" in output else "hevc"
+    codecs = ("vp8", "opus") if "matroska" in output else ("hevc", "aac")
     names = VideoProperties.__struct_fields__
-    assert properties_in(output) == VideoProperties(**dict(zip(names, (*properties, codec), strict=True)))
+    assert properties_in(output) == VideoProperties(**dict(zip(names, (*properties, *codecs), strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("pictures", "codec"),
+    [
+        ("h264 (High) (avc1 / 0x31637661), yuv420p(tv, bt709), 1920x1080, 30 fps, 30 tbr", "h264"),
+        ("h264 (Baseline) (avc1 / 0x31637661), yuvj420p(pc), 1920x1080, 30 fps, 30 tbr", "h264"),
+        ("h264 (High 4:2:2) (avc1 / 0x31637661), yuv422p10le(tv), 1920x1080, 25 fps", "h264 yuv422p10le"),
+        ("hevc (Main 10) (hvc1 / 0x31637668), yuv420p10le(tv), 3840x2160, 30 fps", "hevc"),
+    ],
+)
+def test_h264_of_unusual_pixels_is_named_with_them(pictures: str, codec: str) -> None:
+    assert properties_in(f"  Stream #0:0[0x1](und): Video: {pictures}\n").video_codec == codec
+
+
+@pytest.mark.parametrize(
+    ("sound", "codec"),
+    [
+        (None, "none"),
+        ("aac (LC) (mp4a / 0x6134706D), 48000 Hz, stereo, fltp, 253 kb/s (default)", "aac"),
+        ("aac (LC) (mp4a / 0x6134706D), 48000 Hz, 5.1, fltp, 341 kb/s", "aac (LC), 48000 Hz, 5.1"),
+        ("aac (HE-AAC) (mp4a / 0x6134706D), 44100 Hz, stereo, fltp", "aac (HE-AAC), 44100 Hz, stereo"),
+        ("pcm_s16le (sowt / 0x74776F73), 48000 Hz, stereo, s16, 1536 kb/s (default)", "pcm_s16le"),
+        ("opus, 48000 Hz, mono, fltp", "opus"),
+    ],
+)
+def test_sound_is_named_and_unusual_aac_with_what_is_unusual(sound: str | None, codec: str) -> None:
+    output = "  Stream #0:0[0x1](und): Video: h264, yuv420p(tv), 1920x1080\n"
+    if sound is not None:
+        output += f"  Stream #0:1[0x2](eng): Audio: {sound}\n    Metadata:\n"
+    assert properties_in(output).audio_codec == codec
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ class MediaSource:
     #: Frames a second.
     frame_rate: float | None = None
     video_codec: str | None = None
+    audio_codec: str | None = None
     #: Whether our AI made it. False for files that came from elsewhere, however they were made.
     is_ai_made: bool = False
     #: Opens a file that is never in memory as a whole. Set instead of `body`, together with `size_bytes`.
@@ -111,6 +112,7 @@ class MediaSource:
             duration_seconds=self.duration_seconds,
             frame_rate=self.frame_rate,
             video_codec=self.video_codec,
+            audio_codec=self.audio_codec,
         )
 
     @property

@@ -129,6 +129,7 @@ def _source(file: MediaFile) -> MediaSource:
         duration_seconds=file.duration_seconds,
         frame_rate=file.frame_rate,
         video_codec=file.video_codec,
+        audio_codec=file.audio_codec,
         is_ai_made=file.generated,
         opener=stored(file.source_url, file.size_bytes),
     )
