@@ -11,6 +11,7 @@ from media import names
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import thumbnails
+from media.inspection.ffmpeg import FfmpegEnded
 from media.records import MediaRow
 from media.store.files import Files
 
@@ -19,6 +20,8 @@ log = structlog.get_logger()
 #: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
 #: are not delayed. Our choice.
 _LEASE, _BATCH = timedelta(minutes=5), 10
+#: After ffmpeg was ended by a limit or by the system: a video that does this every time costs little. Our choice.
+_PAUSE_AFTER_END = timedelta(days=1)
 #: A batch ends after this time, so that a run of the loop ends before its deadline.
 _BATCH_SECONDS = 20.0
 
@@ -39,6 +42,10 @@ def make_due(context: AppContext) -> int:
 def _make(context: AppContext, row: MediaRow) -> None:
     try:
         size_bytes = thumbnails.make(context, row)
+    except FfmpegEnded:
+        with context.database.transaction() as connection:
+            Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
+        return
     except (NotStarted, OSError, ApiError) as error:
         log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
         return

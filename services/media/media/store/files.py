@@ -156,6 +156,10 @@ class Files:
         )
         return list(self.many(self._connection.execute(statement).scalars().all()).values())
 
+    def put_off_thumbnail(self, media_id: str, wait: timedelta) -> None:
+        statement = update(media).where(media.c.id == media_id)
+        self._connection.execute(statement.values(thumbnail_due_at=func.clock_timestamp() + wait))
+
     def set_thumbnail(self, media_id: str, size_bytes: int) -> bool:
         """Notes that the thumbnail is stored, or with 0 that none can be made. Returns False if the media is gone."""
         statement = update(media).where(media.c.id == media_id).values(thumbnail_size_bytes=size_bytes)

@@ -13,6 +13,8 @@ from PIL import Image
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import LocateFile, Media, MediaId
 from media.files import library, thumbnails
+from media.inspection import thumbnails as making
+from media.inspection.ffmpeg import FfmpegEnded
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
 TYPES = {"mp4": "video/mp4", "webm": "video/webm"}
@@ -122,6 +124,20 @@ def test_a_thumbnail_is_tried_again_when_the_storage_was_away(world: World) -> N
     world.run("UPDATE media SET thumbnail_due_at = now()")
     thumbnails.make_due(world.context)
     assert show(world, media).thumbnail_url
+
+
+def test_a_file_whose_process_was_ended_is_tried_again_a_day_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise FfmpegEnded(SERVICE_UNAVAILABLE)
+
+    world.media()
+    monkeypatch.setattr(making, "make", ended)
+    thumbnails.make_due(world.context)
+    assert world.ask(
+        "SELECT thumbnail_size_bytes, thumbnail_due_at > now() + interval '23 hours' FROM media"
+    ) == [(None, True)]
 
 
 def test_a_thumbnail_is_deleted_with_its_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
