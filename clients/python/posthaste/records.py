@@ -972,6 +972,17 @@ class Caption:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Billing:
+    """The account's plan, and how it gets more AI credits."""
+
+    tier: str
+    credits: Credits
+    packs: list[Pack]
+    auto_refill: AutoRefill
+    billing_url: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SubscriptionList:
     webhooks: list[Subscription]
     next_cursor: str | None = None

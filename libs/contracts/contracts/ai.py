@@ -266,6 +266,16 @@ class SetAutoRefill(Record):
     payment_method: str | None = None
 
 
+class EditAutoRefill(Record):
+    """The owner's settings of auto-refill. `enabled` needs threshold and amount; without it, those left out stay."""
+
+    enabled: bool
+    #: Refill when fewer credits than this are left.
+    threshold: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    #: Credits per refill: 500 to 5,000, in steps of 500.
+    amount: Annotated[int, Meta(ge=500, le=5_000)] | None = None
+
+
 class PaymentHook(Record):
     """A payment provider's webhook call as received: the signature covers its exact bytes."""
 
@@ -276,7 +286,8 @@ class PaymentHook(Record):
 
 @called_by(
     gateway=(
-        "generate_image edit_image generate_video list_jobs get_job write_caption get_credits list_ledger payment_hook"
+        "generate_image edit_image generate_video list_jobs get_job write_caption get_credits list_ledger"
+        " edit_auto_refill payment_hook"
     ),
     ctl="get_credits grant_credits set_auto_refill",
 )
@@ -293,4 +304,5 @@ class AiApi(Protocol):
     def list_ledger(self, caller: Caller, request: ListLedger) -> CreditLedger: ...
     def grant_credits(self, caller: Caller, request: GrantCredits) -> CreditsBalance: ...
     def set_auto_refill(self, caller: Caller, request: SetAutoRefill) -> CreditsBalance: ...
+    def edit_auto_refill(self, caller: Caller, request: EditAutoRefill) -> CreditsBalance: ...
     def payment_hook(self, caller: Caller, request: PaymentHook) -> Nothing: ...

@@ -68,6 +68,7 @@ class AiService:
     list_ledger = call(ledger_list.show_list)
     grant_credits = call(billing.grant)
     set_auto_refill = call(billing.set_auto_refill)
+    edit_auto_refill = call(billing.edit_auto_refill)
 
     @rpc
     def payment_hook(self, caller: Caller, request: contract.PaymentHook) -> Nothing:

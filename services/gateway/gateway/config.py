@@ -26,7 +26,7 @@ class Config(Record):
     clock_shift_allowed: bool = False
     #: decisions "IP allowlist": number of proxies in front whose X-Forwarded-For entries are trusted.
     trusted_proxy_hops: int = 0
-    #: decisions "Idempotency": refuses POST, PATCH and DELETE without a key.
+    #: decisions "Idempotency": refuses POST, PUT, PATCH and DELETE without a key.
     idempotency_key_required: bool = False
     #: Changes are broadcast at once; this limits the effect of a broadcast that was missed.
     caller_cache_seconds: float = 10.0

@@ -58,7 +58,7 @@ class Endpoint:
         _, self.request, result = get_type_hints(handler).values()
         self.handler = handler
         self.result = result if self.result is ... else self.result
-        takes_body = self.method in ("POST", "PATCH")
+        takes_body = self.method in ("POST", "PATCH", "PUT")
         self.reader = Reader(self.request, self.path_names, takes_body=takes_body)
         if self.idempotent is None:
             self.idempotent = takes_body or self.method == "DELETE"

@@ -12,7 +12,7 @@ from e2e_kit.stack import Stack
 
 DOCS = Path(__file__).parents[3] / "docs"
 #: A table row that names a route and then a scope.
-ROUTE_CELL = re.compile(r"\b(GET|POST|PATCH|DELETE) \|? ?(/[^\s?]*)")
+ROUTE_CELL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) \|? ?(/[^\s?]*)")
 SCOPE_CELL = re.compile(r"^ ?((?:read|write|manage):[a-z]+|\*) ?$")
 #: Scopes that the documents state in a sentence instead of a table.
 SENTENCES = {
@@ -119,7 +119,7 @@ def test_every_route_asks_every_token_for_its_scope_and_for_nothing_else(
         seen: Counter[str] = Counter()
         for route, needed in routes.items():
             method, path = route.split()
-            body = {"json": {}} if method in ("POST", "PATCH") else {}
+            body = {"json": {}} if method in ("POST", "PUT", "PATCH") else {}
             answer = clients[scope].call(method, re.sub(r"{\w+}", "x_1", path), **body)
             may = any(includes(one, needed) for one in held[scope])
             wanted = expected(route) if may else (403, "MISSING_SCOPE")

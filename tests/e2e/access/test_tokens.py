@@ -22,6 +22,8 @@ ROUTES = (
     ("GET", "/account", "read:account"),
     ("GET", "/account/credits", "read:account"),
     ("GET", "/account/credits/ledger", "read:account"),
+    ("GET", "/billing", "read:account"),
+    ("GET", "/billing/auto-refill", "read:account"),
     ("GET", "/brands", "read:brands"),
     ("GET", "/brands/brd_x", "read:brands"),
     ("GET", "/brands/brd_x/pages", "read:pages"),
@@ -43,7 +45,7 @@ ROUTES = (
 
 
 def body_for(method: str) -> dict[str, object]:
-    return {"json": {}} if method in ("POST", "PATCH") else {}
+    return {"json": {}} if method in ("POST", "PUT", "PATCH") else {}
 
 
 @pytest.fixture

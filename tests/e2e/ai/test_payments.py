@@ -197,6 +197,20 @@ class TestAutoRefill:
         assert balance["credits"]["available"] == ELITE - 10 + 500
         assert balance["auto_refill"]["status"] == "active"
 
+    def test_the_owner_turns_it_on_and_off_over_the_api(
+        self, accounts: Accounts, operator: Operator, simulator: Simulator
+    ) -> None:
+        account = accounts.new(pages=(), scopes="*,manage:account")
+        refill(operator, account, "--off")
+        told = account.api.put("/billing/auto-refill", {"enabled": True, "threshold": 2_395, "amount": 500})
+        assert (told["status"], told["threshold"], told["amount"]) == ("active", 2_395, 500)
+        assert account.api.get("/billing/auto-refill") == told == account.api.get("/billing")["auto_refill"]
+        spend(account)
+        await_bonus(account, 500)
+        assert account.api.put("/billing/auto-refill", {"enabled": False})["status"] == "off"
+        spend(account)
+        assert charged(simulator, account) == [PRICE_CENTS]
+
     def test_turned_off_it_takes_nothing(
         self, account: Account, operator: Operator, simulator: Simulator
     ) -> None:

@@ -47,6 +47,9 @@ class Api:
     def patch(self, path: str, body: Any, status: int = 200, key: str | None = None) -> Json:
         return body_of(self.call("PATCH", path, json=body, key=key), status)
 
+    def put(self, path: str, body: Any, status: int = 200, key: str | None = None) -> Json:
+        return body_of(self.call("PUT", path, json=body, key=key), status)
+
     def delete(self, path: str, status: int = 200, key: str | None = None) -> Json:
         return body_of(self.call("DELETE", path, key=key), status)
 

@@ -3,6 +3,7 @@
 
 from posthaste.operations.account import AccountOperations, AsyncAccountOperations
 from posthaste.operations.ai import AIOperations, AsyncAIOperations
+from posthaste.operations.billing import AsyncBillingOperations, BillingOperations
 from posthaste.operations.brands import AsyncBrandsOperations, BrandsOperations
 from posthaste.operations.collaborators import AsyncCollaboratorsOperations, CollaboratorsOperations
 from posthaste.operations.comments import AsyncCommentsOperations, CommentsOperations
@@ -27,6 +28,7 @@ class Operations(
     CommentsOperations,
     MediaOperations,
     AIOperations,
+    BillingOperations,
     WebhooksOperations,
     TokensOperations,
     SignUpOperations,
@@ -46,6 +48,7 @@ class AsyncOperations(
     AsyncCommentsOperations,
     AsyncMediaOperations,
     AsyncAIOperations,
+    AsyncBillingOperations,
     AsyncWebhooksOperations,
     AsyncTokensOperations,
     AsyncSignUpOperations,

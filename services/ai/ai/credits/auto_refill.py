@@ -35,8 +35,9 @@ from chassis.db.operations import Operations
 from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import errors
-from contracts.ai import SetAutoRefill
+from contracts.ai import EditAutoRefill, SetAutoRefill
 from contracts.caller import Caller
+from contracts.errors import ApiError
 
 log = structlog.get_logger()
 
@@ -70,6 +71,30 @@ def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) 
     """
     caller.check_operator()
     check_tier(request.tier)
+    _save(database, caller, request)
+
+
+def edit_auto_refill(database: Database, caller: Caller, request: EditAutoRefill) -> None:
+    """Saves the settings of the caller's account; the card stays what the operator has set.
+
+    Repeating the operation changes nothing. Raises ApiError VALIDATION_ERROR, EMAIL_NOT_VERIFIED, and
+    BRAND_NOT_AUTHORIZED to a token that is limited to brands: all brands share the credits.
+    """
+    if caller.brand_ids is not None:
+        raise ApiError(errors.BRAND_NOT_AUTHORIZED)
+    if not caller.verified:
+        raise ApiError(errors.EMAIL_NOT_VERIFIED)
+    wanted = SetAutoRefill(
+        account_id=caller.account_id,
+        tier=caller.tier,
+        enabled=request.enabled,
+        threshold=request.threshold,
+        amount=request.amount,
+    )
+    _save(database, caller, wanted)
+
+
+def _save(database: Database, caller: Caller, request: SetAutoRefill) -> None:
     with database.transaction() as connection:
         operations = Operations(connection)
         if operations.lock(caller).result is not None:

@@ -1,4 +1,4 @@
-"""Calls about an account's credits: the client's balance, the operator's grants and auto-refill settings."""
+"""Calls about an account's credits: the client's balance and auto-refill, the operator's grants and auto-refill."""
 
 from ai.context import AppContext
 from ai.credits import auto_refill, balances
@@ -22,6 +22,12 @@ def set_auto_refill(context: AppContext, caller: Caller, request: api.SetAutoRef
     """Returns the balance with the new settings. Raises what `auto_refill.set_auto_refill` raises."""
     auto_refill.set_auto_refill(context.database, caller, request)
     return balance(context, _owner(request.account_id, request.tier))
+
+
+def edit_auto_refill(context: AppContext, caller: Caller, request: api.EditAutoRefill) -> api.CreditsBalance:
+    """Returns the balance with the new settings. Raises what `auto_refill.edit_auto_refill` raises."""
+    auto_refill.edit_auto_refill(context.database, caller, request)
+    return balance(context, caller)
 
 
 def _owner(account_id: str, tier: str) -> Caller:

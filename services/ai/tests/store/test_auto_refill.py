@@ -9,14 +9,14 @@ from ai_kit.refills import ANN, NOON, WISH, Set, begin, bonus, order, run, shown
 from msgspec.structs import replace
 
 from ai.credits import payment_notifications
-from ai.credits.auto_refill import run_refills, set_auto_refill
+from ai.credits.auto_refill import edit_auto_refill, run_refills, set_auto_refill
 from ai.payments.base import PackSale
 from ai.payments.manual import Manual
 from ai.rules.prices import CreditSettings
 from chassis import telemetry
 from chassis.db.database import Database
 from chassis.telemetry import tracing
-from contracts.ai import PaymentHook
+from contracts.ai import EditAutoRefill, PaymentHook
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from testkit.collector import Collector
@@ -165,6 +165,34 @@ def test_invalid_settings_and_callers_other_than_the_operator_are_refused(
     with pytest.raises(ApiError):
         set_auto_refill(database, caller, replace(WISH, **changes))
     assert shown(database).enabled is False
+
+
+def test_the_owner_changes_auto_refill_and_keeps_the_card_that_the_operator_set(database: Database) -> None:
+    wish(database, enabled=False)
+    edit_auto_refill(database, ANN, EditAutoRefill(enabled=True, threshold=40, amount=500))
+    seen = shown(database)
+    assert (seen.status, seen.threshold, seen.amount) == ("active", 40, 500)
+    edit_auto_refill(database, ANN, EditAutoRefill(enabled=False))
+    seen = shown(database)
+    assert (seen.status, seen.threshold, seen.amount) == ("off", 40, 500)
+
+
+@pytest.mark.parametrize(
+    ("caller", "request_", "code"),
+    [
+        (replace(ANN, brand_ids=("brd_1",)), EditAutoRefill(enabled=False), "BRAND_NOT_AUTHORIZED"),
+        (replace(ANN, verified=False), EditAutoRefill(enabled=False), "EMAIL_NOT_VERIFIED"),
+        (ANN, EditAutoRefill(enabled=True, threshold=40), "VALIDATION_ERROR"),
+        (ANN, EditAutoRefill(enabled=True, threshold=40, amount=750), "VALIDATION_ERROR"),
+    ],
+)
+def test_the_owners_settings_change_nothing_when_they_are_refused(
+    database: Database, caller: Caller, request_: EditAutoRefill, code: str
+) -> None:
+    wish(database)
+    with pytest.raises(ApiError, match=code):
+        edit_auto_refill(database, caller, request_)
+    assert (shown(database).enabled, shown(database).threshold) == (True, 25)
 
 
 def test_a_pack_that_was_bought_is_credited_once(database: Database, till: FakePaymentProvider) -> None:

@@ -82,6 +82,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "edit_image": {"prompt": "Make the background white", "media_id": _FILE},
     "generate_video": {"prompt": "Steam rises from a loaf", "aspect_ratio": "9:16"},
     "write_caption": {"brand_id": _BRAND, "instruction": "Announce fresh bread on Saturday", "words": 30},
+    "edit_auto_refill": {"enabled": True, "threshold": 100, "amount": 500},
     "create_webhook": {"name": "my server", "url": "https://example.com/hooks", "events": ["post.published"]},
     "edit_webhook": {"events": ["post.published", "post.failed"]},
     "create_token": {"name": "website", "scopes": ["read:posts", "write:posts"]},

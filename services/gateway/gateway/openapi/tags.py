@@ -20,6 +20,7 @@ _TAGS = {
     "comments": ("Comments", "Comments on posts, and replies."),
     "media": ("Media", "Images and videos for posts."),
     "ai": ("AI", "Images, videos and captions by AI, paid with credits."),
+    "billing": ("Billing", "The plan, packs of AI credits, and auto-refill."),
     "webhooks": ("Webhooks", "Subscriptions to events, their secrets and deliveries."),
     "tokens": ("Tokens", "API tokens: create, change, rotate and revoke them."),
     "auth": ("Sign-up", "Creating an account."),

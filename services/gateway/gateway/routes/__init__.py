@@ -6,6 +6,7 @@ from gateway.endpoint import Endpoint
 from gateway.routes import (
     ai,
     auth,
+    billing,
     brands,
     collaborators,
     comments,
@@ -31,6 +32,7 @@ _NOUNS: tuple[ModuleType, ...] = (
     comments,
     media,
     ai,
+    billing,
     webhooks,
     tokens,
     auth,

@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import field
 
 from contracts.accounts import Brand, User
+from contracts.ai import AutoRefill, Credits, Pack
 from contracts.media import Storage
 from contracts.publishing import FullPost, Page, Reply, ScheduledPost
 from contracts.quota import Usage
@@ -81,6 +82,16 @@ class UserInAccount(Record):
 class CreditsInAccount(Record):
     remaining: int
     plan: str
+
+
+class Billing(Record):
+    """The account's plan, and how it gets more AI credits."""
+
+    tier: str
+    credits: Credits
+    packs: tuple[Pack, ...]
+    auto_refill: AutoRefill
+    billing_url: str
 
 
 class KeyInAccount(KeyInMe, kw_only=True):
