@@ -159,6 +159,7 @@ OVERVIEW = Dashboard(
                     "refused {{kind}} of {{sender}}: {{reason}}": "sum by (kind, sender, reason) "
                     "(posthaste_messages_refused_total)",
                     "spans dropped": increase("posthaste_telemetry_dropped_total"),
+                    "requests missing from the log": increase("posthaste_requests_unlogged_total"),
                 },
             ),
         ],

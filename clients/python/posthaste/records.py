@@ -255,6 +255,56 @@ class LedgerEntry:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class DailyUsage:
+    days: list[DayOfUse]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DayOfUse:
+    #: The UTC day, such as 2026-11-26.
+    date: str
+    #: All requests with a valid token, refused ones too.
+    requests: int
+    reads: int
+    writes: int
+    #: Accepted requests that published or scheduled.
+    publishes: int
+    #: Accepted replies to comments.
+    replies: int
+    #: Requests that were answered with 4xx.
+    refused: int
+    #: Requests that were answered with 5xx.
+    failed: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestLogList:
+    entries: list[LogEntry]
+    next_cursor: str | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LogEntry:
+    id: str
+    #: When the request was answered.
+    created_at: datetime
+    token_id: str
+    method: str
+    #: The path with placeholders instead of ids.
+    path: str
+    #: The operationId, such as publishPost.
+    operation: str
+    status: int
+    #: The code of the error, if the request was refused or failed.
+    code: str | None
+    request_id: str
+    #: Milliseconds from the request's head to its answer.
+    duration_ms: int
+    #: Whether the answer was that of an earlier request with the same Idempotency-Key.
+    replayed: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class BrandListView:
     brands: list[BrandInList]
     next_cursor: str | None = None

@@ -32,6 +32,8 @@ class Config(Record):
     caller_cache_seconds: float = 10.0
     #: How long the head of a request may take to arrive, and then its body. Idle connections are closed after it.
     read_seconds: float = 15.0
+    #: How long the request log is kept; 0: there is none.
+    request_log_days: int = 30
     #: Transfers at once in each process, in and out; each holds up to a megabyte of memory.
     uploads_at_once: int = 24
     downloads_at_once: int = 64
@@ -69,6 +71,7 @@ class Config(Record):
             idempotency_key_required=config.flag("IDEMPOTENCY_KEY_REQUIRED"),
             caller_cache_seconds=config.number("CALLER_CACHE_SECONDS", default.caller_cache_seconds),
             read_seconds=config.number("READ_SECONDS", default.read_seconds),
+            request_log_days=config.integer("REQUEST_LOG_DAYS", default.request_log_days),
             uploads_at_once=config.integer("UPLOADS_AT_ONCE", default.uploads_at_once),
             upload_spool_bytes=config.integer("UPLOAD_SPOOL_BYTES", default.upload_spool_bytes),
             downloads_at_once=config.integer("DOWNLOADS_AT_ONCE", default.downloads_at_once),

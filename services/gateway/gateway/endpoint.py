@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, Self, get_type_hints
 
 from contracts.errors import ApiError, ErrorRow
@@ -48,6 +49,8 @@ class Endpoint:
     #: The result type of a request for several pages: sent with `status` if all pages succeeded, with 207 if only some
     #: did.
     several: type | None = None
+    #: Whether the request log has the calls that succeed. False for reading it: following would fill it.
+    is_logged: bool = True
     #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None = None
     handler: Callable[[Any, Any], Any] = field(init=False)
@@ -63,6 +66,12 @@ class Endpoint:
         if self.idempotent is None:
             self.idempotent = takes_body or self.method == "DELETE"
         return self
+
+    @cached_property
+    def operation(self) -> str:
+        """The operationId: the handler's name."""
+        first, *others = self.handler.__name__.split("_")
+        return first + "".join(map(str.capitalize, others))
 
     @property
     def summary(self) -> str:

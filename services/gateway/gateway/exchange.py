@@ -36,8 +36,8 @@ class Exchange:
     """Created per request. The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`."""
 
     __slots__ = (
-        "_deadline", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ",
-        "handled", "headers", "meter", "path_values", "request_id", "services",
+        "_deadline", "_started", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint",
+        "environ", "error_code", "handled", "headers", "meter", "path_values", "request_id", "services",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,9 @@ class Exchange:
         self.meter = ""
         #: Whether the handler was entered: after that an error may hide an effect.
         self.handled = False
+        #: The code of the error that the request is answered with.
+        self.error_code: str | None = None
+        self._started = time.monotonic()
         self.restart_deadline()
 
     def restart_deadline(self) -> None:
@@ -75,6 +78,11 @@ class Exchange:
     def remaining_seconds(self) -> float:
         """Time until the deadline, never zero."""
         return max(self._deadline - time.monotonic(), 0.001)
+
+    @property
+    def duration_seconds(self) -> float:
+        """Time since the request's head arrived."""
+        return time.monotonic() - self._started
 
     @property
     def has_time(self) -> bool:

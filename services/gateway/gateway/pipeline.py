@@ -35,6 +35,7 @@ from gateway.idempotency.keys import (
     fingerprint_of,
     leaves_outcome_open,
 )
+from gateway.request_log.store import Line
 
 log = structlog.get_logger()
 
@@ -163,7 +164,14 @@ PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 
 def run(exchange: Exchange) -> Answer:
-    """Returns the answer to a request, whatever happens; a refused call gets its month unit back."""
+    """Returns the answer to a request, whatever happens, and notes the request in the log of its account."""
+    answer = _answer(exchange)
+    _note(exchange, answer)
+    return answer
+
+
+def _answer(exchange: Exchange) -> Answer:
+    """Runs the steps; a refused call gets its month unit back."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -179,6 +187,32 @@ def run(exchange: Exchange) -> Answer:
     if claim is not None and claim.verdict is Verdict.CLAIMED and answer.status in STORED_STATUSES:
         _keep(exchange, answer)
     return answer
+
+
+def _note(exchange: Exchange, answer: Answer) -> None:
+    """Adds a request with a known token to the request log; a tool's call over /mcp is a request too."""
+    found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
+    if found is None or not endpoint.token or not request_log.is_on:
+        return
+    if answer.status < 400 and not endpoint.is_logged:
+        return
+    request_log.note(
+        Line(
+            id=new_id("log"),
+            account_id=found.caller.account_id,
+            at=exchange.services.clock.now(),
+            token_id=found.token.id,
+            method=endpoint.method,
+            path=endpoint.path,
+            operation=endpoint.operation,
+            meter=endpoint.meter,
+            status=answer.status,
+            code=exchange.error_code,
+            request_id=exchange.request_id,
+            duration_ms=int(exchange.duration_seconds * 1000),
+            replayed="Idempotency-Replayed" in answer.headers,
+        )
+    )
 
 
 def token_of(exchange: Exchange) -> str:
@@ -247,6 +281,7 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Returns the unit, then the key, so that a client at its limit which repeats the call finds its unit returned."""
+    exchange.error_code = error.code
     if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):
         exchange.services.refunds.give_back([exchange.caller], waits=exchange.has_time)
     claim = exchange.claim

@@ -28,6 +28,7 @@ from gateway.health import Readiness
 from gateway.http.slow_clients import RECEIVING, SENDING
 from gateway.idempotency.keys import IdempotencyKeys
 from gateway.periodic import PeriodicTask
+from gateway.request_log.recorder import WRITE_SECONDS, RequestLog
 from gateway.transfers.file_locations import FileLocations
 from gateway.transfers.spool_budget import SpoolBudget
 from gateway.transfers.storage import Storage
@@ -73,6 +74,7 @@ class Services:
         self.limited_tokens = LimitedTokens(self.clock.now)
         self.refunds = Refunds(self.quota)
         self.token_usage = TokenUsage(self._record_use)
+        self.request_log = RequestLog(self.database, keep_days=config.request_log_days)
         self.readiness = Readiness(self.bus, config.services)
         #: /openapi.json; set by `gateway.app`, which knows the endpoints.
         self.description: dict[str, Any] = {}
@@ -86,6 +88,8 @@ class Services:
             PeriodicTask(1.0, self._measure_clock).start(),
             PeriodicTask(INTERVAL_SECONDS, self.token_usage.flush).start(),
             PeriodicTask(60.0, self.keys.forget_old).start(),
+            PeriodicTask(WRITE_SECONDS, self.request_log.write).start(),
+            PeriodicTask(60.0, self.request_log.forget_old).start(),
             PeriodicTask(0.5, self.keys.give_up_waiting).start(),
             PeriodicTask(_GATHER_SECONDS, self._store_answers).start(),
             PeriodicTask(1.0, self._cut_slow_clients).start(),
@@ -98,6 +102,8 @@ class Services:
         self.token_usage.flush()
         with suppress(ApiError):  # repetitions then take over the keys, and find the operations done
             self.keys.store_answers()
+        with suppress(ApiError):
+            self.request_log.write()
         self.bus.close()
         self.storage.close()
         self.database.close()

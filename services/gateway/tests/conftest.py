@@ -55,6 +55,7 @@ def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
             tasks.append(PeriodicTask(0.001, services.keys.store_answers).start())
         client = create_app(services).test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {TOKEN}"
+        client.request_log = services.request_log  # type: ignore[attr-defined]
         return client
 
     yield make

@@ -22,6 +22,8 @@ ROUTES = (
     ("GET", "/account", "read:account"),
     ("GET", "/account/credits", "read:account"),
     ("GET", "/account/credits/ledger", "read:account"),
+    ("GET", "/account/usage", "read:account"),
+    ("GET", "/logs", "read:account"),
     ("GET", "/billing", "read:account"),
     ("GET", "/billing/auto-refill", "read:account"),
     ("GET", "/brands", "read:brands"),

@@ -47,8 +47,8 @@ PUBLIC = (
 )  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits",
-    "GET /account/credits/ledger", "GET /billing", "GET /billing/auto-refill", "PUT /billing/auto-refill",
-    "GET /brands",
+    "GET /account/credits/ledger", "GET /billing", "GET /account/usage", "GET /logs",
+    "GET /billing/auto-refill", "PUT /billing/auto-refill", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
     "GET /posts/{id}",

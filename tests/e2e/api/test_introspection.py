@@ -2,11 +2,13 @@
 
 import datetime as dt
 import uuid
+from collections import Counter
 
 import requests
-from e2e_kit.api import Api, instant, refused
+from e2e_kit.api import Api, Json, error_code, instant, refused
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
 
 ROOT_PROBE = {"service", "version", "status", "documentation_url"}
 
@@ -214,3 +216,36 @@ def test_sign_up_makes_a_free_account_with_a_sandbox_token(stack: Stack, account
     assert accounts.client(token).get("/me")["authenticated_as"]["firstname"] == "Nele"
     again = signup.call("POST", "/auth/signup", json=body | {"email": body["email"].upper()})
     refused(again, 409, "EMAIL_TAKEN")
+
+
+def test_requests_are_in_the_log_with_their_errors_and_in_the_numbers_of_the_day(accounts: Accounts) -> None:
+    account = accounts.new(pages=("FB",))
+    api = account.api
+    posted = api.call("POST", "/posts/publish", json={"page_id": account.page_id(), "message": "Fresh bread"})
+    refused = api.call("POST", "/posts/publish", json={"message": "Fresh bread"})
+
+    def listed() -> list[Json]:
+        entries: list[Json] = api.get("/logs", method="POST")["entries"]
+        return entries
+
+    until(lambda: len(listed()) == 2, 10)
+    shown = [(entry["request_id"], entry["operation"], entry["status"], entry["code"]) for entry in listed()]
+    assert shown == [
+        (refused.headers["X-Request-Id"], "publishPost", 400, "MISSING_FIELD"),
+        (posted.headers["X-Request-Id"], "publishPost", 201, None),
+    ]
+    counted: Counter[str] = Counter()
+    for day in api.get("/account/usage", days=2)["days"]:  # the test may run at midnight
+        counted.update({name: number for name, number in day.items() if name != "date"})
+    assert (counted["publishes"], counted["writes"], counted["refused"]) == (1, 2, 1)
+
+
+def test_the_log_is_not_for_other_accounts_or_tokens_of_some_brands(accounts: Accounts) -> None:
+    account, other = accounts.new(pages=()), accounts.new(pages=())
+    account.api.get("/me")
+    until(lambda: account.api.get("/logs")["entries"], 10)
+    limited = accounts.client(accounts.token(account.user_id, "*", "--brand", account.brand_id)["api_token"])
+    for path in ("/logs", "/account/usage"):
+        answer = limited.call("GET", path)
+        assert (answer.status_code, error_code(answer)) == (403, "BRAND_NOT_AUTHORIZED")
+    assert other.api.get("/logs", token_id=account.token_id)["entries"] == []

@@ -119,6 +119,7 @@ ROWS = (
     Row("POST", "/tokens", {"name": "x", "scopes": ["*"], "brand_ids": ["{brand}"]}, NOT_FOR_BRANDS),
     Row("PATCH", "/tokens/<token>", {"brand_ids": ["{brand}"], "scopes": ["*"]}, NOT_FOR_BRANDS),
     Row("GET", "/audit?brand_id={brand}", None, NOT_FOR_BRANDS),
+    Row("GET", "/logs?token_id={token}"),
     Row("PATCH", "/brands/{brand}", {"name": "mine now"}, NOT_FOR_BRANDS),
     Row("POST", "/brands/{brand}/archive", {}, NOT_FOR_BRANDS),
     Row("POST", "/brands/{brand}/restore", {}, NOT_FOR_BRANDS),

@@ -12,6 +12,7 @@ from posthaste.operations.media import AsyncMediaOperations, MediaOperations
 from posthaste.operations.pages import AsyncPagesOperations, PagesOperations
 from posthaste.operations.passwords import AsyncPasswordsOperations, PasswordsOperations
 from posthaste.operations.posts import AsyncPostsOperations, PostsOperations
+from posthaste.operations.requests import AsyncRequestsOperations, RequestsOperations
 from posthaste.operations.sign_up import AsyncSignUpOperations, SignUpOperations
 from posthaste.operations.signing_in import AsyncSigningInOperations, SigningInOperations
 from posthaste.operations.tokens import AsyncTokensOperations, TokensOperations
@@ -20,6 +21,7 @@ from posthaste.operations.webhooks import AsyncWebhooksOperations, WebhooksOpera
 
 class Operations(
     AccountOperations,
+    RequestsOperations,
     BrandsOperations,
     CollaboratorsOperations,
     LinkingOperations,
@@ -40,6 +42,7 @@ class Operations(
 
 class AsyncOperations(
     AsyncAccountOperations,
+    AsyncRequestsOperations,
     AsyncBrandsOperations,
     AsyncCollaboratorsOperations,
     AsyncLinkingOperations,

@@ -77,7 +77,7 @@ def describe(
 def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str, Any]:
     words = row.handler.__name__.split("_")
     operation: dict[str, Any] = {
-        "operationId": words[0] + "".join(map(str.capitalize, words[1:])),
+        "operationId": row.operation,
         "tags": [tag_of(row)],
         "summary": row.summary,
         "parameters": list(_parameters(row, key_required)),

@@ -12,6 +12,7 @@ _TAGS = {
         "Account",
         "The token, its account, audit log and quotas, and this description.",
     ),
+    "logs": ("Requests", "The requests of the account: a log, and numbers by day."),
     "brands": ("Brands", "Brands, which hold pages."),
     "collaborators": ("Collaborators", "People who work on a brand besides its owner."),
     "pages": ("Pages", "Pages: the accounts on social platforms that posts go to."),

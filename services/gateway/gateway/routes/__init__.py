@@ -13,6 +13,7 @@ from gateway.routes import (
     connect,
     hooks,
     introspection,
+    logs,
     media,
     pages,
     passwords,
@@ -24,6 +25,7 @@ from gateway.routes import (
 
 _NOUNS: tuple[ModuleType, ...] = (
     introspection,
+    logs,
     brands,
     collaborators,
     connect,

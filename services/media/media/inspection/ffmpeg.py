@@ -64,7 +64,9 @@ _COUNTS_FRAMES = "Input #0, mov,"
 _CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
 #: ffmpeg's names of pixels: 8 bits and 4:2:0 are what platforms take of H.264.
 _PIXELS, _USUAL_PIXELS = re.compile(r"\byuvj?4\d\dp\w*"), ("yuv420p", "yuvj420p")
-_AUDIO = re.compile(r"^  Stream #0:\d+.*?: Audio: (\w+)(.*?)(?: \(\w+ / 0x\w+\))?((?:, \w.*?)?)(?:, fltp.*)?$", re.MULTILINE)
+_AUDIO = re.compile(
+    r"^  Stream #0:\d+.*?: Audio: (\w+)(.*?)(?: \(\w+ / 0x\w+\))?((?:, \w.*?)?)(?:, fltp.*)?$", re.MULTILINE
+)
 _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 

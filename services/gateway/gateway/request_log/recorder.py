@@ -1,0 +1,93 @@
+"""Takes a line for each request, and writes the lines in batches, so that no request waits for the log.
+
+A line has the operation and its result; never a body, a header, a query or an id from the path.
+"""
+
+from collections import deque
+from datetime import datetime
+
+import structlog
+
+from chassis.db.database import Database
+from contracts.errors import ApiError
+from gateway.request_log.metrics import UNLOGGED
+from gateway.request_log.store import Criteria, Day, Found, Line, RequestLogStore
+
+log = structlog.get_logger()
+
+#: How long lines gather before they are written: as long as a request is missing from the log.
+WRITE_SECONDS = 0.5
+#: Lines that wait while the database is away: 7 MB, a few seconds of a process under full load. Further lines are
+#: dropped.
+_MOST_WAITING = 10_000
+#: Lines written by one statement.
+_LINES_AT_ONCE = 500
+#: Lines deleted by one statement.
+_FORGET_AT_ONCE = 2_000
+
+
+class RequestLog:
+    """Thread safe. Lines that are not written yet are lost with their process."""
+
+    def __init__(self, database: Database, *, keep_days: int) -> None:
+        self._database = database
+        self._keep_days = keep_days
+        self._waiting: deque[Line] = deque()
+        self._dropped = 0
+
+    @property
+    def is_on(self) -> bool:
+        return self._keep_days > 0
+
+    def note(self, line: Line) -> None:
+        """Takes a line, or drops it if too many wait. Never blocks, never raises."""
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting.append(line)
+        else:
+            self._dropped += 1
+
+    def write(self) -> int:
+        """Writes the lines that wait; returns how many. Raises ApiError SERVICE_UNAVAILABLE; they wait on."""
+        self._tell_dropped()
+        written = 0
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LINES_AT_ONCE))]
+            try:
+                with self._database.reading() as connection:
+                    RequestLogStore(connection).add(batch)
+            except ApiError:
+                self._waiting.extendleft(reversed(batch))
+                raise
+            written += len(batch)
+        return written
+
+    def forget_old(self) -> int:
+        """Deletes lines older than the setting and days older than a year, some at a time; returns how many lines."""
+        removed = 0
+        while True:
+            with self._database.reading() as connection:
+                store = RequestLogStore(connection)
+                count = store.forget_lines(self._keep_days, _FORGET_AT_ONCE)
+                if count < _FORGET_AT_ONCE:
+                    store.forget_days()
+            removed += count
+            if count < _FORGET_AT_ONCE:
+                return removed
+
+    def page(
+        self, account_id: str, criteria: Criteria, *, before: tuple[datetime, str] | None, limit: int
+    ) -> list[Found]:
+        """Returns the account's lines that fit, newest first. Raises ApiError SERVICE_UNAVAILABLE."""
+        with self._database.reading() as connection:
+            return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
+
+    def days(self, account_id: str, count: int) -> list[Day]:
+        """Returns the counts of the last days, today first. Raises ApiError SERVICE_UNAVAILABLE."""
+        with self._database.reading() as connection:
+            return RequestLogStore(connection).days(account_id, count)
+
+    def _tell_dropped(self) -> None:
+        dropped, self._dropped = self._dropped, 0
+        if dropped:
+            UNLOGGED.add(dropped)
+            log.warning("requests_unlogged", count=dropped)

@@ -1,0 +1,159 @@
+"""The request log of an account, and its requests per day: both are the gateway's own."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from chassis.cursor import decode_position, encode_position
+from contracts.errors import BRAND_NOT_AUTHORIZED, ApiError
+from contracts.publishing import Limit
+from contracts.record import Record
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.request_log.store import Criteria
+
+Word = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class LogQuery(Record):
+    #: Requests made with this token.
+    token_id: Word | None = None
+    #: The operationId, such as publishPost.
+    operation: Word | None = None
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None = None
+    status: Annotated[int, Meta(ge=100, le=599)] | None = None
+    #: The code of the error, such as RATE_LIMITED.
+    code: Word | None = None
+    #: The X-Request-Id of the answer.
+    request_id: Word | None = None
+    #: Only requests that were refused or failed: with a status of 400 or more.
+    errors_only: bool = False
+    #: Not before this time.
+    since: datetime | None = None
+    #: Before this time.
+    until: datetime | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class LogEntry(Record):
+    id: str
+    #: When the request was answered.
+    created_at: datetime
+    token_id: str
+    method: str
+    #: The path with placeholders instead of ids.
+    path: str
+    #: The operationId, such as publishPost.
+    operation: str
+    status: int
+    #: The code of the error, if the request was refused or failed.
+    code: str | None
+    request_id: str
+    #: Milliseconds from the request's head to its answer.
+    duration_ms: int
+    #: Whether the answer was that of an earlier request with the same Idempotency-Key.
+    replayed: bool
+
+
+class RequestLogList(Record):
+    entries: tuple[LogEntry, ...]
+    next_cursor: str | None
+
+
+class UsageQuery(Record):
+    #: How many days, today included.
+    days: Annotated[int, Meta(ge=1, le=366)] = 30
+
+
+class DayOfUse(Record):
+    #: The UTC day, such as 2026-11-26.
+    date: str
+    #: All requests with a valid token, refused ones too.
+    requests: int
+    reads: int
+    writes: int
+    #: Accepted requests that published or scheduled.
+    publishes: int
+    #: Accepted replies to comments.
+    replies: int
+    #: Requests that were answered with 4xx.
+    refused: int
+    #: Requests that were answered with 5xx.
+    failed: int
+
+
+class DailyUsage(Record):
+    days: tuple[DayOfUse, ...]
+
+
+@endpoint("GET", "/account/usage", scope="read:account", meter="reads", errors=(BRAND_NOT_AUTHORIZED,))
+def get_usage(exchange: Exchange, request: UsageQuery) -> DailyUsage:
+    """Get the number of requests of each day, today first; days are in UTC."""
+    _check_reach(exchange)
+    days = exchange.services.request_log.days(exchange.caller.account_id, request.days)
+    return DailyUsage(
+        days=tuple(
+            DayOfUse(
+                date=day.day.isoformat(),
+                requests=day.requests,
+                reads=day.reads,
+                writes=day.writes,
+                publishes=day.publishes,
+                replies=day.replies,
+                refused=day.refused,
+                failed=day.failed,
+            )
+            for day in days
+        )
+    )
+
+
+@endpoint(
+    "GET", "/logs", scope="read:account", meter="reads", errors=(BRAND_NOT_AUTHORIZED,), is_logged=False
+)
+def list_logs(exchange: Exchange, request: LogQuery) -> RequestLogList:
+    """List the requests of the account, newest first."""
+    _check_reach(exchange)
+    found = exchange.services.request_log.page(
+        exchange.caller.account_id,
+        Criteria(
+            token_id=request.token_id,
+            operation=request.operation,
+            method=request.method,
+            status=request.status,
+            code=request.code,
+            request_id=request.request_id,
+            since=request.since,
+            until=request.until,
+            errors_only=request.errors_only,
+        ),
+        before=decode_position(request.cursor),
+        limit=request.limit + 1,
+    )
+    shown = found[: request.limit]
+    entries = tuple(
+        LogEntry(
+            id=line.id,
+            created_at=line.at,
+            token_id=line.token_id,
+            method=line.method,
+            path=line.path,
+            operation=line.operation,
+            status=line.status,
+            code=line.code,
+            request_id=line.request_id,
+            duration_ms=line.duration_ms,
+            replayed=line.replayed,
+        )
+        for line in shown
+    )
+    cursor = encode_position(shown[-1].at, shown[-1].id) if len(found) > len(shown) else None
+    return RequestLogList(entries=entries, next_cursor=cursor)
+
+
+def _check_reach(exchange: Exchange) -> None:
+    """Refuses tokens that are limited to brands: the log has the requests of all brands and tokens."""
+    if exchange.caller.brand_ids is not None:
+        raise ApiError(BRAND_NOT_AUTHORIZED)
