@@ -1,13 +1,13 @@
 #!/bin/sh
 # Builds our packages as wheels: build.sh WHEELS PACKAGE…   e.g. build.sh /wheels services/quota
-# Run it in the root of the repository. Includes contracts and chassis. Works on a copy, because setuptools writes beside sources.
+# Run it in the root of the repository. Includes contracts and chassis, and the client that the dashboard uses. Works on a copy, because setuptools writes beside sources.
 set -eu
 wheels=$1
 shift
 sources=$(mktemp -d)
 trap 'rm -rf "$sources"' EXIT
 
-for package in libs/contracts libs/chassis "$@"; do
+for package in libs/contracts libs/chassis clients/python "$@"; do
   copy=$sources/$(basename "$package")
   cp -R "$package" "$copy"
   rm -rf "$copy/tests" "$copy/build"

@@ -19,6 +19,7 @@ done
 
 case "$own " in
   *" simulator "*) ;; # which stands alone
+  *" dashboard "*) own="$own social" ;; # the Python client is all that it knows of us
   *) own="$own contracts chassis" ;;
 esac
 set --

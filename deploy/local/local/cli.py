@@ -14,6 +14,7 @@ from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
 from local.processes import watch
 from local.processes.table import NotReady, stop_supervisor, supervisor_pid
+from local.stack import account
 from local.stack.stack import Stack
 from local.supply_chain import audit, images, lock, sbom
 from local.testing import runs, servers
@@ -197,12 +198,17 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def summary() -> str:
-    """Returns the addresses of the stack and three commands to try."""
+    """Returns the addresses of the stack, the demo login and three commands to try."""
     env = read_env(RUN)
     curl = f"curl -s -H 'Authorization: Bearer {env['LIVE_TOKEN']}'"
     body = json.dumps({"page_id": env["PAGE_ID_FB"], "message": "Hello from Posthaste"})
     post = f"-H 'Content-Type: application/json' -d '{body}'"
+    login = f"./dev ctl user reset-link {account.EMAIL} prints a link to choose a password"
+    if "DEMO_PASSWORD" in env:  # an account of an older release has none
+        login = f"{env['DEMO_EMAIL']}, password {env['DEMO_PASSWORD']}"
     return f"""
+  Dashboard      {env["DASHBOARD_URL"]}
+  Sign in        {login}
   Base URL       {env["BASE_URL"]}
   Live token     {env["LIVE_TOKEN"]}
   Sandbox token  {env["SANDBOX_TOKEN"]}

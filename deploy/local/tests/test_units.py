@@ -155,7 +155,8 @@ class Operator:
             raise NotReady("broke down")
         self.calls.append(arguments)
         if arguments[:2] == ("user", "create"):
-            return {"user": {"id": "usr_1"}, "sandbox_api_token": "svc_test_1"}
+            person = {"id": "usr_1", "email": arguments[arguments.index("--email") + 1]}
+            return {"user": person, "sandbox_api_token": "svc_test_1"}
         return {"id": f"id_{len(self.calls)}", "api_token": "svc_live_1"}
 
 
@@ -200,7 +201,16 @@ def test_a_demo_user_whose_tokens_are_lost_is_made_anew_under_another_address(
 
     monkeypatch.setattr(account, "ctl", taken_once)
     account.complete(tmp_path, ignore)
-    assert read_env(tmp_path)["SANDBOX_TOKEN"] == "svc_test_1"
+    env = read_env(tmp_path)
+    assert env["SANDBOX_TOKEN"] == "svc_test_1"
+    assert env["DEMO_EMAIL"] != account.EMAIL
+
+
+def test_the_dashboard_is_told_no_secret_and_no_server(tmp_path: Path) -> None:
+    told = table(tmp_path)["dashboard"].env
+    assert told.keys() == {
+        *("API_URL", "DASHBOARD_URL", "HOST", "PORT", "PUBLIC_BASE_URL", "PYTHONUNBUFFERED"),
+    }
 
 
 def test_a_node_interrupted_on_its_first_start_begins_anew(tmp_path: Path) -> None:

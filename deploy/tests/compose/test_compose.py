@@ -13,6 +13,7 @@ import pytest
 import yaml
 from composed import COMPOSE, ENV_FILES, MIGRATIONS, OURS, PROCESSES, SERVICES, names
 
+from dashboard.config import Config as Dashboard
 from gateway.config import Config
 from gateway.routes import ENDPOINTS
 from local.environment import values_of
@@ -147,6 +148,20 @@ def test_the_command_line_and_the_simulator_are_told_what_they_read(settings_of:
     assert names(SERVICES["ctl"]["environment"]) == ctl
 
 
+def test_the_dashboard_is_told_what_it_reads() -> None:
+    read: set[str] = set()
+
+    class Asked(dict[str, str]):
+        def get(self, name: str, default: Any = None) -> Any:
+            read.add(name)
+            return "http://x" if name == "API_URL" else default
+
+    Dashboard.from_env(Asked())
+    told = names(SERVICES["dashboard"]["environment"])
+    assert told - read == set()
+    assert read - told - NOT_HANDED_ON.keys() == set()
+
+
 def test_every_variable_of_the_env_files_is_used() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     used = set(re.findall(r"\$\{(\w+)", text))
@@ -204,7 +219,9 @@ def test_what_waits_in_the_gateway_s_temporary_files_fits() -> None:
 def test_only_those_with_business_outside_have_a_way_out() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     outside = {name for name, row in OURS.items() if "outside" in row["networks"]}
-    assert outside == {"gateway", "accounts", "publishing", "ai", "webhooks", "services", "simulator"}
+    assert outside == {
+        *("gateway", "dashboard", "accounts", "publishing", "ai", "webhooks", "services", "simulator"),
+    }
 
 
 def test_what_is_built_and_mounted_is_there() -> None:

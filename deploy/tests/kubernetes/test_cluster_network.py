@@ -50,17 +50,30 @@ def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
     assert set(closed["policyTypes"]) == {"Ingress", "Egress"}
     assert not {"ingress", "egress"} & closed.keys()
     ours = {f"{unit}-service" for unit in UNITS}
-    assert selected(overlay, closed["podSelector"]) == ours | {"ctl"}
-    assert selected(overlay, policies["names"]["spec"]["podSelector"]) == ours | {"ctl"}
+    assert selected(overlay, closed["podSelector"]) == ours | {"ctl", "dashboard-service"}
+    assert selected(overlay, policies["names"]["spec"]["podSelector"]) == ours | {"ctl", "dashboard-service"}
     let_in = {
         name
         for policy in policies.values()
         if policy["spec"].get("ingress")
         for name in selected(overlay, policy["spec"]["podSelector"])
     }
-    assert let_in & ours == {"gateway-service"}
+    assert let_in & (ours | {"dashboard-service"}) == {"gateway-service", "dashboard-service"}
     for name in ("database", "broker-and-collector"):
         assert selected(overlay, policies[name]["spec"]["podSelector"]) == ours
+
+
+def test_the_dashboard_reaches_the_gateway_and_nothing_else(overlay: list[Resource]) -> None:
+    dashboard = of_kind(overlay, "Deployment")["dashboard-service"]
+    ways = {
+        name: it["spec"]["egress"]
+        for name, it in of_kind(overlay, "NetworkPolicy").items()
+        if "egress" in it["spec"] and selected([dashboard], it["spec"]["podSelector"])
+    }
+    assert ways.keys() == {"names", "dashboard"}
+    [way] = ways["dashboard"]
+    [to] = way["to"]
+    assert selected(overlay, to["podSelector"]) == {"gateway-service"}
 
 
 def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_alone(

@@ -20,6 +20,9 @@ from kustomized import (
     volumes,
 )
 
+from dashboard.app import create_app
+from dashboard.config import Config
+from gateway.routes import ENDPOINTS
 from local.stack import units
 
 #: Where the production overlay has the authorities of each server's certificate.
@@ -48,6 +51,25 @@ def test_a_unit_is_told_what_it_reads_and_nothing_else(
     assert told - settings.read == set()
     assert settings.required - told == set()
     assert [source["secretRef"]["name"] for source in container["envFrom"]] == [f"posthaste-{unit}"]
+
+
+def test_the_dashboard_is_told_what_it_reads_and_no_secret(overlay: list[Resource]) -> None:
+    [container] = containers(of_kind(overlay, "Deployment")["dashboard-service"])
+    told = {it["name"] for it in container["env"]}
+    assert told == {"API_URL", "DASHBOARD_URL", "PUBLIC_BASE_URL", "TRUSTED_PROXY_HOPS", "LOG_LEVEL"}
+    assert "envFrom" not in container
+    Config.from_env(dict.fromkeys(told - {"TRUSTED_PROXY_HOPS"}, "http://host") | {"TRUSTED_PROXY_HOPS": "1"})
+
+
+def test_the_paths_of_the_api_lead_to_the_gateway(production: list[Resource]) -> None:
+    [rule] = of_kind(production, "Ingress")["gateway"]["spec"]["rules"]
+    leads = {it["path"]: it["backend"]["service"]["name"] for it in rule["http"]["paths"]}
+    assert leads.pop("/") == "dashboard-service"
+    assert set(leads.values()) == {"gateway-service"}
+    outside = {f"/{endpoint.path.split('/')[1]}" for endpoint in ENDPOINTS if endpoint.outside}
+    assert outside | {"/api", "/mcp", "/docs", "/llms.txt", "/healthz", "/readyz"} == leads.keys()
+    ours = {rule.rule.split("/")[1] for rule in create_app(Config(api_url="http://x")).url_map.iter_rules()}
+    assert not {f"/{it}" for it in ours} & leads.keys() - {"/healthz"}
 
 
 def secrets_of(resources: list[Resource]) -> set[str]:

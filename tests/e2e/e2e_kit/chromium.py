@@ -46,6 +46,30 @@ class Chromium:
         arrived = "return window.isLeft === undefined && document.readyState === 'complete'"
         until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
 
+    def click(self, css: str) -> None:
+        """Clicks on an element that changes the present page."""
+        self._ask("POST", f"/element/{self._find(css)}/click")
+
+    def type(self, css: str, text: str) -> None:
+        """Types into a field, after what it holds; names a file for a field of files."""
+        self._ask("POST", f"/element/{self._find(css)}/value", text=text)
+
+    def press_keys(self, keys: str) -> None:
+        """Presses keys where the focus is; WebDriver's codes stand for keys without a character."""
+        steps = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._ask("POST", "/actions", actions=[{"type": "key", "id": "keyboard", "actions": steps}])
+
+    def has(self, css: str) -> bool:
+        return bool(self._ask("POST", "/elements", using="css selector", value=css))
+
+    def cookies(self) -> dict[str, str]:
+        """Returns the cookies of the present page, also those that scripts cannot read."""
+        return {it["name"]: it["value"] for it in self._ask("GET", "/cookie")}
+
+    def forget(self) -> None:
+        """Deletes the cookies of the present page's host."""
+        self._ask("DELETE", "/cookie")
+
     def text(self, css: str = "body") -> str:
         """Returns the visible text of an element."""
         shown: str = self._ask("GET", f"/element/{self._find(css)}/text")
@@ -65,6 +89,10 @@ class Chromium:
         """Runs a script and returns its result. The page's content security policy does not apply to it."""
         return self._ask("POST", "/execute/sync", script=script, args=[])
 
+    def run_async(self, script: str) -> Any:
+        """Runs a script that calls its last argument with the result."""
+        return self._ask("POST", "/execute/async", script=script, args=[])
+
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
         """Makes the window a phone's in a light or dark scheme, until it is called with a width of 0."""
         screen = {
@@ -82,6 +110,10 @@ class Chromium:
     def keep_picture(self, path: Path) -> None:
         """Saves a screenshot as PNG."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
+
+    def logged(self) -> list[str]:
+        """Returns what the console has said since the last call, refusals of the security policy included."""
+        return [it["message"] for it in self._ask("POST", "/se/log", type="browser")]
 
     def close(self) -> None:
         self._ask("DELETE", "")
@@ -111,7 +143,10 @@ def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
             flags = [*_FLAGS, f"--user-data-dir={home / 'profile'}"]
             window = Chromium(
                 f"http://127.0.0.1:{port}",
-                {"goog:chromeOptions": {"binary": browser.program, "args": flags}},
+                {
+                    "goog:chromeOptions": {"binary": browser.program, "args": flags},
+                    "goog:loggingPrefs": {"browser": "ALL"},
+                },
             )
             try:
                 yield window

@@ -55,8 +55,14 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
 
     if not have("SANDBOX_TOKEN"):
         tell("creating the demo account")
-        created = create_user(run)
-        note(DEMO_USER_ID=created["user"]["id"], SANDBOX_TOKEN=created["sandbox_api_token"])
+        password = secrets.token_urlsafe(9)
+        created = create_user(run, password)
+        note(
+            DEMO_USER_ID=created["user"]["id"],
+            SANDBOX_TOKEN=created["sandbox_api_token"],
+            DEMO_EMAIL=created["user"]["email"],
+            DEMO_PASSWORD=password,
+        )
     user_id = read_env(run)["DEMO_USER_ID"]
     if not have("LIVE_TOKEN"):
         created = ctl(run, "token", "create", "--user", user_id, "--scopes", "*", "--name", "demo")
@@ -77,11 +83,12 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
         note(SECOND_PAGE_ID=page["id"])
 
 
-def create_user(run: Path) -> Any:
+def create_user(run: Path, password: str) -> Any:
     """Returns the demo user; with another address if the usual one exists but its tokens, shown once, are lost."""
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:
-            return ctl(run, "user", "create", "--email", email, "--tier", "elite", "--firstname", "Dana")
+            person = ("--email", email, "--password", password, "--firstname", "Dana")
+            return ctl(run, "user", "create", "--tier", "elite", *person)
         except Refused as refused:
             if refused.error.get("code") != "EMAIL_TAKEN":
                 raise

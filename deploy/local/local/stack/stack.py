@@ -84,6 +84,10 @@ class Stack:
         """Starts the supervisor with the present table. Returns False if it runs with this table already."""
         running = supervisor_pid(self.run) is not None
         port = json.loads((self.run / "ports.json").read_text()) if running else self.choose_ports()
+        if running and units.PORTS.keys() - port.keys():  # it runs an older release with fewer processes
+            tell("the set-up has changed: starting anew")
+            running = not self.down()
+            port = self.choose_ports()
         env, table = self.plan(port)
         changed = write_table(self.run, table)
         if running and not changed:
@@ -132,6 +136,7 @@ class Stack:
         env = {
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
+            "DASHBOARD_URL": units.dashboard_url(port),
             "SIMULATOR_URL": f"http://127.0.0.1:{port['simulator']}",
             "S3_URL": storage.url(port["s3"]),
             **{name: self.secrets()[name] for name in storage.SECRETS},

@@ -17,7 +17,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": ("LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
     "quota": (),
     "publishing": (
-        *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "OUTBOUND_HOST_MAP"),
+        *("CONNECT_RETURN_URLS", "CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "OUTBOUND_HOST_MAP"),
         *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
         *apps.NAMES,
     ),
@@ -46,6 +46,7 @@ DATABASE_PASSWORDS = tuple(f"DATABASE_PASSWORD_{name.upper()}" for name in DATAB
 #: Usual ports of the local stack; ports that are taken are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,
+    "dashboard": 8081,
     "simulator": 8090,
     "s3": 8091,
     "amqp": 5682,
@@ -82,6 +83,7 @@ def settings(
         "AI_POLL_SECONDS": "1",
         "AI_VIDEO_PROVIDER": "gemini",
         "CLOCK_SHIFT_ALLOWED": "true",
+        "CONNECT_RETURN_URLS": f"*={dashboard_url(port)}/pages/linked",
         "COMMENT_POLLS": COMMENT_POLLS,
         "COMMENT_POLLS_PUSHED": COMMENT_POLLS,
         "COMMENT_POLLS_PER_SECOND": "20",
@@ -161,7 +163,25 @@ def processes(
     own |= {"HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
     rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
+    rows.append(_dashboard(port, told))
     return rows
+
+
+def dashboard_url(port: Mapping[str, int]) -> str:
+    return f"http://127.0.0.1:{port['dashboard']}"
+
+
+def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
+    """Returns the row of the dashboard, which knows the API's address and nothing of the servers."""
+    env = {
+        "API_URL": told["PUBLIC_BASE_URL"],
+        "DASHBOARD_URL": dashboard_url(port),
+        "HOST": "127.0.0.1",
+        "PORT": str(port["dashboard"]),
+        "PUBLIC_BASE_URL": told["PUBLIC_BASE_URL"],
+        "PYTHONUNBUFFERED": "1",
+    }
+    return Process("dashboard", [*PYTHON, "dashboard"], env, f"{dashboard_url(port)}/healthz", ["gateway"])
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:

@@ -1,0 +1,97 @@
+"""The API as a request of a browser uses it: the Python client, with the person's session and address."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar, cast
+
+import httpx2
+from flask import Flask, current_app, g, request
+
+from dashboard.config import Config
+from posthaste import Posthaste
+from posthaste.retries import RetryPolicy
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+#: A person waits: one repetition bridges the restart of a process, more would only look like a page that hangs.
+_RETRIES = RetryPolicy(max_retries=1, max_wait_seconds=1.0)
+_READ_SECONDS = 15.0
+#: Publishing and uploads: the API's longest answer takes up to 120 s.
+_WRITE_SECONDS = 130.0
+_EXTENSION = "posthaste_api"
+
+
+class _ForPerson:
+    """Sends the calls of one request with the person's browser and address, which the API lists with a session and
+    limits sign-ins by."""
+
+    def __init__(self, http: httpx2.Client, headers: dict[str, str]) -> None:
+        self._http, self._headers = http, headers
+
+    def stream(
+        self, method: str, url: str, *, headers: dict[str, str], **more: Any
+    ) -> AbstractContextManager[httpx2.Response]:
+        return self._http.stream(method, url, headers=headers | self._headers, **more)
+
+
+class Api:
+    """The connections to the API, shared by all requests of a process."""
+
+    def __init__(self, config: Config) -> None:
+        limits = httpx2.Limits(max_connections=100, max_keepalive_connections=32)
+        self._http = httpx2.Client(follow_redirects=False, limits=limits, trust_env=False)
+        self._config = config
+        self.pool = ThreadPoolExecutor(3 * config.threads, "api")
+
+    def client(self, *, writes: bool = False) -> Posthaste:
+        """Returns a client for the person of the current request."""
+        address = request.remote_addr or ""
+        headers = {"User-Agent": (request.user_agent.string or "unknown")[:200]}
+        if address and self._config.trusted_proxy_hops:
+            # The API takes the entry of its outermost trusted proxy: every entry is the address that we found.
+            headers["X-Forwarded-For"] = ", ".join([address] * self._config.trusted_proxy_hops)
+        return Posthaste(
+            g.session_token or "none",
+            base_url=self._config.api_url,
+            timeout_seconds=_WRITE_SECONDS if writes else _READ_SECONDS,
+            retries=_RETRIES,
+            http=cast(httpx2.Client, _ForPerson(self._http, headers)),
+        )
+
+
+def attach(app: Flask, config: Config) -> None:
+    app.extensions[_EXTENSION] = Api(config)
+
+
+def _api() -> Api:
+    found: Api = current_app.extensions[_EXTENSION]
+    return found
+
+
+def reader() -> Posthaste:
+    """Returns a client for calls that a person waits for."""
+    return _api().client()
+
+
+def writer() -> Posthaste:
+    """Returns a client for calls that may take two minutes."""
+    return _api().client(writes=True)
+
+
+def together(first: Callable[[], A], second: Callable[[], B], third: Callable[[], C]) -> tuple[A, B, C]:
+    """Runs three calls side by side. Raises the error of the first that failed."""
+    pool = _api().pool
+    running = pool.submit(first), pool.submit(second), pool.submit(third)
+    return running[0].result(), running[1].result(), running[2].result()
+
+
+def nothing() -> None:
+    """Fills a place of `together`."""
+
+
+def all_of(call: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
+    """Runs a call for each argument side by side."""
+    return list(_api().pool.map(call, arguments))

@@ -1,0 +1,90 @@
+"""A post as a person writes it: what the composer's form holds, and the calls that it becomes. Pure."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from werkzeug.datastructures import MultiDict
+
+from dashboard import times
+
+#: The API takes one text on at most so many pages at once.
+MOST_PAGES = 20
+#: Prefix of the fields with the text of one page.
+_OWN = "text_of_"
+
+
+Form = MultiDict[str, str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The fields of the composer."""
+
+    page_ids: tuple[str, ...] = ()
+    message: str = ""
+    #: Page → its own text instead of the shared one.
+    own_texts: dict[str, str] = field(default_factory=dict)
+    media_ids: tuple[str, ...] = ()
+    first_comment: str = ""
+    is_later: bool = False
+    date: str = ""
+    time: str = ""
+    zone: str = ""
+    #: Names this post: sent twice, it goes out once.
+    key: str = ""
+
+    @classmethod
+    def empty(cls, zone: str, page_ids: tuple[str, ...] = ()) -> "Draft":
+        date, time = times.proposed(datetime.now(UTC), zone)
+        return cls(page_ids=page_ids, zone=zone, date=date, time=time, key=secrets.token_hex(16))
+
+    @classmethod
+    def from_form(cls, form: Form) -> "Draft":
+        page_ids = tuple(dict.fromkeys(form.getlist("page_id")))
+        own = {name.removeprefix(_OWN): _text(form, name) for name in form if name.startswith(_OWN)}
+        return cls(
+            page_ids=page_ids,
+            message=_text(form, "message"),
+            own_texts={page: text for page, text in own.items() if text},
+            media_ids=tuple(dict.fromkeys(form.getlist("media_id"))),
+            first_comment=_text(form, "first_comment"),
+            is_later=form.get("when", "now") == "later",
+            date=form.get("date", ""),
+            time=form.get("time", ""),
+            zone=form.get("zone", ""),
+            key=form.get("key", "")[:64] or secrets.token_hex(16),
+        )
+
+    def text_for(self, page_id: str) -> str:
+        return self.own_texts.get(page_id) or self.message
+
+    def at(self) -> datetime | None:
+        """Returns when it goes out; None: now. Raises TimeRefused."""
+        return times.read(self.date, self.time, self.zone) if self.is_later else None
+
+    def problem(self) -> str:
+        """Returns what is missing before the API is asked; empty if nothing is."""
+        if not self.page_ids:
+            return "Choose at least one page."
+        if len(self.page_ids) > MOST_PAGES:
+            return f"Choose at most {MOST_PAGES} pages."
+        try:
+            self.at()
+        except times.TimeRefused as refused:
+            return str(refused)
+        return ""
+
+    def parts(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        """Yields (text, pages, idempotency key): the pages with the shared text together, each other page alone."""
+        shared = tuple(page for page in self.page_ids if page not in self.own_texts)
+        if shared:
+            yield self.message, shared, f"{self.key}-shared"
+        for page in self.page_ids:
+            if page in self.own_texts:
+                yield self.own_texts[page], (page,), f"{self.key}-{page}"
+
+
+def _text(form: Form, name: str) -> str:
+    return form.get(name, "").replace("\r\n", "\n").strip()

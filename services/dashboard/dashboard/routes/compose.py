@@ -1,0 +1,224 @@
+"""The composer: one post for several pages, checked while it is written, sent now or later."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from flask import Blueprint, render_template, request
+from werkzeug.datastructures import FileStorage
+
+from dashboard import api, times, words
+from dashboard.drafts import Draft
+from dashboard.routes.shared import Places
+from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError, NoAnswer, ServerError
+from posthaste.records import Finding, Media, Page, PageResult, UploadedMedia
+
+screens = Blueprint("compose", __name__, url_prefix="/compose")
+
+_LIBRARY = 24
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a post on one page."""
+
+    page: Page | None
+    page_id: str
+    post_id: str = ""
+    status: str = ""
+    permalink: str | None = None
+    at: datetime | None = None
+    code: str = ""
+    problem: str = ""
+
+
+@screens.get("")
+def show() -> str:
+    """The empty form, or one that begins with a post that exists (`copy`)."""
+    client = api.reader()
+    copied = request.args.get("copy")
+    places, post, _ = api.together(
+        lambda: Places(client), lambda: client.get_post(copied).post if copied else None, api.nothing
+    )
+    zone = next((brand.timezone for brand in places.brands.values()), "UTC")
+    draft = Draft.empty(zone)
+    if post is not None:
+        draft = Draft(
+            page_ids=(post.page_id,), message=post.message or "", media_ids=tuple(post.media_ids),
+            first_comment=post.first_comment or "", zone=places.zone(post.brand_id), date=draft.date,
+            time=draft.time, key=draft.key,
+        )  # fmt: skip
+    elif (page_id := request.args.get("page", "")) in places.pages:
+        draft = Draft.empty(places.zone(places.pages[page_id].brand_id), (page_id,))
+    return _form(draft, places)
+
+
+@screens.post("")
+def send() -> tuple[str, int] | str:
+    """Uploads the chosen files and sends the post. Whatever is refused, the form keeps what was typed."""
+    draft = Draft.from_form(request.form)
+    places = Places(api.reader())
+    problem = draft.problem()
+    if not problem:
+        draft, problem = _with_files(draft)
+    if problem:
+        return _form(draft, places, problem), 400
+    if request.form.get("do") == "check":
+        return _form(draft, places, findings=_findings(draft))
+    results = [result for part in draft.parts() for result in _sent(draft, places, *part)]
+    if all(it.code for it in results) and len(results) == 1:  # nothing happened: the form says why
+        return _form(draft, places, results[0].problem, _findings(draft)), 422
+    return render_template("sent.html", results=results, draft=draft, places=places)
+
+
+@screens.post("/edit")
+def edit() -> str:
+    """The form again, with the pages on which a post was refused."""
+    draft = Draft.from_form(request.form)
+    again = Draft.empty(draft.zone or "UTC")
+    draft = Draft(**(vars(draft) | {"key": again.key}))
+    return _form(draft, Places(api.reader()))
+
+
+@screens.post("/check")
+def check() -> str:
+    """The part of the form with the findings of every chosen page."""
+    draft = Draft.from_form(request.form)
+    problem = draft.problem()
+    places = Places(api.reader())
+    return render_template(
+        "compose_findings.html", draft=draft, places=places, missing=problem,
+        findings={} if problem else _findings(draft),
+    )  # fmt: skip
+
+
+@screens.get("/library")
+def library() -> str:
+    """The part of the form with the files that were uploaded before."""
+    chosen = set(request.args.getlist("media_id"))
+    files = api.reader().list_media(limit=_LIBRARY).media
+    return render_template("compose_library.html", files=[it for it in files if it.media_id not in chosen])
+
+
+@screens.post("/files")
+def upload() -> tuple[str, int]:
+    """Uploads one file for the script of the form. Answers with its tile, or with the reason as text."""
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        return "Choose a file.", 400
+    try:
+        made = _upload(file)
+    except (MediaError, InvalidRequest) as error:
+        return words.said(error), 422
+    return render_template("compose_file.html", file=made), 200
+
+
+def _form(
+    draft: Draft, places: Places, problem: str = "", findings: dict[str, list[Finding]] | None = None
+) -> str:
+    files = _files(draft.media_ids)
+    return render_template(
+        "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
+        zones=times.zones(),
+    )  # fmt: skip
+
+
+def _files(media_ids: tuple[str, ...]) -> list[Media]:
+    """Returns the files of a draft that still exist."""
+    client = api.reader()
+
+    def get(media_id: str) -> Media | None:
+        try:
+            return client.get_media(media_id)
+        except AuthenticationError:
+            raise
+        except ApiError:
+            return None
+
+    return [file for file in api.all_of(get, media_ids) if file is not None]
+
+
+def _with_files(draft: Draft) -> tuple[Draft, str]:
+    """Uploads the files of a form that was sent without the script. Returns the draft with them, and the refusals."""
+    media_ids, problems = list(draft.media_ids), []
+    for file in request.files.getlist("files"):
+        if not file.filename:
+            continue
+        try:
+            media_ids.append(_upload(file).media_id)
+        except (MediaError, InvalidRequest) as error:
+            problems.append(f"{file.filename}: " + words.said(error))
+    return Draft(**(vars(draft) | {"media_ids": tuple(media_ids)})), " ".join(problems)
+
+
+def _upload(file: FileStorage) -> UploadedMedia:
+    return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
+
+
+def _findings(draft: Draft) -> dict[str, list[Finding]]:
+    """Returns what the API finds about each page's post, errors first."""
+    client, at = api.reader(), draft.at()
+
+    def validate(page_id: str) -> list[Finding]:
+        try:
+            found = client.validate_post(
+                page_id=page_id, message=draft.text_for(page_id) or None, media_ids=list(draft.media_ids),
+                first_comment=draft.first_comment or None, scheduled_at=at,
+            )  # fmt: skip
+        except (AuthenticationError, ServerError):
+            raise
+        except ApiError as error:
+            return [
+                Finding(code=error.code, message=it.message, field=it.field) for it in words.fields_of(error)
+            ]
+        return [
+            *found.errors,
+            *(Finding(code="", message=it.message, field=it.field) for it in found.warnings),
+        ]
+
+    return dict(zip(draft.page_ids, api.all_of(validate, draft.page_ids), strict=True))
+
+
+def _sent(draft: Draft, places: Places, text: str, page_ids: tuple[str, ...], key: str) -> list[Result]:
+    """Sends one text to some pages. An error of the whole call becomes the result of each page."""
+    client, at = api.writer(), draft.at()
+    content: dict[str, Any] = {
+        "page_ids": list(page_ids), "message": text or None, "media_ids": list(draft.media_ids),
+        "first_comment": draft.first_comment or None, "idempotency_key": key,
+    }  # fmt: skip
+    try:
+        if at is None:
+            results = client.publish_posts(**content).results
+        else:
+            results = client.schedule_posts(scheduled_at=at, **content).results
+    except AuthenticationError:
+        raise
+    except NoAnswer:
+        unknown = "No answer came. Look at the list of posts before you send it again: it may have gone out."
+        return [Result(places.pages.get(it), it, code="NO_ANSWER", problem=unknown) for it in page_ids]
+    except ApiError as error:
+        problem = words.said(error)
+        return [Result(places.pages.get(it), it, code=error.code, problem=problem) for it in page_ids]
+    return [_result(places, it) for it in results]
+
+
+def _result(places: Places, one: PageResult) -> Result:
+    page = places.pages.get(one.page_id)
+    if one.error is not None:
+        code = str(one.error.get("code", ""))
+        problem = words.plainly(str(one.error.get("field", "")), str(one.error.get("error", "")))
+        post_id = str(one.error.get("post_id") or "")
+        return Result(page, one.page_id, post_id=post_id, code=code, problem=problem)
+    if one.scheduled_post is not None:
+        post = one.scheduled_post
+        return Result(page, one.page_id, post_id=post.id, status=post.status, at=post.scheduled_at)
+    assert one.post is not None
+    sent = one.post
+    return Result(
+        page,
+        one.page_id,
+        post_id=sent.post_id,
+        status=sent.status,
+        permalink=sent.permalink,
+        at=sent.published_at,
+    )

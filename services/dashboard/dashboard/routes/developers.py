@@ -1,0 +1,171 @@
+"""What a developer needs: tokens, and webhooks with their deliveries. Secrets are shown once, after the form."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, words
+from posthaste import Posthaste
+from posthaste.errors import ApiError, AuthenticationError
+from posthaste.records import Delivery, Subscription
+
+screens = Blueprint("developers", __name__, url_prefix="/developers")
+
+#: What a form may answer: a page, a page with a status, or another page to go to.
+Answer = str | tuple[str, int] | Response
+_ON_A_PAGE = 25
+_STATES = ("delivered", "failed", "pending", "skipped")
+
+
+@screens.get("")
+def show() -> str:
+    return _shown()
+
+
+@screens.post("/tokens")
+def create_token() -> Answer:
+    """Makes a token and shows it, this once."""
+    days = request.form.get("days", "")
+    ends = datetime.now(UTC) + timedelta(days=int(days)) if days in words.EXPIRIES else None
+
+    def make(client: Posthaste) -> Answer:
+        made = client.create_token(
+            name=request.form.get("name", "").strip(),
+            scopes=request.form.getlist("scope"),
+            brand_ids=request.form.getlist("brand_id"),
+            expires_at=ends,
+            idempotency_key=_key(),
+        )
+        return render_template("secret.html", kind="token", name=made.token.name, secret=made.api_token)
+
+    return _done(make)
+
+
+@screens.post("/tokens/<token_id>/<action>")
+def change_token(token_id: str, action: str) -> Answer:
+    """Revokes a token, or gives it a new secret."""
+
+    def change(client: Posthaste) -> Answer:
+        if action == "rotate":
+            made = client.rotate_token(token_id, idempotency_key=_key())
+            return render_template("secret.html", kind="token", name=made.token.name, secret=made.api_token)
+        client.revoke_token(token_id, idempotency_key=_key())
+        return redirect(url_for("developers.show", done="revoked"))
+
+    if action not in ("rotate", "revoke"):
+        abort(404)
+    return _done(change)
+
+
+@screens.post("/webhooks")
+def create_webhook() -> Answer:
+    """Makes a subscription and shows its signing secret, this once."""
+
+    def make(client: Posthaste) -> Answer:
+        made = client.create_webhook(
+            name=request.form.get("name", "").strip(),
+            url=request.form.get("url", "").strip(),
+            events=cast(Any, request.form.getlist("event")),
+            idempotency_key=_key(),
+        )
+        return render_template("secret.html", kind="webhook", name=made.name, secret=made.secret)
+
+    return _done(make)
+
+
+@screens.get("/webhooks/<webhook_id>")
+def webhook(webhook_id: str) -> str:
+    return _webhook(webhook_id)
+
+
+@screens.post("/webhooks/<webhook_id>/<action>")
+def change_webhook(webhook_id: str, action: str) -> Answer:
+    """Sends a test event, enables a subscription, makes a new secret, or deletes the subscription."""
+
+    def change(client: Posthaste) -> Answer:
+        if action == "rotate":
+            made = client.rotate_webhook_secret(webhook_id, idempotency_key=_key())
+            return render_template(
+                "secret.html", kind="webhook", name="", secret=made.secret, webhook_id=webhook_id
+            )
+        if action == "delete":
+            client.delete_webhook(webhook_id, idempotency_key=_key())
+            return redirect(url_for("developers.show", done="deleted"))
+        if action == "test":
+            client.send_test_event(webhook_id, idempotency_key=_key())
+        else:
+            client.enable_webhook(webhook_id, idempotency_key=_key())
+        return redirect(url_for("developers.webhook", webhook_id=webhook_id, done=action))
+
+    if action not in ("rotate", "delete", "test", "enable"):
+        abort(404)
+    return _done(change, lambda problem: _webhook(webhook_id, problem))
+
+
+@screens.get("/webhooks/<webhook_id>/deliveries/<delivery_id>")
+def delivery(webhook_id: str, delivery_id: str) -> str:
+    found = api.reader().get_delivery(webhook_id, delivery_id)
+    return render_template("delivery.html", delivery=found, webhook_id=webhook_id)
+
+
+@screens.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/replay")
+def replay(webhook_id: str, delivery_id: str) -> Answer:
+    """Sends a delivery again."""
+
+    def send(client: Posthaste) -> Answer:
+        client.replay_delivery(webhook_id, delivery_id, idempotency_key=_key())
+        return redirect(url_for("developers.webhook", webhook_id=webhook_id, done="replay"))
+
+    return _done(send, lambda problem: _webhook(webhook_id, problem))
+
+
+def _key() -> str | None:
+    return request.form.get("key") or None
+
+
+def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
+    """Makes a change. A refusal is shown on the page of the form, with what was typed."""
+    try:
+        return change(api.reader())
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status == 404 or error.status >= 500:
+            raise
+        return (again or _shown)(words.said(error)), error.status
+
+
+def _shown(problem: str = "") -> str:
+    client = api.reader()
+    tokens, hooks, brands = api.together(
+        lambda: client.list_tokens(limit=100),
+        lambda: client.list_webhooks(limit=100),
+        lambda: client.list_brands(limit=100),
+    )
+    return render_template(
+        "developers.html", tokens=[it for it in tokens.tokens if not it.session], hooks=hooks.webhooks,
+        brands=brands.brands, problem=problem, scopes=words.SCOPES, events=words.EVENTS, expiries=words.EXPIRIES,
+        done=request.args.get("done", ""), form=request.form,
+    )  # fmt: skip
+
+
+def _webhook(webhook_id: str, problem: str = "") -> str:
+    client, state, cursor = api.reader(), request.args.get("state", ""), request.args.get("after") or None
+    if state not in ("", *_STATES):
+        abort(404)
+
+    def listed() -> tuple[list[Delivery], str | None]:
+        found = client.list_deliveries(
+            webhook_id, status=cast(Any, state or None), limit=_ON_A_PAGE, cursor=cursor
+        )
+        return found.deliveries, found.next_cursor
+
+    hook: Subscription
+    hook, (deliveries, after), _ = api.together(lambda: client.get_webhook(webhook_id), listed, api.nothing)
+    return render_template(
+        "webhook.html", hook=hook, deliveries=deliveries, after=after, state=state, states=_STATES,
+        problem=problem, done=request.args.get("done", ""), events=words.EVENTS,
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""Pages: connected through the platform's own login, their health, reconnected, unlinked."""
+
+from flask import Blueprint, current_app, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, words
+from dashboard.routes.shared import Places
+from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
+from posthaste.records import LinkBegun, PageHealth
+
+screens = Blueprint("pages", __name__, url_prefix="/pages")
+
+
+@screens.get("")
+def index() -> str:
+    return _listed()
+
+
+@screens.post("/connect")
+def connect() -> str | tuple[str, int]:
+    """Begins to link pages. The login is the platform's; a link leads there, because a form may not."""
+    platform, brand_id = request.form.get("platform", ""), request.form.get("brand_id", "")
+    if platform not in words.PLATFORMS or not brand_id:
+        return _listed("Choose a platform and a brand."), 400
+    try:
+        begun = _begun(platform, brand_id)
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _listed(words.said(error)), error.status
+    return render_template("page_connect.html", begun=begun, platform=platform)
+
+
+@screens.get("/linked")
+def linked() -> str | Response:
+    """Where the platform's login leads back to: what it allowed, and what to link."""
+    session_id = request.args.get("session_id", "")
+    if not session_id:
+        return redirect(url_for("pages.index"))
+    return render_template("page_linked.html", link=api.reader().get_link(session_id), problem="")
+
+
+@screens.post("/linked/<session_id>")
+def choose(session_id: str) -> str | tuple[str, int] | Response:
+    """Links the chosen accounts."""
+    client = api.writer()
+    chosen = request.form.getlist("account_id")
+    if not chosen:
+        link = client.get_link(session_id)
+        return render_template("page_linked.html", link=link, problem="Choose at least one."), 400
+    try:
+        client.choose_accounts(session_id, account_ids=chosen)
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status == 404 or error.status >= 500:
+            raise
+        link = client.get_link(session_id)
+        return render_template("page_linked.html", link=link, problem=words.said(error)), error.status
+    return redirect(url_for("pages.index", done="linked"))
+
+
+@screens.post("/<page_id>/check")
+def check(page_id: str) -> str:
+    """Asks the platform whether the connection works."""
+    return _listed(health=api.writer().check_page(page_id))
+
+
+@screens.post("/<page_id>/unlink")
+def unlink(page_id: str) -> str | tuple[str, int] | Response:
+    """Unlinks a page; its scheduled posts are cancelled only if that was ticked."""
+    try:
+        api.writer().unlink_page(page_id, cancel_queued=request.form.get("cancel") == "yes")
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status == 404 or error.status >= 500:
+            raise
+        queued = error.body.get("queued_posts")
+        told = words.said(error)
+        if queued:
+            waiting = words.count(int(queued), "post is", "posts are")
+            told = f"{waiting} still scheduled for this page. Tick the box to cancel them too."
+        return _listed(told), error.status
+    return redirect(url_for("pages.index", done="unlinked"))
+
+
+def _begun(platform: str, brand_id: str) -> LinkBegun:
+    client = api.reader()
+    back = current_app.config["DASHBOARD"].public_url + url_for("pages.linked")
+    try:
+        return client.begin_link(platform=platform, brand_id=brand_id, return_url=back)  # type: ignore[arg-type]
+    except InvalidRequest as error:
+        if [it.field for it in error.fields] != ["return_url"]:
+            raise
+        # The operator does not list our address (CONNECT_RETURN_URLS): the person comes back by hand.
+        return client.begin_link(platform=platform, brand_id=brand_id)  # type: ignore[arg-type]
+
+
+def _listed(problem: str = "", health: PageHealth | None = None) -> str:
+    return render_template(
+        "pages.html", places=Places(api.reader()), problem=problem, health=health,
+        done=request.args.get("done", ""),
+    )  # fmt: skip

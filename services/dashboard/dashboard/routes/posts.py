@@ -1,0 +1,105 @@
+"""Posts: the list with its filters, one post with its attempts, and what a person can do about it."""
+
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, times, words
+from dashboard.routes.shared import Places
+from posthaste.errors import ApiError
+from posthaste.records import FullPost, PublishedPost, ScheduledPost
+
+screens = Blueprint("posts", __name__, url_prefix="/posts")
+
+#: Tab → the states that it lists; published posts have a list of their own in the API.
+TABS = {
+    "scheduled": ("Scheduled", "queued"),
+    "attention": ("Needs attention", "failed,held"),
+    "published": ("Published", ""),
+    "cancelled": ("Cancelled", "cancelled"),
+}
+_ON_A_PAGE = 25
+#: What a person can do with a post in a state.
+_ACTIONS = {"queued": ("edit", "cancel"), "held": ("release", "edit", "cancel"), "failed": ("retry", "edit")}
+
+
+@screens.get("")
+def index() -> str:
+    tab = request.args.get("tab", "scheduled")
+    if tab not in TABS:
+        abort(404)
+    client = api.reader()
+    page_id, cursor = request.args.get("page") or None, request.args.get("after") or None
+
+    def listed() -> tuple[list[ScheduledPost] | list[PublishedPost], str | None]:
+        if tab == "published":
+            found = client.list_published_posts(page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
+            return found.published_posts, found.next_cursor
+        states = TABS[tab][1]
+        some = client.list_scheduled_posts(status=states, page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
+        return some.scheduled_posts, some.next_cursor
+
+    (posts, after), places, _ = api.together(listed, lambda: Places(client), api.nothing)
+    return render_template(
+        "posts.html", tabs=TABS, tab=tab, posts=posts, places=places, page_id=page_id or "", after=after,
+        is_first=cursor is None,
+    )  # fmt: skip
+
+
+@screens.get("/<post_id>")
+def show(post_id: str) -> str:
+    return _shown(post_id)
+
+
+@screens.post("/<post_id>/<action>")
+def act(post_id: str, action: str) -> tuple[str, int] | Response:
+    """Retries, releases or cancels a post. A refusal is shown on the post's own page."""
+    client = api.writer()
+    key = request.form.get("key") or None
+    try:
+        if action == "retry":
+            client.retry_post(post_id, idempotency_key=key)
+        elif action == "cancel":
+            client.cancel_post(post_id, idempotency_key=key)
+        elif action == "release":
+            done = client.release_held_posts(post_ids=[post_id], past_due="now", idempotency_key=key)
+            if done.refused:
+                return _shown(post_id, done.refused[0].error.message), 409
+        elif action == "edit":
+            return _edited(post_id, key)
+        else:
+            abort(404)
+    except ApiError as error:
+        if error.status in (401, 404) or error.status >= 500:
+            raise
+        return _shown(post_id, words.said(error)), error.status
+    return redirect(url_for("posts.show", post_id=post_id, done=action))
+
+
+def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
+    form = request.form
+    try:
+        at = times.read(form.get("date", ""), form.get("time", ""), form.get("zone", ""))
+    except times.TimeRefused as refused:
+        return _shown(post_id, str(refused)), 400
+    text = form.get("message", "").replace("\r\n", "\n")
+    api.writer().edit_post(post_id, message=text or None, scheduled_at=at, idempotency_key=key)
+    return redirect(url_for("posts.show", post_id=post_id, done="edit"))
+
+
+def _shown(post_id: str, problem: str = "") -> str:
+    client = api.reader()
+    view, places, _ = api.together(lambda: client.get_post(post_id), lambda: Places(client), api.nothing)
+    post = view.post
+    zone = places.zone(post.brand_id)
+    begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
+    return render_template(
+        "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
+        done=request.args.get("done", ""), begins=begins, zones=times.zones(),
+        form=request.form if problem else {},
+    )  # fmt: skip
+
+
+def actions_of(post: FullPost) -> tuple[str, ...]:
+    """Returns what can be done with a post. One that was published at once can be retried, and has no time to edit."""
+    found = _ACTIONS.get(post.status, ())
+    return tuple(it for it in found if it != "edit" or post.scheduled_at is not None)

@@ -1,0 +1,64 @@
+"""Signing in and out."""
+
+from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, cookies
+from posthaste.errors import ApiError, AuthenticationError, LimitReached, PermissionDenied
+
+screens = Blueprint("sign_in", __name__)
+
+
+@screens.get("/sign-in")
+def show() -> str | Response:
+    """The form; a browser that is signed in goes on."""
+    if g.session_token and "ended" not in request.args:
+        return redirect(_inside(request.args.get("next", "")))
+    return render_template("sign_in.html", email="", problem="")
+
+
+@screens.post("/sign-in")
+def enter() -> tuple[str, int] | Response:
+    """Signs in with e-mail address and password."""
+    email, password = request.form.get("email", "").strip(), request.form.get("password", "")
+    try:
+        made = api.reader().log_in(email=email, password=password)
+    except LimitReached:
+        return _again(email, "Too many tries from your network. Wait an hour, then try again.", 429)
+    except (AuthenticationError, PermissionDenied) as error:
+        if error.code == "EMAIL_NOT_VERIFIED":
+            return _again(
+                email, "Open the link in the mail that you got when you signed up, then sign in.", 403
+            )
+        return _again(email, "The address or the password is not right.", 401)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _again(email, "The address or the password is not right.", 401)
+    response = redirect(_inside(request.form.get("next", "")))
+    is_https = current_app.config["DASHBOARD"].is_https
+    cookies.set_cookie(response, "session", made.session_token, is_https)
+    return response
+
+
+@screens.post("/sign-out")
+def leave() -> Response:
+    """Ends the session, also if it has ended already."""
+    try:
+        api.reader().log_out()
+    except AuthenticationError:
+        current_app.logger.debug("The session had ended already.")
+    response = redirect(url_for("sign_in.show"))
+    is_https = current_app.config["DASHBOARD"].is_https
+    cookies.set_cookie(response, "session", "", is_https)
+    return response
+
+
+def _again(email: str, problem: str, status: int) -> tuple[str, int]:
+    return render_template("sign_in.html", email=email, problem=problem), status
+
+
+def _inside(target: str) -> str:
+    """Returns where to go after signing in: a path of ours, never another host."""
+    is_path = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
+    return target if is_path else url_for("overview.show")

@@ -1,0 +1,68 @@
+"""Times as people read and write them, always with the name of their zone. Pure."""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+
+class TimeRefused(ValueError):
+    """A date and time that does not exist, or comes twice, in its zone. The text is for people."""
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Returns a zone; UTC for a name that this machine does not know."""
+    return ZoneInfo(name) if name in zones() else ZoneInfo("UTC")
+
+
+@cache
+def zones() -> tuple[str, ...]:
+    """Returns the zones to choose from: a continent and a city, and UTC."""
+    continents = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+    return ("UTC", *sorted(it for it in available_timezones() if it.startswith(continents) and "/" in it))
+
+
+def shown(at: datetime, zone: str) -> str:
+    """Returns a time without its zone: `Fri 27 Nov 2026, 09:00`."""
+    local = at.astimezone(zone_of(zone))
+    return f"{local:%a} {local.day} {local:%b %Y, %H:%M}"
+
+
+def offset(at: datetime, zone: str) -> str:
+    """Returns how far a zone is from UTC at a time: `UTC+1`, `UTC−3:30`."""
+    away = at.astimezone(zone_of(zone)).utcoffset() or timedelta()
+    minutes = int(away.total_seconds()) // 60
+    if minutes == 0:
+        return "UTC"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'+' if minutes > 0 else '−'}{hours}" + (f":{rest:02}" if rest else "")
+
+
+def read(date: str, time: str, zone: str) -> datetime:
+    """Returns the time that a person chose. Raises TimeRefused."""
+    try:
+        local = datetime.fromisoformat(f"{date}T{time}")
+    except ValueError:
+        raise TimeRefused("Choose a date and a time.") from None
+    if local.tzinfo is not None or zone not in zones():
+        raise TimeRefused("Choose a date, a time and a time zone.")
+    there = ZoneInfo(zone)
+    earlier, later = local.replace(tzinfo=there), local.replace(tzinfo=there, fold=1)
+    if earlier.astimezone(UTC).astimezone(there).replace(tzinfo=None) != local:
+        raise TimeRefused(
+            f"{time} does not exist on that day in {zone}: clocks go forward. Choose another time."
+        )
+    if earlier.utcoffset() != later.utcoffset():
+        raise TimeRefused(f"{time} comes twice on that day in {zone}: clocks go back. Choose another time.")
+    return earlier.astimezone(UTC)
+
+
+def proposed(now: datetime, zone: str) -> tuple[str, str]:
+    """Returns the date and time that a form begins with: the next full hour that is at least half an hour away."""
+    ahead = (now + timedelta(minutes=90)).astimezone(zone_of(zone)).replace(minute=0, second=0, microsecond=0)
+    return local_fields(ahead, zone)
+
+
+def local_fields(at: datetime, zone: str) -> tuple[str, str]:
+    """Returns a time as the fields of a form hold it: date, and time of day."""
+    local = at.astimezone(zone_of(zone))
+    return f"{local:%Y-%m-%d}", f"{local:%H:%M}"

@@ -1,0 +1,133 @@
+"""The words of the pages for what the API names by code. Pure."""
+
+from posthaste.errors import ApiError, FieldError
+
+PLATFORMS = {
+    "FB": "Facebook",
+    "IG": "Instagram",
+    "LN": "LinkedIn",
+    "TT": "TikTok",
+    "TW": "X",
+    "YT": "YouTube",
+}
+STATUSES = {
+    "queued": "Scheduled",
+    "held": "Held",
+    "published": "Published",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+}
+OUTCOMES = {
+    "open": "No answer yet. Posthaste is asking the platform.",
+    "published": "Published",
+    "refused": "The platform refused it",
+    "not_published": "Not sent: Posthaste looked and the platform does not have it",
+    "given_up": "The platform did not tell within a day whether it has it",
+}
+HOLDS = {
+    "token_revoked": "The token that made it was revoked.",
+    "collaborator_removed": "The person who made it no longer works on this brand.",
+}
+#: Names of the platforms in the API's messages.
+_PLATFORM_NAMES = {
+    "facebook": "Facebook", "instagram": "Instagram", "linkedin": "LinkedIn", "tiktok": "TikTok", "twitter": "X",
+    "youtube": "YouTube",
+}  # fmt: skip
+#: Fields of the API → where the composer shows a finding.
+_FIELDS = {
+    "message": "Text",
+    "media_ids": "Photos and videos",
+    "media_urls": "Photos and videos",
+    "first_comment": "First comment",
+    "scheduled_at": "Time",
+    "page_id": "Page",
+    "page_ids": "Page",
+}
+#: Scope → what it allows, in the order of the form.
+SCOPES = {
+    "read:account": "See the account, its limits and credits",
+    "read:brands": "See brands",
+    "read:pages": "See pages",
+    "read:posts": "See posts and their figures",
+    "write:posts": "Publish, schedule and change posts",
+    "read:comments": "See comments",
+    "write:comments": "Answer comments",
+    "read:media": "See files",
+    "write:media": "Upload and delete files",
+    "write:pages": "Connect and unlink pages",
+    "write:ai": "Make images, videos and captions, which costs credits",
+    "manage:webhooks": "Manage webhooks",
+    "manage:brands": "Manage brands and the people who work on them",
+    "manage:tokens": "Manage tokens",
+    "manage:account": "Manage the account",
+}
+EVENTS = {
+    "post.published": "A post was published",
+    "post.failed": "A post failed",
+    "posts.held": "Posts are held",
+    "first_comment.failed": "A first comment failed",
+    "comment.received": "A comment came",
+    "comment.replied": "A comment was answered",
+    "page.expired": "A page's connection ended",
+    "page.connect.refused": "A page could not be connected",
+    "account.quota.warning": "80 % of a monthly limit are used",
+    "account.credits.adjusted": "AI credits were changed",
+    "ai.job.completed": "An image or video is made",
+    "ai.job.failed": "An image or video could not be made",
+    "webhooks.disabled": "Webhooks were disabled",
+}
+#: Days until a token ends → its label.
+EXPIRIES = {"30": "In 30 days", "90": "In 90 days", "365": "In a year", "": "Never"}
+ATTEMPT_ERRORS = {
+    "status": "The answer was no success",
+    "timeout": "No answer within 10 seconds",
+    "refused": "The server took no connection",
+    "unreachable": "The server could not be reached",
+    "unknown_host": "There is no such host",
+    "private_address": "The address is private",
+    "tls": "The certificate is not valid",
+    "disconnected": "The connection was lost",
+    "protocol": "The answer was no HTTP",
+}
+DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pending", "skipped": "Skipped"}
+
+
+def field_name(field: str | None) -> str:
+    """Returns the label of a field; empty for one that the pages do not have."""
+    return _FIELDS.get((field or "").partition("[")[0].partition(".")[0], "")
+
+
+def fields_of(error: ApiError) -> list[FieldError]:
+    """Returns what an error says, field by field."""
+    return list(error.fields) or [FieldError("", error.message)]
+
+
+def said(error: ApiError) -> str:
+    """Returns what an error says, in one paragraph."""
+    return " ".join(plainly(it.field, it.message) for it in fields_of(error))
+
+
+def plainly(field: str | None, message: str) -> str:
+    """Returns a message of the API without the name of its field, and with the platform's usual name."""
+    text = message.removeprefix(f"{field}: ")
+    code, _, rest = text.partition(" ")
+    return f"{_PLATFORM_NAMES.get(code, code)} {rest}".rstrip()
+
+
+def count(number: int, one: str, many: str) -> str:
+    """Returns a number with its noun: `1 post`, `2 posts`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def size(number: int) -> str:
+    """Returns bytes as people read them."""
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= bytes_:
+            return f"{number / bytes_:.1f} {unit}"
+    return f"{number} bytes"
+
+
+def initials(name: str) -> str:
+    """Returns one or two letters that stand for a page."""
+    words = [word for word in name.split() if word[:1].isalnum()]
+    return "".join(word[0] for word in words[:2]).upper() or "?"

@@ -1,0 +1,48 @@
+"""A post as the composer's form holds it, and the calls that it becomes."""
+
+from typing import Any
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from dashboard.drafts import MOST_PAGES, Draft
+
+
+def draft(**more: Any) -> Draft:
+    fields = {"page_id": ["pag_1", "pag_2"], "message": "Hello", "key": "k", "when": "now"} | more
+    return Draft.from_form(MultiDict(fields))
+
+
+def test_pages_without_a_text_of_their_own_go_in_one_call() -> None:
+    one = draft(page_id=["pag_1", "pag_2", "pag_3"], text_of_pag_2="Hi", text_of_pag_1="  ")
+    assert list(one.parts()) == [
+        ("Hello", ("pag_1", "pag_3"), "k-shared"),
+        ("Hi", ("pag_2",), "k-pag_2"),
+    ]
+    assert [one.text_for(page) for page in ("pag_1", "pag_2")] == ["Hello", "Hi"]
+
+
+def test_a_form_that_is_sent_twice_has_the_same_keys() -> None:
+    assert list(draft().parts()) == list(draft().parts())
+    assert Draft.empty("UTC").key != Draft.empty("UTC").key
+
+
+def test_a_page_chosen_twice_gets_one_post() -> None:
+    assert draft(page_id=["pag_1", "pag_1"]).page_ids == ("pag_1",)
+
+
+def test_line_ends_are_those_of_the_api() -> None:
+    assert draft(message="a\r\nb\r\n").message == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"page_id": []}, "Choose at least one page."),
+        ({"page_id": [f"pag_{n}" for n in range(MOST_PAGES + 1)]}, "Choose at most 20 pages."),
+        ({"when": "later", "date": "", "time": "", "zone": "UTC"}, "Choose a date and a time."),
+        ({"when": "now", "date": "", "time": ""}, ""),
+    ],
+)
+def test_what_is_missing_is_said_before_the_api_is_asked(fields: dict[str, Any], problem: str) -> None:
+    assert draft(**fields).problem() == problem

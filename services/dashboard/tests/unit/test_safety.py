@@ -1,0 +1,136 @@
+"""What protects a browser: cookies, forms, headers, and pages without an API behind them."""
+
+import re
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from dashboard.app import create_app
+from dashboard.config import Config, ConfigError
+from dashboard.cookies import form_token
+from dashboard.routes.sign_in import _inside
+
+#: Nothing listens on the discard port.
+NOWHERE = "http://127.0.0.1:9"
+
+
+def browser(public_url: str = "http://localhost") -> FlaskClient:
+    return create_app(Config(api_url=NOWHERE, public_url=public_url)).test_client()
+
+
+def token_in(page: TestResponse) -> str:
+    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', page.text)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def visitor() -> FlaskClient:
+    return browser()
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/posts", "/nowhere", "/static/dashboard.css", "/healthz"])
+def test_every_answer_forbids_foreign_code_and_frames(visitor: FlaskClient, path: str) -> None:
+    with visitor.get(path) as answer:
+        headers = answer.headers
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_cookies_are_out_of_reach_of_scripts_and_other_sites() -> None:
+    plain = browser().get("/sign-in").headers["Set-Cookie"]
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(plain.split("; "))
+    secure = browser("https://posthaste.example.com").get("/sign-in").headers["Set-Cookie"]
+    assert secure.startswith("__Host-posthaste_form=")
+    assert "Secure" in secure.split("; ")
+
+
+def test_who_is_signed_out_is_sent_to_the_form_and_back_afterwards(visitor: FlaskClient) -> None:
+    assert visitor.get("/posts?tab=published").location == "/sign-in?next=/posts?tab%3Dpublished"
+    part = visitor.get("/overview/account", headers={"HX-Request": "true"})
+    assert (part.status_code, part.headers["HX-Redirect"]) == (204, "/sign-in")
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", ""]
+)
+def test_nobody_is_sent_to_another_host_after_signing_in(target: str) -> None:
+    with create_app(Config(api_url=NOWHERE)).test_request_context():
+        assert _inside(target) == "/"
+        assert _inside("/posts?tab=published") == "/posts?tab=published"
+
+
+def test_a_form_of_our_own_page_is_taken(visitor: FlaskClient) -> None:
+    token = token_in(visitor.get("/sign-in"))
+    answer = visitor.post("/sign-in", data={"form_token": token, "email": "a@b.test", "password": "x"})
+    assert answer.status_code == 503  # there is no API here
+    assert "Posthaste does not answer" in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"Origin": origin} for origin in ("https://evil.example", "null")),
+        *({"Sec-Fetch-Site": site} for site in ("cross-site", "same-site")),
+    ],
+    ids=str,
+)
+def test_a_form_of_another_site_is_refused_whatever_it_holds(
+    visitor: FlaskClient, headers: dict[str, str]
+) -> None:
+    token = token_in(visitor.get("/sign-in"))
+    assert visitor.post("/sign-in", data={"form_token": token}, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path", ["/sign-in", "/sign-out", "/posts/pst_1/cancel", "/compose", "/compose/files"]
+)
+@pytest.mark.parametrize("token", ["", "0" * 64, "é"])
+def test_no_form_is_taken_without_the_token_of_its_browser(
+    visitor: FlaskClient, path: str, token: str
+) -> None:
+    visitor.get("/sign-in")
+    visitor.set_cookie("posthaste_session", "svc_session_x")
+    answer = visitor.post(path, data={"form_token": token})
+    assert (answer.status_code, "This form is too old" in answer.text) == (403, True)
+
+
+def test_a_token_is_of_one_browser_and_one_sign_in() -> None:
+    tokens = {form_token(key, session) for key in ("k" * 43, "l" * 43) for session in ("", "svc_a", "svc_b")}
+    assert len(tokens) == 6
+
+
+def test_a_token_of_another_browser_is_refused(visitor: FlaskClient) -> None:
+    token = token_in(browser().get("/sign-in"))
+    visitor.get("/sign-in")
+    assert visitor.post("/sign-in", data={"form_token": token}).status_code == 403
+
+
+def test_the_session_is_in_no_page(visitor: FlaskClient) -> None:
+    visitor.set_cookie("posthaste_session", "svc_session_secret")
+    page = visitor.get("/posts")
+    assert page.status_code == 503
+    assert "svc_session_secret" not in page.text + str(page.headers)
+
+
+def test_without_the_api_each_page_says_so_and_offers_to_load_again(visitor: FlaskClient) -> None:
+    visitor.set_cookie("posthaste_session", "svc_session_x")
+    for path in ("/", "/posts", "/posts/pst_1", "/compose", "/account"):
+        page = visitor.get(path)
+        assert (page.status_code, "Load again" in page.text) == (503, True), path
+
+
+def test_no_page_is_kept_by_caches(visitor: FlaskClient) -> None:
+    assert visitor.get("/sign-in").headers["Cache-Control"] == "no-store"
+    with visitor.get("/static/dashboard.css") as file:
+        assert "max-age" in file.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("env", [{}, {"API_URL": "ftp://x"}, {"API_URL": NOWHERE, "PORT": "x"}])
+def test_settings_that_cannot_work_are_named(env: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"API_URL|PORT"):
+        Config.from_env(env)

@@ -1,0 +1,38 @@
+"""The words of the pages."""
+
+import pytest
+
+from dashboard import words
+from posthaste.errors import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "shown"),
+    [
+        ("message", "message: twitter takes at most 280", "X takes at most 280"),
+        ("media_urls", "instagram does not take posts", "Instagram does not take posts"),
+        (None, "The token is revoked.", "The token is revoked."),
+        ("", "linkedin", "LinkedIn"),
+    ],
+)
+def test_a_message_names_platforms_as_people_do_and_no_field(
+    field: str | None, message: str, shown: str
+) -> None:
+    assert words.plainly(field, message) == shown
+
+
+def test_an_error_of_several_fields_says_all() -> None:
+    body = {
+        "code": "VALIDATION_ERROR",
+        "error": "x",
+        "errors": [{"field": "a", "message": "a: one."}, {"field": "b", "message": "two."}],
+    }
+    assert words.said(InvalidRequest(400, body)) == "one. two."
+
+
+def test_figures_read_well() -> None:
+    assert [words.count(it, "post", "posts") for it in (0, 1, 2000)] == ["0 posts", "1 post", "2,000 posts"]
+    assert [words.size(it) for it in (12, 31_514, 5 * 10**9)] == ["12 bytes", "31.5 kB", "5.0 GB"]
+    assert [words.field_name(it) for it in ("media_ids[0]", "first_comment", "x", None)] == [
+        *("Photos and videos", "First comment", "", ""),
+    ]

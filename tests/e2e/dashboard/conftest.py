@@ -1,0 +1,76 @@
+"""A browser, and people who are signed in to the dashboard."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.operator import Account, Accounts
+from e2e_kit.stack import Stack
+
+from local.processes.table import NotReady
+from local.servers import browser
+
+PASSWORD = "the owner's own"
+
+
+@dataclass
+class Person:
+    """Somebody in front of a browser, with an account."""
+
+    window: Chromium
+    url: str
+    account: Account
+    #: A scheduled post, where the test needs one.
+    post_id: str = ""
+
+    def open(self, path: str) -> None:
+        self.window.open(self.url + path)
+
+    def sign_in(self) -> None:
+        """Signs in from whatever page asks for it."""
+        self.window.type("#email", self.account.email)
+        self.window.type("#password", PASSWORD)
+        self.window.press("form button")
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A browser window. Without a browser the tests are skipped, except in CI."""
+    try:
+        programs = browser.install(print)
+    except NotReady as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
+        yield window
+
+
+@pytest.fixture
+def stranger(window: Chromium, accounts: Accounts, stack: Stack) -> Person:
+    """An account with pages on Facebook, Instagram and X, whose owner has a password and is not signed in."""
+    account = accounts.new(pages=("FB", "IG", "TW"))
+    accounts.sign_in(account, PASSWORD)
+    person = Person(window, stack.env["DASHBOARD_URL"], account)
+    person.open("/sign-in")
+    window.forget()
+    window.run("sessionStorage.clear()")
+    return person
+
+
+@pytest.fixture
+def person(stranger: Person) -> Person:
+    """The same, signed in."""
+    stranger.open("/")
+    stranger.sign_in()
+    return stranger
+
+
+@pytest.fixture
+def picture(jpeg: bytes, tmp_path: Path) -> Path:
+    path = tmp_path / "bread.jpg"
+    path.write_bytes(jpeg)
+    return path

@@ -1,0 +1,118 @@
+"""How the screens look: no finding of axe-core, no wide page, nothing from elsewhere, by day and by night."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.waiting import until
+
+SCREENS = (
+    "/",
+    "/posts",
+    "/posts?tab=published",
+    "/posts?tab=attention",
+    "/posts/{post}",
+    "/compose",
+    "/pages",
+    "/developers",
+    "/account",
+    "/none",
+)
+
+
+@pytest.fixture
+def full(person: Any) -> Iterator[Any]:
+    """A person with a post that is out, and one that is scheduled."""
+    api, page = person.account.api, person.account.page_id()
+    at = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=5)).isoformat()
+    api.post("/posts/publish", {"page_id": page, "message": "Out"})
+    body = {"page_id": page, "message": "Rye bread today", "scheduled_at": at}
+    person.post_id = api.post("/posts/schedule", body)["scheduled_post"]["id"]
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def settle(window: Any) -> None:
+    """Waits until htmx has loaded what belongs to the page."""
+    script = "return document.querySelectorAll('[hx-trigger=load]').length"
+    until(lambda: window.run(script) == 0, 20, "the page is complete")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_no_screen_breaks_a_rule_of_accessibility_or_is_wider_than_its_window(
+    full: Any, scheme: str, width: int
+) -> None:
+    window = full.window
+    window.emulate_phone(width, 800, scheme)
+    found = {}
+    for screen in SCREENS:
+        full.open(screen.format(post=full.post_id))
+        settle(window)
+        if (wide := window.run("return document.documentElement.scrollWidth")) > width:
+            found[screen, "width"] = wide
+        if broken := findings(window):
+            found[screen, "axe"] = broken
+    assert found == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nor_does_a_form_with_findings(full: Any, scheme: str) -> None:
+    window = full.window
+    window.emulate_phone(1280, 800, scheme)
+    full.open("/compose")
+    window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+    for platform in ("FB", "IG"):
+        window.click(f"input[name=page_id][value={full.account.page_id(platform)}]")
+    window.click("input[name=when][value=later]")
+    window.type("#message", "Hello")
+    until(lambda: window.has("#findings .good") and window.has("#findings .bad"), 20, "there are findings")
+    assert findings(window) == []
+
+
+def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
+    for scheme in ("light", "dark"):
+        stranger.window.emulate_phone(360, 740, scheme)
+        stranger.open("/sign-in")
+        assert findings(stranger.window) == []
+    stranger.window.emulate_phone(0, 0, "")
+
+
+def test_a_page_loads_nothing_from_elsewhere_and_breaks_no_policy(full: Any) -> None:
+    window = full.window
+    for screen in SCREENS:
+        full.open(screen.format(post=full.post_id))
+        settle(window)
+        loaded = window.run("return performance.getEntriesByType('resource').map(it => it.name)")
+        assert [it for it in loaded if not it.startswith(full.url)] == []
+    assert [it for it in window.logged() if "Content Security Policy" in it] == []
+
+
+MARKUP = (
+    "<script>document.title = 'run'</script>",
+    "<img src=x onerror=\"document.title = 'run'\">",
+    '"><svg onload="document.title = \'run\'">',
+    "{{ 7 * 7 }}{% raw %}",
+    "</textarea><script>document.title = 'run'</script>",
+    "<a href=\"javascript:document.title = 'run'\" hx-get=/posts hx-trigger=load>x</a>",
+    "\u202ereversed\u2066 and \u202bmore",
+    "W" * 2000,
+)
+
+
+@pytest.mark.parametrize("text", MARKUP, ids=range(len(MARKUP)))
+def test_a_text_is_shown_as_it_is_and_does_nothing(full: Any, text: str) -> None:
+    at = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=9)).isoformat()
+    body = {"page_id": full.account.page_id(), "message": text, "scheduled_at": at}
+    post_id = full.account.api.post("/posts/schedule", body)["scheduled_post"]["id"]
+    window = full.window
+    window.emulate_phone(360, 740, "light")
+    for path in ("/", "/posts", f"/posts/{post_id}", f"/compose?copy={post_id}"):
+        full.open(path)
+        settle(window)
+        assert window.title != "run"
+        assert window.run("return document.documentElement.scrollWidth") == 360, path
+    full.open(f"/posts/{post_id}")
+    assert window.run("return document.querySelector('.text').textContent") == text

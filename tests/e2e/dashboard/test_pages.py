@@ -1,0 +1,83 @@
+"""Pages in the dashboard: connected through the platform's login, checked, reconnected, unlinked."""
+
+import datetime as dt
+from typing import Any
+
+from e2e_kit.operator import Operator
+from e2e_kit.simulator import Simulator
+from e2e_kit.waiting import until
+
+
+def log_in_at_the_platform(person: Any, who: dict[str, Any]) -> None:
+    """Goes from our page to the platform's login, allows everything, and comes back."""
+    window = person.window
+    window.press("main a.primary")
+    window.run(f"document.cookie = 'sim_person={who['person_id']}; path=/'")
+    window.press("a")
+    window.press("button[name=sim_allow]")
+    window.press("button[value=give]")
+    until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
+
+
+def test_a_page_is_connected_through_the_platforms_login(person: Any, simulator: Simulator) -> None:
+    window, who = person.window, simulator.person("LN")
+    person.open("/pages")
+    window.run("document.querySelector('#platform').value = 'LN'")
+    window.press("#connect ~ form button")
+    assert "Connect LinkedIn" in window.text("h1")
+    log_in_at_the_platform(person, who)
+    if not window.has("[name=account_id]:checked"):
+        window.click("[name=account_id]")
+    window.press("main form button")
+    assert "You can post to it now" in window.text("[role=status]")
+    assert [page["platform"] for page in person.account.api.get("/pages")["pages"]].count("LN") == 1
+
+
+def test_a_login_that_is_refused_is_told_and_tried_again(person: Any, simulator: Simulator) -> None:
+    window, who = person.window, simulator.person("TW")
+    person.open("/pages")
+    window.run("document.querySelector('#platform').value = 'TW'")
+    window.press("#connect ~ form button")
+    window.press("main a.primary")
+    window.run(f"document.cookie = 'sim_person={who['person_id']}; path=/'")
+    window.press("a")
+    window.press("button[name=sim_deny]")
+    until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
+    assert "X was not connected" in window.text("[role=alert]")
+    window.press("main form button")
+    assert "Connect X" in window.text("h1")
+
+
+def test_a_page_whose_connection_ended_asks_to_be_reconnected(person: Any, operator: Operator) -> None:
+    operator("page", "expire", person.account.page_id("FB"))
+    person.open("/")
+    assert "The connection has ended" in person.window.text("[aria-labelledby=needs]")
+    person.window.press("[aria-labelledby=needs] button")
+    assert "Connect Facebook" in person.window.text("h1")
+    person.open("/pages")
+    assert "Not connected" in person.window.text(f"#{person.account.page_id('FB')}")
+
+
+def test_a_connection_is_checked_at_the_platform(person: Any) -> None:
+    person.open("/pages")
+    row = f"#{person.account.page_id('FB')}"
+    person.window.click(f"{row} summary")
+    person.window.press(f"{row} form[action$=check] button")
+    assert "the connection works" in person.window.text("[role=status]")
+
+
+def test_a_page_with_scheduled_posts_is_unlinked_only_with_them(person: Any) -> None:
+    page_id, api = person.account.page_id("FB"), person.account.api
+    at = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=5)).isoformat()
+    api.post("/posts/schedule", {"page_id": page_id, "message": "Waiting", "scheduled_at": at})
+    window = person.window
+    person.open("/pages")
+    window.click(f"#{page_id} summary")
+    window.press(f"#{page_id} form[action$=unlink] button")
+    assert "1 post is still scheduled for this page" in window.text("[role=alert]")
+    assert page_id in {page["id"] for page in api.get("/pages")["pages"]}
+    window.click(f"#{page_id} summary")
+    window.click(f"#{page_id} [name=cancel]")
+    window.press(f"#{page_id} form[action$=unlink] button")
+    assert "The page is unlinked" in window.text("[role=status]")
+    assert page_id not in {page["id"] for page in api.get("/pages")["pages"]}
