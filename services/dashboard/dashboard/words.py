@@ -17,6 +17,14 @@ STATUSES = {
     "failed": "Failed",
     "cancelled": "Cancelled",
 }
+#: What to do about an error of a post, where the API's own advice is for developers.
+ADVICE = {
+    "PLATFORM_REJECTED": "This is the platform's own reason. If it may be temporary, try again; else change the post.",
+    "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on the platform. Try again only if the post is not there.",
+    "PAGE_EXPIRED": "Reconnect the page, then try again.",
+    "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that the platform asks, then try again.",
+    "UNSUPPORTED_PLATFORM": "Change the post: this platform does not take it as it is.",
+}
 OUTCOMES = {
     "open": "No answer yet. Posthaste is asking the platform.",
     "published": "Published",

@@ -83,7 +83,7 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     person.window.press("[aria-labelledby=needs] .row a")
     told = person.window.text("main")
     assert "Why it failed" in told
-    assert "What to do" in told
+    assert "What to do: This is the platform's own reason." in told
     person.window.press("form[action$=retry] button")
     assert "goes out in a moment" in person.window.text("[role=status]")
     until(

@@ -17,9 +17,15 @@ SCREENS = (
     "/compose",
     "/pages",
     "/developers",
+    "/calendar",
+    "/brands",
+    "/brands/{brand}",
     "/account",
     "/none",
 )
+
+#: Opens everything that can be unfolded.
+OPENED = "for (const it of document.querySelectorAll('details')) it.open = true"
 
 
 @pytest.fixture
@@ -49,8 +55,9 @@ def test_no_screen_breaks_a_rule_of_accessibility_or_is_wider_than_its_window(
     window.emulate_phone(width, 800, scheme)
     found = {}
     for screen in SCREENS:
-        full.open(screen.format(post=full.post_id))
+        full.open(screen.format(post=full.post_id, brand=full.account.brand_id))
         settle(window)
+        window.run(OPENED)
         if (wide := window.run("return document.documentElement.scrollWidth")) > width:
             found[screen, "width"] = wide
         if broken := findings(window):
@@ -63,7 +70,7 @@ def test_nor_does_a_form_with_findings(full: Any, scheme: str) -> None:
     window = full.window
     window.emulate_phone(1280, 800, scheme)
     full.open("/compose")
-    window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+    window.run(OPENED)
     for platform in ("FB", "IG"):
         window.click(f"input[name=page_id][value={full.account.page_id(platform)}]")
     window.click("input[name=when][value=later]")
@@ -83,7 +90,7 @@ def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
 def test_a_page_loads_nothing_from_elsewhere_and_breaks_no_policy(full: Any) -> None:
     window = full.window
     for screen in SCREENS:
-        full.open(screen.format(post=full.post_id))
+        full.open(screen.format(post=full.post_id, brand=full.account.brand_id))
         settle(window)
         loaded = window.run("return performance.getEntriesByType('resource').map(it => it.name)")
         assert [it for it in loaded if not it.startswith(full.url)] == []

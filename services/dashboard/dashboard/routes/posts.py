@@ -19,7 +19,7 @@ TABS = {
 }
 _ON_A_PAGE = 25
 #: What a person can do with a post in a state.
-_ACTIONS = {"queued": ("edit", "cancel"), "held": ("release", "edit", "cancel"), "failed": ("retry", "edit")}
+_ACTIONS = {"queued": ("edit", "cancel"), "held": ("release", "edit", "cancel"), "failed": ("retry",)}
 
 
 @screens.get("")

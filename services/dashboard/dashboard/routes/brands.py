@@ -1,0 +1,108 @@
+"""Brands, and the people who work on them."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, times, words
+from posthaste import Posthaste
+from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
+from posthaste.records import ListedCollaborator
+
+screens = Blueprint("brands", __name__, url_prefix="/brands")
+
+Answer = tuple[str, int] | Response
+
+
+@screens.get("")
+def index() -> str:
+    return _listed()
+
+
+@screens.post("")
+def create() -> Answer:
+    """Makes a brand."""
+
+    def make(client: Posthaste) -> str:
+        form = request.form
+        made = client.create_brand(
+            name=form.get("name", "").strip(),
+            timezone=form.get("zone", "UTC"),
+            idempotency_key=form.get("key") or None,
+        )
+        return url_for("brands.show", brand_id=made.id)
+
+    return _done(make, _listed)
+
+
+@screens.get("/<brand_id>")
+def show(brand_id: str) -> str:
+    return _shown(brand_id)
+
+
+@screens.post("/<brand_id>")
+def change(brand_id: str) -> Answer:
+    """Changes the name and the time zone of a brand."""
+
+    def edit(client: Posthaste) -> str:
+        form = request.form
+        client.edit_brand(brand_id, name=form.get("name", "").strip(), timezone=form.get("zone", "UTC"))
+        return url_for("brands.show", brand_id=brand_id, done="changed")
+
+    return _done(edit, lambda problem: _shown(brand_id, problem))
+
+
+@screens.post("/<brand_id>/people/<user_id>")
+def change_role(brand_id: str, user_id: str) -> Answer:
+    """Changes what somebody may do, or ends their work on the brand."""
+
+    def edit(client: Posthaste) -> str:
+        if request.form.get("do") == "remove":
+            client.remove_collaborator(brand_id, user_id)
+            return url_for("brands.show", brand_id=brand_id, done="removed")
+        client.edit_collaborator(brand_id, user_id, role=cast(Any, request.form.get("role", "")))
+        return url_for("brands.show", brand_id=brand_id, done="role")
+
+    return _done(edit, lambda problem: _shown(brand_id, problem))
+
+
+def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
+    """Makes a change and goes to the page that it names. A refusal is shown on the page of the form."""
+    try:
+        return redirect(work(api.reader()))
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status == 404 or error.status >= 500:
+            raise
+        return again(words.said(error)), error.status
+
+
+def _listed(problem: str = "") -> str:
+    brands = api.reader().list_brands(limit=100).brands
+    return render_template(
+        "brands.html", brands=brands, problem=problem, zones=times.zones(), form=request.form
+    )
+
+
+def _shown(brand_id: str, problem: str = "") -> str:
+    client = api.reader()
+
+    def people() -> list[ListedCollaborator] | None:
+        """Returns the brand's people; None: only the owner of the account may see them."""
+        try:
+            return client.list_collaborators(brand_id, limit=100).collaborators
+        except PermissionDenied:
+            return None
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    view, found, _ = api.together(lambda: client.get_brand(brand_id), people, api.nothing)
+    return render_template(
+        "brand.html", brand=view.brand, people=found, problem=problem, zones=times.zones(),
+        done=request.args.get("done", ""),
+    )  # fmt: skip

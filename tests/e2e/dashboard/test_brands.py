@@ -1,0 +1,42 @@
+"""Brands and their people."""
+
+from typing import Any
+
+from e2e_kit.operator import Accounts, Operator
+
+
+def test_a_brand_is_made_and_changed(person: Any) -> None:
+    window = person.window
+    person.open("/brands")
+    window.type("#name", "Night Market")
+    window.run("document.querySelector('#zone').value = 'Asia/Tokyo'")
+    window.press("[aria-labelledby=new] button")
+    assert window.text("h1") == "Night Market"
+    window.click("details.card summary")
+    window.type("#name", " East")
+    window.press("details.card button")
+    assert "Your change is saved" in window.text("[role=status]")
+    assert ("Night Market East", "Asia/Tokyo") in {
+        (it["name"], it["timezone"]) for it in person.account.api.get("/brands")["brands"]
+    }
+
+
+def test_a_collaborator_gets_another_role_and_is_removed(
+    person: Any, accounts: Accounts, operator: Operator
+) -> None:
+    other, brand = accounts.new(pages=()), person.account.brand_id
+    operator("collaborator", "add", "--brand", brand, "--user", other.user_id, "--role", "limited")
+    window = person.window
+    person.open(f"/brands/{brand}")
+    assert other.email in window.text("[aria-labelledby=people]")
+    window.click("[aria-labelledby=people] summary")
+    window.press(f"button[aria-label='Make full: {other.email}']")
+    assert "Full" in window.text("[aria-labelledby=people]")
+    window.click("[aria-labelledby=people] summary")
+    window.press(f"button[aria-label='Remove from the brand: {other.email}']")
+    assert other.email not in window.text("[aria-labelledby=people]")
+
+
+def test_another_s_brand_is_not_there(person: Any, accounts: Accounts) -> None:
+    person.open(f"/brands/{accounts.new(pages=()).brand_id}")
+    assert person.window.text("h1") == "There is nothing here"
