@@ -177,11 +177,13 @@ def _up(path: Path, collector: str) -> Iterator[Stack]:
     if collector:
         os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector
     try:
-        local.up(lambda _: None, owner_pid=os.getpid())
+        try:
+            local.up(lambda _: None, owner_pid=os.getpid())
+        finally:  # a stack that starts beside this one has settings of its own
+            os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         stack = Stack(local.run)
         yield stack
         stack.bus.close()
     finally:
-        os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         os.environ |= given
         local.down()

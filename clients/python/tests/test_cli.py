@@ -50,6 +50,11 @@ FILE = {
     "scheduled_post_id": None, "created_at": "2026-11-20T11:58:09Z", "tier": "elite",
     "quota": {"used_bytes": 5, "limit_bytes": 10, "remaining_bytes": 5},
 }  # fmt: skip
+LOGGED = {
+    "id": "log_1", "created_at": "2026-12-01T08:00:00Z", "token_id": "tok_1", "method": "POST", "status": 429,
+    "path": "/posts/publish", "operation": "publishPost", "code": "RATE_LIMITED", "request_id": "req_1",
+    "duration_ms": 12, "replayed": False,
+}  # fmt: skip
 #: Every command with arguments that work, and what people then see.
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "whoami": ([], "ada@example.test"),
@@ -64,6 +69,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "cancel": (["pst_1"], "Cancelled pst_1."),
     "retry": (["pst_1"], "queued"),
     "upload": (["a.jpg"], "med_1  a.jpg"),
+    "logs": ([], "429     POST /posts/publish  12  RATE_LIMITED  req_1"),
 }
 
 
@@ -96,6 +102,7 @@ def api(server: MisbehavingServer) -> MisbehavingServer:
         "/api/v1/posts/scheduled/pst_1/retry": {"scheduled_post": POST},
         "/api/v1/posts/pst_1": {"post": FULL_POST},
         "/api/v1/media/upload": FILE,
+        "/api/v1/logs": {"entries": [LOGGED], "next_cursor": None},
     }
     server.routes |= {path: lambda _, body=body: Reply(200, body) for path, body in bodies.items()}
     server.routes["/api/v1/posts/scheduled/pst_1"] = scheduled

@@ -192,6 +192,39 @@ def test_listen_hands_every_event_on_while_the_gateway_is_killed(
 
 
 @pytest.mark.alone
+def test_logs_are_followed_past_a_killed_gateway(account: Account, stack: Stack, tmp_path: Path) -> None:
+    """Each request that was listed is shown once, of before and after."""
+    environment = os.environ | {
+        "POSTHASTE_URL": account.api.base_url,
+        "POSTHASTE_TOKEN": account.api.token or "",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
+
+    def asked(times: int) -> list[str]:
+        answers = [account.api.call("GET", "/me") for _ in range(times)]
+        return [answer.headers["X-Request-Id"] for answer in answers]
+
+    def are_listed(ids: list[str]) -> bool:
+        listed = account.api.get("/logs", operation="getMe", limit=100)["entries"]
+        return set(ids) <= {entry["request_id"] for entry in listed}
+
+    code = "from posthaste.cli.main import main; main(prog_name='posthaste')"
+    command = ["--json", "logs", "--follow", "--operation", "getMe", "--every", "0.5", "--count", "10"]
+    before = asked(5)
+    until(lambda: are_listed(before), 10)
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *command], env=environment, stdout=subprocess.PIPE, text=True
+    ) as follower:
+        assert follower.stdout is not None
+        shown = [json.loads(follower.stdout.readline())["request_id"]]
+        stack.await_restart("gateway", stack.kill("gateway"), READY_SECONDS)
+        after = asked(5)
+        shown += [json.loads(line)["request_id"] for line in follower.stdout]
+        assert follower.wait(60) == 0
+    assert sorted(shown) == sorted(before + after)
+
+
+@pytest.mark.alone
 def test_writes_take_effect_once_while_answers_are_lost_and_processes_are_killed(
     accounts: Accounts, stack: Stack
 ) -> None:

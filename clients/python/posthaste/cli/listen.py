@@ -10,7 +10,8 @@ from typing import Any
 import click
 import httpx2
 
-from posthaste import LimitReached, NoAnswer, Posthaste, ServerError, records
+from posthaste import Posthaste, records
+from posthaste.cli.following import follow
 from posthaste.cli.session import Session, pass_session
 
 #: The URL of a subscription whose events are only logged.
@@ -156,20 +157,12 @@ def _subscribe(client: Posthaste, events: str) -> str:
 
 
 def _follow(follower: LogFollower, forwarder: Forwarder, every: float, count: int | None) -> None:
-    is_cut = False
-    while count is None or forwarder.done < count:
-        try:
-            forwarder.add(follower.new())
-            forwarder.forward()
-        except (NoAnswer, ServerError, LimitReached) as error:
-            if not is_cut:
-                click.echo(f"{error}. Events wait in the log; trying again.", err=True)
-            is_cut = True
-        else:
-            is_cut = False
-            if count is not None and forwarder.done >= count:
-                return
-        time.sleep(every)
+    def look() -> bool:
+        forwarder.add(follower.new())
+        forwarder.forward()
+        return count is not None and forwarder.done >= count
+
+    follow(look, every, "Events wait in the log; trying again.")
 
 
 COMMANDS = (webhooks,)

@@ -11,7 +11,7 @@ except ImportError:  # installed without the extra
     sys.exit("The command line needs click: pip install 'posthaste-social[cli]'")
 
 from posthaste import ApiError, AuthenticationError, NoAnswer, PosthasteError, __version__
-from posthaste.cli import accounts, listen, media, output, posts
+from posthaste.cli import accounts, listen, logs, media, output, posts
 from posthaste.cli.session import NotSignedIn, Session
 
 EXIT_CODES = "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not signed in or a wrong token, 4 no answer."
@@ -86,5 +86,5 @@ def completion(shell: str) -> None:
     click.echo(kind.source_template % source)
 
 
-for command in (*accounts.COMMANDS, *posts.COMMANDS, *media.COMMANDS, *listen.COMMANDS):
+for command in (*accounts.COMMANDS, *posts.COMMANDS, *media.COMMANDS, *logs.COMMANDS, *listen.COMMANDS):
     main.add_command(command)

@@ -92,7 +92,7 @@ _ADD = Prepared(
         FROM json_to_recordset(%(lines)s::json) AS line (
             id text, account_id text, at timestamptz, token_id text, method text, path text, operation text,
             meter text, status int, code text, request_id text, duration_ms int, replayed bool)
-        WHERE set_config('synchronous_commit', 'off', true) = 'off'
+        WHERE (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
     ), added AS (
         INSERT INTO request_log (id, account_id, at, token_id, method, path, operation, status, code, request_id,
             duration_ms, replayed)
