@@ -1,1 +1,1 @@
-"""The dashboard: web pages for people. A client of the public API; it keeps nothing but the cookies of a browser."""
+"""The dashboard: web pages for people. A client of the public API; it stores nothing."""

@@ -279,4 +279,7 @@ def main(run: Path) -> int:
         print(f"\nStopped at step {journey.steps_count}: {problem}", file=sys.stderr)
         return 1
     print(f"\nAll {journey.steps_count} steps succeeded in {time.monotonic() - begun_at:.0f} s.")
+    print(
+        f"See what it published: {read_env(run)['DASHBOARD_URL']}/posts?tab=published (./dev up prints the login)"
+    )
     return 0

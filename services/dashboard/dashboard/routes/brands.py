@@ -7,6 +7,7 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
+from dashboard.routes.shared import forget_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
 from posthaste.records import ListedCollaborator
@@ -71,6 +72,7 @@ def change_role(brand_id: str, user_id: str) -> Answer:
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
     """Makes a change and goes to the page that it names. A refusal is shown on the page of the form."""
     try:
+        forget_places()
         return redirect(work(api.reader()))
     except AuthenticationError:
         raise

@@ -9,7 +9,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard import api, times
 from dashboard.months import Month
-from dashboard.routes.shared import Places
+from dashboard.routes.shared import Places, recent_places
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
@@ -34,7 +34,7 @@ def show() -> str:
     client = api.reader()
     page_id = request.args.get("page") or None
     # The zone decides where a month begins, so the brands come first.
-    places = Places(client)
+    places = recent_places(client)()
     zone = _zone(places, page_id)
     now = datetime.now(UTC)
     month = Month.read(request.args.get("month", ""), zone, now)

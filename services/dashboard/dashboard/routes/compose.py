@@ -9,7 +9,7 @@ from werkzeug.datastructures import FileStorage
 
 from dashboard import api, times, words
 from dashboard.drafts import Draft
-from dashboard.routes.shared import Places
+from dashboard.routes.shared import Places, recent_places
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError, NoAnswer, ServerError
 from posthaste.records import Finding, Media, Page, PageResult, UploadedMedia
 
@@ -85,7 +85,7 @@ def check() -> str:
     """The part of the form with the findings of every chosen page."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
-    places = Places(api.reader())
+    places = recent_places(api.reader())()
     return render_template(
         "compose_findings.html", draft=draft, places=places, missing=problem,
         findings={} if problem else _findings(draft),

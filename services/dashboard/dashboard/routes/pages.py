@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, redirect, render_template, request, ur
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.routes.shared import Places
+from dashboard.routes.shared import Places, forget_places
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
 from posthaste.records import LinkBegun, PageHealth
 
@@ -59,6 +59,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
             raise
         link = client.get_link(session_id)
         return render_template("page_linked.html", link=link, problem=words.said(error)), error.status
+    forget_places()
     return redirect(url_for("pages.index", done="linked"))
 
 
@@ -84,6 +85,7 @@ def unlink(page_id: str) -> str | tuple[str, int] | Response:
             waiting = words.count(int(queued), "post is", "posts are")
             told = f"{waiting} still scheduled for this page. Tick the box to cancel them too."
         return _listed(told), error.status
+    forget_places()
     return redirect(url_for("pages.index", done="unlinked"))
 
 
