@@ -185,6 +185,9 @@ def test_the_list_is_filtered_by_page_without_a_reload(person: Any) -> None:
     shown = "return document.querySelector('#posts').innerText"
     until(lambda: "For Facebook" not in window.run(shown), 20, "the list is filtered")
     assert "For X" in window.run(shown)
+    assert f"page={person.account.page_id('TW')}" in window.url  # to send to somebody, and for a reload
+    window.run("history.back()")
+    until(lambda: "For Facebook" in window.run(shown), 20, "the browser went back to all pages")
 
 
 def test_from_sign_in_to_a_scheduled_post_by_keyboard_alone(stranger: Any) -> None:
