@@ -103,6 +103,24 @@ def test_the_settings_that_the_guide_makes_are_enough(
     assert told.keys() >= {"gateway", "postgres", "services" if profile == "compact" else "ai"}
 
 
+def test_no_key_is_written_twice() -> None:
+    """Docker Compose 2 refuses the file then; version 1 and PyYAML take the last value."""
+
+    def twice(node: yaml.Node) -> Iterator[str]:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            yield from {key for key in keys if keys.count(key) > 1}
+            for _, value in node.value:
+                yield from twice(value)
+        elif isinstance(node, yaml.SequenceNode):
+            for value in node.value:
+                yield from twice(value)
+
+    document = yaml.compose((ROOT / "docker-compose.yml").read_text())
+    assert document
+    assert list(twice(document)) == []
+
+
 @pytest.mark.parametrize("container", PROCESSES)
 def test_a_process_is_told_what_it_reads_and_nothing_else(container: str, settings_of: Any) -> None:
     settings = settings_of(*PROCESSES[container])
@@ -206,6 +224,20 @@ def test_our_containers_have_nothing_to_write_to_and_no_rights() -> None:
         assert row["cap_drop"] == ["ALL"], name
         assert row["security_opt"] == ["no-new-privileges:true"], name
         assert "privileged" not in row
+
+
+def test_no_container_s_log_fills_the_disk() -> None:
+    rotated = {"driver": "json-file", "options": {"max-size": "10m", "max-file": "5"}}
+    assert [name for name, row in SERVICES.items() if row.get("logging") != rotated] == []
+
+
+def test_the_broker_s_health_check_is_one_command_every_half_minute() -> None:
+    check = SERVICES["rabbitmq"]["healthcheck"]
+    assert check["test"][:2] == ["CMD", "rabbitmq-diagnostics"]  # not a shell with several
+    assert check["test"][-2:] == ["check_protocol_listener", "${AMQP_SCHEME:-amqp}"]
+    assert seconds(check["interval"]) >= 30
+    # A slow start does not count as a failure.
+    assert seconds(check["start_period"]) > seconds(check["interval"])
 
 
 def test_what_waits_in_the_gateway_s_temporary_files_fits() -> None:
