@@ -25,7 +25,7 @@ from posthaste.errors import (
 )
 
 #: What a signed-out browser may open.
-_OPEN = {"static", "sign_in.show", "sign_in.enter", "healthz"}
+_OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
 #: A day: the address of a file of ours holds its version.
 _STATIC_SECONDS = 86_400
 

@@ -56,6 +56,18 @@ def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(stranger: A
     assert told == {"The address or the password is not right."}
 
 
+def test_a_new_password_is_asked_for_without_a_hint_whether_the_address_exists(stranger: Any) -> None:
+    told = set()
+    for email in (stranger.account.email, "nobody@example.test"):
+        stranger.open("/sign-in")
+        stranger.window.press(".after a")
+        stranger.window.type("#email", email)
+        stranger.window.press("form button")
+        told.add(stranger.window.text("main"))
+    [text] = told
+    assert "If the address has an account, a mail with a link is on its way" in text
+
+
 def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> None:
     person.open("/account")
     assert "This browser" in person.window.text("main")

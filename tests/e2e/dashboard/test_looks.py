@@ -82,8 +82,9 @@ def test_nor_does_a_form_with_findings(full: Any, scheme: str) -> None:
 def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
     for scheme in ("light", "dark"):
         stranger.window.emulate_phone(360, 740, scheme)
-        stranger.open("/sign-in")
-        assert findings(stranger.window) == []
+        for path in ("/sign-in", "/sign-in/forgot"):
+            stranger.open(path)
+            assert findings(stranger.window) == []
     stranger.window.emulate_phone(0, 0, "")
 
 

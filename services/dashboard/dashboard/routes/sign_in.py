@@ -3,8 +3,8 @@
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies
-from posthaste.errors import ApiError, AuthenticationError, LimitReached, PermissionDenied
+from dashboard import api, cookies, words
+from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, LimitReached, PermissionDenied
 
 screens = Blueprint("sign_in", __name__)
 
@@ -39,6 +39,24 @@ def enter() -> tuple[str, int] | Response:
     is_https = current_app.config["DASHBOARD"].is_https
     cookies.set_cookie(response, "session", made.session_token, is_https)
     return response
+
+
+@screens.get("/sign-in/forgot")
+def forgot() -> str:
+    return render_template("forgot.html", is_asked=False, problem="")
+
+
+@screens.post("/sign-in/forgot")
+def ask_for_link() -> str | tuple[str, int]:
+    """Asks for a mail with a link to a new password. The answer is the same for an address without an account."""
+    try:
+        api.reader().forgot_password(email=request.form.get("email", "").strip())
+    except LimitReached:
+        problem = "Too many tries from your network. Wait an hour, then try again."
+        return render_template("forgot.html", is_asked=False, problem=problem), 429
+    except InvalidRequest as error:
+        return render_template("forgot.html", is_asked=False, problem=words.said(error)), 400
+    return render_template("forgot.html", is_asked=True, problem="")
 
 
 @screens.post("/sign-out")
