@@ -216,11 +216,16 @@ def test_logs_are_followed_past_a_killed_gateway(account: Account, stack: Stack,
         [sys.executable, "-c", code, *command], env=environment, stdout=subprocess.PIPE, text=True
     ) as follower:
         assert follower.stdout is not None
-        shown = [json.loads(follower.stdout.readline())["request_id"]]
-        stack.await_restart("gateway", stack.kill("gateway"), READY_SECONDS)
-        after = asked(5)
-        shown += [json.loads(line)["request_id"] for line in follower.stdout]
-        assert follower.wait(60) == 0
+        try:
+            shown = [json.loads(follower.stdout.readline())["request_id"]]
+            stack.await_restart("gateway", stack.kill("gateway"), READY_SECONDS)
+            stack.await_ready(READY_SECONDS)
+            after = asked(5)
+            rest, _ = follower.communicate(timeout=60)
+        finally:
+            follower.kill()
+        shown += [json.loads(line)["request_id"] for line in rest.splitlines()]
+        assert follower.returncode == 0
     assert sorted(shown) == sorted(before + after)
 
 
