@@ -106,7 +106,7 @@ class Settings(Record):
 
 def _credits() -> CreditSettings:
     public = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
-    dashboard = config.text("DASHBOARD_URL", f"{public}/dashboard").rstrip("/")
+    dashboard = config.text("DASHBOARD_URL", public).rstrip("/")
     prices = _by_size(
         "PACK_PRICES_USD", ",".join(f"{size}={price}" for size, price in PACK_PRICES_USD.items())
     )

@@ -54,7 +54,7 @@ def _add_words(app: Flask, config: Config) -> None:
     )
     app.jinja_env.globals.update(
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, OUTCOMES=words.OUTCOMES, HOLDS=words.HOLDS,
-        ADVICE=words.ADVICE,
+        ADVICE=words.ADVICE, REFILL_STATES=words.REFILL_STATES,
         ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
         new_key=partial(secrets.token_hex, 16),
         NAVIGATION=NAVIGATION, count=words.count, field_name=words.field_name, plainly=words.plainly, min=min,

@@ -17,6 +17,14 @@ STATUSES = {
     "failed": "Failed",
     "cancelled": "Cancelled",
 }
+#: The states of auto-refill.
+REFILL_STATES = {
+    "off": "It is off.",
+    "active": "It is on.",
+    "pending": "A payment is under way.",
+    "payment_failed": "The last payment failed. Save again to try the card once more.",
+    "no_payment_method": "It is on, but there is no card yet: ask your operator to add one.",
+}
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
     "PLATFORM_REJECTED": "This is the platform's own reason. If it may be temporary, try again; else change the post.",

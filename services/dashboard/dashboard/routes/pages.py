@@ -63,6 +63,12 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
     return redirect(url_for("pages.index", done="linked"))
 
 
+@screens.get("/<page_id>/reconnect")
+def reconnect(page_id: str) -> Response:
+    """The address that the API's answers and events name for a page whose connection has ended."""
+    return redirect(url_for("pages.index", _anchor=page_id))
+
+
 @screens.post("/<page_id>/check")
 def check(page_id: str) -> str:
     """Asks the platform whether the connection works."""

@@ -1,0 +1,128 @@
+"""Buying AI credits on the account's screen, and the addresses that the API's answers name."""
+
+import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from dashboard import api
+from dashboard.app import create_app
+from dashboard.config import Config
+from posthaste import records
+
+USE = SimpleNamespace(used=1, limit=10)
+ACCOUNT = SimpleNamespace(
+    user=SimpleNamespace(firstname="Ada", lastname="", email="ada@example.test"),
+    tier="elite",
+    quota=SimpleNamespace(
+        monthly=dict.fromkeys(("publishes", "replies", "reads", "webhooks"), USE)
+        | {"resets_at": datetime(2026, 12, 1, tzinfo=UTC)},
+        storage=SimpleNamespace(used_bytes=1, limit_bytes=10),
+    ),
+)
+
+
+class Client:
+    """An API that sells packs and auto-refill."""
+
+    def __init__(self, *, sells: bool) -> None:
+        self.sells, self.saved = sells, []  # type: ignore[var-annotated]
+
+    def get_account(self) -> Any:
+        return ACCOUNT
+
+    def list_sessions(self) -> Any:
+        return SimpleNamespace(sessions=[])
+
+    def get_credits(self) -> records.CreditsBalance:
+        refill = records.AutoRefill(
+            available=self.sells, enabled=False, status="off", threshold=None, amount=None, unit_credits=500,
+            unit_price_usd=9.0, amounts=[500, 1000],
+        )  # fmt: skip
+        address = "https://buy.example/500" if self.sells else None
+        pack = records.Pack(
+            id="p",
+            name="500",
+            credits=500,
+            price_usd=10.0,
+            price_per_credit=0.02,
+            available=self.sells,
+            url=address,
+        )
+        balance = records.Credits(
+            available=7, plan="Elite", plan_allowance=10, plan_used=3, plan_remaining=7, bonus=0, referral=0,
+            next_reset_at=None, owed=0,
+        )  # fmt: skip
+        return records.CreditsBalance(
+            credits=balance,
+            costs=[],
+            packs=[pack],
+            auto_refill=refill,
+            billing_url="http://localhost/billing",
+        )
+
+    def edit_auto_refill(self, **wanted: Any) -> None:
+        self.saved.append({name: value for name, value in wanted.items() if name != "idempotency_key"})
+
+
+@pytest.fixture
+def selling(monkeypatch: pytest.MonkeyPatch) -> Client:
+    client = Client(sells=True)
+    monkeypatch.setattr(api, "reader", lambda: client)
+    return client
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+    browser = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost")).test_client()
+    browser.set_cookie("posthaste_session", "svc_sess_x")
+    return browser
+
+
+def save(browser: FlaskClient, **form: str) -> Any:
+    found = re.search(r'name="form_token" value="(\w+)"', browser.get("/account").text)
+    assert found
+    return browser.post("/account/auto-refill", data={"form_token": found[1], **form})
+
+
+def test_packs_are_links_and_auto_refill_is_a_form(selling: Client, browser: FlaskClient) -> None:
+    page = browser.get("/account").text
+    assert 'href="https://buy.example/500"' in page
+    assert "10.00 USD" in page
+    answer = save(browser, enabled="yes", threshold="40", amount="500")
+    assert answer.location == "/account?done=refill#credits"
+    assert selling.saved == [{"enabled": True, "threshold": 40, "amount": 500}]
+    save(browser, enabled="no", threshold="40", amount="500")
+    assert selling.saved[1:] == [{"enabled": False}]
+
+
+def test_a_threshold_that_is_no_number_changes_nothing(selling: Client, browser: FlaskClient) -> None:
+    answer = save(browser, enabled="yes", threshold="many", amount="500")
+    assert (answer.status_code, selling.saved) == (400, [])
+    assert "Enter a whole number of credits." in answer.text
+
+
+def test_where_nothing_is_sold_nothing_is_offered(
+    monkeypatch: pytest.MonkeyPatch, browser: FlaskClient
+) -> None:
+    monkeypatch.setattr(api, "reader", lambda: Client(sells=False))
+    page = browser.get("/account").text
+    assert "Buy" not in page
+
+
+@pytest.mark.parametrize(
+    ("address", "screen"),
+    [
+        ("/billing", "/account#credits"),
+        ("/billing/packs", "/account#credits"),
+        ("/billing/auto-refill", "/account#credits"),
+        ("/pages/pag_1/reconnect", "/pages#pag_1"),
+    ],
+)
+def test_the_addresses_in_the_apis_answers_lead_to_a_screen(
+    browser: FlaskClient, address: str, screen: str
+) -> None:
+    assert browser.get(address).location == screen
