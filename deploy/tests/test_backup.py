@@ -24,7 +24,7 @@ from local.stack.stack import Stack
 from testkit.collector import Collector
 
 #: Of `./dev up --compact`, simulator and all: PSS, as `./dev status` has it.
-MEGABYTES = 500
+MEGABYTES = 560
 
 
 @pytest.fixture

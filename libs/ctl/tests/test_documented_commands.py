@@ -39,7 +39,9 @@ def commands(page: Path) -> Iterator[tuple[str, bool]]:
 
 def parse(arguments: list[str]) -> None:
     """Parses a command of the operator or of the Python client, without running it. Raises click.UsageError."""
-    command: click.Command | None = client if " ".join(arguments[:2]) in CLIENT else cli
+    first = arguments[0] if arguments else ""
+    is_client = " ".join(arguments[:2]) in CLIENT or (first in client.commands and first not in cli.commands)
+    command: click.Command | None = client if is_client else cli
     name: str | None = "posthaste"
     context: click.Context | None = None
     while isinstance(command, click.Group):
@@ -49,7 +51,7 @@ def parse(arguments: list[str]) -> None:
     command.make_context(name, arguments, parent=context)
 
 
-#: The Python client's command line and package have the same name.
+#: The Python client's command line and package have the same name. Both command lines have `webhooks`.
 CLIENT = {"webhooks listen"}
 PYTHON = {"import webhooks", "import Posthaste"}
 FOUND = [

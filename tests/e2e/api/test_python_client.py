@@ -212,20 +212,20 @@ def test_logs_are_followed_past_a_killed_gateway(account: Account, stack: Stack,
     command = ["--json", "logs", "--follow", "--operation", "getMe", "--every", "0.5", "--count", "10"]
     before = asked(5)
     until(lambda: are_listed(before), 10)
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *command], env=environment, stdout=subprocess.PIPE, text=True
-    ) as follower:
-        assert follower.stdout is not None
+    printed = tmp_path / "printed"
+    with (
+        printed.open("w") as output,
+        subprocess.Popen([sys.executable, "-c", code, *command], env=environment, stdout=output) as follower,
+    ):
         try:
-            shown = [json.loads(follower.stdout.readline())["request_id"]]
+            until(printed.read_text, 30, "a request is shown")
             stack.await_restart("gateway", stack.kill("gateway"), READY_SECONDS)
             stack.await_ready(READY_SECONDS)
             after = asked(5)
-            rest, _ = follower.communicate(timeout=60)
+            assert follower.wait(60) == 0
         finally:
             follower.kill()
-        shown += [json.loads(line)["request_id"] for line in rest.splitlines()]
-        assert follower.returncode == 0
+    shown = [json.loads(line)["request_id"] for line in printed.read_text().splitlines()]
     assert sorted(shown) == sorted(before + after)
 
 
