@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from chassis.bus.clients import remote
+from chassis.bus.pending import ServiceAway
 from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
@@ -162,14 +163,16 @@ class Exchange:
     def ask_until_free(
         self, method: Callable[[Caller, Request], Result], request: Request, *, timeout_seconds: float
     ) -> Result:
-        """Calls a service again and again while it is busy or away, so that the request waits here and occupies none
-        of the service's workers. Only for calls that may be repeated. Raises ApiError; SERVICE_UNAVAILABLE once the
-        time is over.
+        """Calls a service again and again while it is busy, so that the request waits here and occupies none of the
+        service's workers. Only for calls that may be repeated. Raises ApiError; SERVICE_UNAVAILABLE at once when the
+        service is away, otherwise when the time is over.
         """
         end = time.monotonic() + timeout_seconds
         while True:
             try:
                 return self.ask(method, request, timeout_seconds=max(end - time.monotonic(), 0.001))
+            except ServiceAway:
+                raise
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() + _BUSY_PAUSE_SECONDS > end:
                     raise

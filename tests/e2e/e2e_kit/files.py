@@ -99,6 +99,20 @@ def uploaded(api: Api, data: bytes, filename: str = "cake.jpg", mime_type: str =
     return body_of(upload(api, data, filename, mime_type), 201)
 
 
+def put_in_parts(api: Api, data: bytes) -> tuple[str, Json]:
+    """Puts an MP4 into storage in parts. Returns the path and the body of the request that completes the upload."""
+    begun = api.post(
+        "/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": len(data)}
+    )
+    tags = []
+    for part in begun["parts"]:
+        begin = (part["number"] - 1) * begun["part_size_bytes"]
+        answer = requests.put(part["url"], data=data[begin : begin + begun["part_size_bytes"]], timeout=30)
+        assert answer.ok, answer.text
+        tags.append({"number": part["number"], "etag": answer.headers["ETag"]})
+    return f"/media/uploads/{begun['upload_id']}/complete", {"parts": tags}
+
+
 def used_bytes(api: Api) -> int:
     used: int = api.get("/account")["quota"]["storage"]["used_bytes"]
     return used

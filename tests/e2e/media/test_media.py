@@ -5,7 +5,7 @@ import json
 import pytest
 import requests
 from e2e_kit.api import Api, refused
-from e2e_kit.files import ELITE_FILE_BYTES, MB, film, stream, upload, uploaded, used_bytes
+from e2e_kit.files import ELITE_FILE_BYTES, MB, film, put_in_parts, stream, upload, uploaded, used_bytes
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
@@ -107,17 +107,9 @@ def test_a_cancelled_post_lets_go_of_its_media_at_once(account: Account, jpeg: b
 def test_a_large_file_is_put_into_storage_in_parts(api: Api, mp4: bytes) -> None:
     size_bytes = 12 * MB
     data = b"".join(film(mp4, size_bytes))
-    begun = api.post(
-        "/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": size_bytes}
-    )
+    path, parts = put_in_parts(api, data)
     assert used_bytes(api) == size_bytes
-    tags = []
-    for part in begun["parts"]:
-        begin = (part["number"] - 1) * begun["part_size_bytes"]
-        answer = requests.put(part["url"], data=data[begin : begin + begun["part_size_bytes"]], timeout=30)
-        assert answer.ok, answer.text
-        tags.append({"number": part["number"], "etag": answer.headers["ETag"]})
-    media = api.post(f"/media/uploads/{begun['upload_id']}/complete", {"parts": tags})
+    media = api.post(path, parts)
     assert media["size_bytes"] == used_bytes(api)
     stored = requests.get(media["url"], timeout=30).content
     assert len(stored) == media["size_bytes"]

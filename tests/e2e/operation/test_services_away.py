@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
+from e2e_kit.api import refused
+from e2e_kit.files import put_in_parts
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.posting import from_now
 from e2e_kit.stack import Stack
@@ -60,6 +62,23 @@ def test_while_a_service_is_away_every_request_is_answered_within_about_two_seco
     late = [answer for answer in first if answer.seconds > NOTICED_SECONDS + BUSY_SECONDS]
     late += [answer for answer in again if answer.seconds > AT_ONCE_SECONDS + BUSY_SECONDS]
     assert not late
+
+
+def test_an_upload_is_refused_within_about_two_seconds_while_media_is_away_and_completed_when_it_is_back(
+    accounts: Accounts, stack: Stack, mp4: bytes
+) -> None:
+    """The gateway repeats this call while media is busy, for up to two minutes."""
+    api = accounts.new().api
+    path, parts = put_in_parts(api, mp4)
+    with stack.held_down("media"):
+        for allowed_seconds in (NOTICED_SECONDS, AT_ONCE_SECONDS):
+            begin = time.monotonic()
+            answer = api.call("POST", path, json=parts, timeout=30)
+            assert time.monotonic() - begin < allowed_seconds + BUSY_SECONDS
+            refused(answer, 503, "SERVICE_UNAVAILABLE", retry_after_seconds=1)
+            assert answer.headers["Retry-After"] == "1"
+    stack.await_ready(BACK_SECONDS)
+    assert api.post(path, parts)["type"] == "video"
 
 
 def ask(account: Account, path: str) -> Answer:

@@ -16,6 +16,11 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 log = structlog.get_logger()
 
 
+class ServiceAway(ApiError):
+    """SERVICE_UNAVAILABLE, because no process consumes the service's calls or the broker is away: a call that is
+    repeated soon is refused again."""
+
+
 class PendingCall:
     """A call without an answer yet; `result()` waits for the answer."""
 
@@ -71,10 +76,10 @@ class PendingCall:
         return self._raw
 
 
-def unavailable(reason: str) -> ApiError:
+def unavailable(reason: str, error_type: type[ApiError] = ApiError) -> ApiError:
     """Returns SERVICE_UNAVAILABLE with the reason as a note for the operator. Clients do not see it. Logs it too."""
     log.warning("service_unavailable", reason=reason)
-    error = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    error = error_type(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     error.add_note(reason)
     return error
 

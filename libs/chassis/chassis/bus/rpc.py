@@ -5,9 +5,9 @@
 raise only ApiError: the service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 SERVICE_UNAVAILABLE comes within 2 s, before the deadline, when no process consumes the service's calls
-(`consumer_watch.py`) or the broker is away. Until that ends, further calls are refused at once. A call whose process or
-connection was lost may have run, or may still run until its deadline. So repeat a write with the same operation id, as
-after any SERVICE_UNAVAILABLE.
+(`consumer_watch.py`) or the broker is away; it is then a `ServiceAway`. Until that ends, further calls are refused at
+once. A call whose process or connection was lost may have run, or may still run until its deadline. So repeat a write
+with the same operation id, as after any SERVICE_UNAVAILABLE.
 
 Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
 answer, or for 2 ms, and is sent together with other waiting calls.
@@ -41,11 +41,12 @@ from chassis.bus.frames import (
     encode,
 )
 from chassis.bus.link import Link
-from chassis.bus.pending import PendingCall, failed, unavailable
+from chassis.bus.pending import PendingCall, ServiceAway, failed, unavailable
 from chassis.bus.refusals import note_refused
 from chassis.signatures import Refused, Signatures
 from chassis.telemetry import tracing
 from contracts.caller import Caller
+from contracts.errors import ApiError
 from contracts.events import Event
 from contracts.record import Nothing, Record
 
@@ -169,7 +170,7 @@ class Bus(Clients):
             if pending.deadline < now - _SWEEP_SECONDS:
                 self._fail(pending.call.id, "did not answer in time")
             elif is_cut_off:
-                self._fail(pending.call.id, "there is no connection to the broker")
+                self._fail(pending.call.id, "there is no connection to the broker", ServiceAway)
             elif pending.sent_at and pending.sent_at < now - UNANSWERED_SECONDS:
                 unanswered.add(pending.service)
         for service, queue in list(self._queues.items()):
@@ -228,7 +229,7 @@ class Bus(Clients):
     def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
         """The service has no queue: it was never started on this broker."""
         for call in msgspec.json.decode(body, type=RequestFrame).calls:
-            self._fail(call.id, f"{method.routing_key} does not exist")
+            self._fail(call.id, f"{method.routing_key} does not exist", ServiceAway)
 
     def _lost(self) -> None:
         """Fails the calls that were sent, whose answers are lost. Waiting calls go out on the next connection."""
@@ -240,19 +241,19 @@ class Bus(Clients):
 
     def refuse(self, pending: PendingCall, reason: str) -> None:
         """Fails a call that was not sent."""
-        self._fail(pending.call.id, reason)
+        self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
         """Fails the calls in the frames after this one, which wait in the queue of an absent service."""
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
-                self._fail(pending.call.id, NOBODY)
+                self._fail(pending.call.id, NOBODY, ServiceAway)
 
-    def _fail(self, call_id: int, reason: str) -> None:
+    def _fail(self, call_id: int, reason: str, error_type: type[ApiError] = ApiError) -> None:
         pending = self._pending.pop(call_id, None)
         if pending is not None:
             self._queues[pending.service].answered(pending.frame_id)
-            pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}"))
+            pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}", error_type))
 
     def _forget(self, call_id: int) -> None:
         pending = self._pending.pop(call_id, None)

@@ -9,9 +9,9 @@ import pytest
 from probe.api import ProbeApi, Words
 
 from chassis.bus import quarantine, topology
+from chassis.bus.pending import ServiceAway
 from chassis.bus.rpc import connect
 from contracts.caller import Caller
-from contracts.errors import ApiError
 from testkit.fixtures import signed_by
 from testkit.waiting import until
 
@@ -28,7 +28,7 @@ def probe(running_service):
 def refused_after(call):
     """Seconds until the call was refused."""
     began = time.monotonic()
-    with pytest.raises(ApiError) as caught:
+    with pytest.raises(ServiceAway) as caught:
         call()
     assert caught.value.code == "SERVICE_UNAVAILABLE"
     return time.monotonic() - began

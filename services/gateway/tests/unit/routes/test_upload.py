@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chassis.bus.pending import ServiceAway
 from contracts import media
 from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.plans import PLANS
@@ -215,6 +216,13 @@ def test_an_upload_is_refused_when_media_stays_busy_for_the_whole_time(
     response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
     refused_with(response, 503, "SERVICE_UNAVAILABLE")
     assert bus.asked("commit_upload")
+
+
+def test_an_upload_is_refused_at_once_while_media_is_away(client, bus, storage) -> None:
+    bus.answers["commit_upload"] = ServiceAway(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
+    refused_with(response, 503, "SERVICE_UNAVAILABLE")
+    assert len(bus.asked("commit_upload")) == 1
 
 
 def test_an_upload_that_outlives_its_reservation_is_told_to_upload_in_parts(client, bus, storage) -> None:
