@@ -28,7 +28,8 @@ class Argument:
 class Method:
     """One way to call an operation: one method of the client."""
 
-    name: str
+    #: As the description writes it: `schedulePosts`.
+    json_name: str
     tag: str
     http_method: str
     #: From the server's root.
@@ -39,6 +40,8 @@ class Method:
     query: tuple[Argument, ...]
     #: None: the operation takes no JSON body.
     body: tuple[Argument, ...] | None
+    #: Of that body; None: it is no component, or there is none.
+    body_component: str | None
     keyed: bool
     authenticated: bool
     summary: str
@@ -47,6 +50,10 @@ class Method:
     list_field: str | None
     #: Of that list's items.
     item_schema: Schema
+
+    @property
+    def name(self) -> str:
+        return python_name(self.json_name)
 
     @property
     def result(self) -> str:
@@ -88,9 +95,10 @@ def _methods(
         bodies = list(content["schema"].get("oneOf") or [content["schema"]])
     answers = answer.get("anyOf", [])
     for position, body in enumerate(bodies):
-        name = python_name(operation["operationId"])
-        if body is not None and len(bodies) > 1:
-            name = python_name(referenced(body) or name)
+        name = operation["operationId"]
+        component = referenced(body) if body is not None else None
+        if component is not None and len(bodies) > 1:
+            name = component[0].lower() + component[1:]
         # One page or several: each body has an answer of its own.
         own = answers[position] if len(bodies) > 1 and len(answers) == len(bodies) else answer
         yield _method(name, http_method, path, operation, body, own, components)
@@ -114,7 +122,7 @@ def _method(
     )
     list_field = _list_field(query, record)
     return Method(
-        name=name,
+        json_name=name,
         tag=operation["tags"][0],
         http_method=http_method,
         path=path,
@@ -122,6 +130,7 @@ def _method(
         path_names=tuple(one["name"] for one in parameters if one["in"] == "path"),
         query=query,
         body=None if body is None else _body_arguments(body, components),
+        body_component=None if body is None else referenced(body),
         keyed=any(one["name"] == "Idempotency-Key" for one in parameters),
         authenticated=operation.get("security") != [],
         summary=operation["summary"],

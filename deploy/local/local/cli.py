@@ -181,7 +181,7 @@ def run_sbom(arguments: Sequence[str]) -> int:
 
 
 def run_clients(arguments: Sequence[str]) -> int:
-    """rewrite the generated modules of clients/python from the gateway's endpoints"""
+    """rewrite the generated modules of clients/python and clients/node from the gateway's endpoints"""
     return subprocess.run([sys.executable, "-m", "client_generator"], cwd=ROOT).returncode
 
 

@@ -13,6 +13,17 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
+/** All of a request's headers: Node's `request.headers`, or those of the fetch API. */
+export type DeliveryHeaders = Headers | Record<string, string | string[] | undefined>;
+
+/** What a delivery is checked against besides the secret. */
+export interface DeliveryOptions {
+  /** 300 by default. */
+  toleranceSeconds?: number;
+  /** The receiver's clock in Unix seconds, by default the machine's. */
+  now?: number;
+}
+
 /** Lower case, as Node's `request.headers` has it. */
 export const SIGNATURE_HEADER = "x-svc-signature";
 /** Of Standard Webhooks. */
@@ -35,26 +46,26 @@ const EVENT_SHAPE = "The body is not an event {id, event, created_at, data}";
 
 /** The request is not a delivery to trust: answer 400. `reason` is one word, for logs and counters. */
 export class WebhookError extends Error {
-  reason = "invalid";
+  readonly reason: string = "invalid";
 
-  get name() {
+  override get name(): string {
     return this.constructor.name;
   }
 }
 
 /** There is no signature header, or it is empty; of Standard Webhooks' three headers: one of them. */
 export class MissingSignature extends WebhookError {
-  reason = "missing_header";
+  override readonly reason = "missing_header";
 }
 
 /** A header is not of its form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds. */
 export class MalformedSignature extends WebhookError {
-  reason = "malformed_header";
+  override readonly reason = "malformed_header";
 }
 
 /** No signature in the header is that of this body with this secret: another secret, or an altered body. */
 export class SignatureMismatch extends WebhookError {
-  reason = "no_match";
+  override readonly reason = "no_match";
 }
 
 /**
@@ -62,29 +73,35 @@ export class SignatureMismatch extends WebhookError {
  * a wrong clock.
  */
 export class TimestampOutOfTolerance extends WebhookError {
-  reason = "timestamp_out_of_tolerance";
+  override readonly reason = "timestamp_out_of_tolerance";
 }
 
 /** The signature is right, but the body is not an event: it was not made by Posthaste's delivery. */
 export class MalformedEvent extends WebhookError {
-  reason = "malformed_event";
+  override readonly reason = "malformed_event";
 }
 
 /**
  * What a delivery says. `id` stays the same over retries and replays: remember it, and act on it once.
  *
- * @typedef {{id: string, event: string, created_at: string, data: Record<string, unknown>}} WebhookEvent
+ * `event as KnownEvent` has the fields of `data` for each event that this version knows.
  */
+export interface WebhookEvent {
+  id: string;
+  /** Such as `post.published`. */
+  event: string;
+  created_at: string;
+  data: Record<string, any>;
+}
 
 /**
  * Returns when one of the signatures in the header is that of the body; during the 24 hours after a rotation there
  * are several. Throws MissingSignature, MalformedSignature, SignatureMismatch; TypeError.
  *
- * @param {Uint8Array | ArrayBuffer} body the request's body as it arrived, before any parsing; a Buffer is one
- * @param {string | null | undefined} header the value of X-Svc-Signature
- * @param {string} secret
+ * @param body the request's body as it arrived, before any parsing; a Buffer is one
+ * @param header the value of X-Svc-Signature
  */
-export function verify(body, header, secret) {
+export function verify(body: Uint8Array | ArrayBuffer, header: string | null | undefined, secret: string): void {
   const expected = createHmac("sha256", checkedSecret(secret)).update(rawBytes(body)).digest();
   const text = header ?? "";
   if (typeof text !== "string") throw new TypeError(`The header's value is text, not ${kindOf(header)}`);
@@ -92,8 +109,7 @@ export function verify(body, header, secret) {
   const given = text
     .split(",")
     .map((part) => SIGNATURE.exec(part))
-    .filter((match) => match !== null)
-    .map((match) => Buffer.from(match[1], "hex"));
+    .flatMap((match) => (match?.[1] ? [Buffer.from(match[1], "hex")] : []));
   if (given.length === 0) {
     throw new MalformedSignature("X-Svc-Signature holds no signature of the form sha256=<64 hex digits>");
   }
@@ -110,13 +126,15 @@ export function verify(body, header, secret) {
  * Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
  * Throws MissingSignature, MalformedSignature, SignatureMismatch, TimestampOutOfTolerance; TypeError.
  *
- * @param {Uint8Array | ArrayBuffer} body the request's body as it arrived, before any parsing; a Buffer is one
- * @param {Record<string, string | string[] | undefined> | Headers} headers all of the request's, in any case of letters
- * @param {string} secret
- * @param {{toleranceSeconds?: number, now?: number}} [options] `now`: the receiver's clock in Unix seconds, by default
- *   the machine's
+ * @param body the request's body as it arrived, before any parsing; a Buffer is one
+ * @param headers all of the request's, in any case of letters
  */
-export function verifyDelivery(body, headers, secret, options = {}) {
+export function verifyDelivery(
+  body: Uint8Array | ArrayBuffer,
+  headers: DeliveryHeaders,
+  secret: string,
+  options: DeliveryOptions = {},
+): void {
   const { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() / 1000 } = options;
   const key = standardKey(secret);
   const raw = rawBytes(body);
@@ -124,8 +142,7 @@ export function verifyDelivery(body, headers, secret, options = {}) {
   const given = signatures
     .split(" ")
     .map((part) => STANDARD_SIGNATURE.exec(part))
-    .filter((match) => match !== null)
-    .map((match) => Buffer.from(match[1], "base64"));
+    .flatMap((match) => (match?.[1] ? [Buffer.from(match[1], "base64")] : []));
   if (given.length === 0) {
     throw new MalformedSignature(`${STANDARD_SIGNATURE_HEADER} holds no signature of the form v1,<base64>`);
   }
@@ -148,49 +165,45 @@ export function verifyDelivery(body, headers, secret, options = {}) {
   }
 }
 
-/**
- * The event of a delivery, once `verifyDelivery` has passed. Throws as that does, and MalformedEvent.
- *
- * @param {Uint8Array | ArrayBuffer} body
- * @param {Record<string, string | string[] | undefined> | Headers} headers
- * @param {string} secret
- * @param {{toleranceSeconds?: number, now?: number}} [options]
- * @returns {WebhookEvent}
- */
-export function readDelivery(body, headers, secret, options) {
+/** The event of a delivery, once `verifyDelivery` has passed. Throws as that does, and MalformedEvent. */
+export function readDelivery(
+  body: Uint8Array | ArrayBuffer,
+  headers: DeliveryHeaders,
+  secret: string,
+  options: DeliveryOptions = {},
+): WebhookEvent {
   verifyDelivery(body, headers, secret, options);
   return eventOf(body);
 }
 
-/**
- * The event of a delivery, once its signature is verified. Throws as `verify` does, and MalformedEvent.
- *
- * @param {Uint8Array | ArrayBuffer} body
- * @param {string | null | undefined} header
- * @param {string} secret
- * @returns {WebhookEvent}
- */
-export function readEvent(body, header, secret) {
+/** The event of a delivery, once its signature is verified. Throws as `verify` does, and MalformedEvent. */
+export function readEvent(
+  body: Uint8Array | ArrayBuffer,
+  header: string | null | undefined,
+  secret: string,
+): WebhookEvent {
   verify(body, header, secret);
   return eventOf(body);
 }
 
-function eventOf(body) {
-  let said;
+function eventOf(body: Uint8Array | ArrayBuffer): WebhookEvent {
+  let said: Partial<WebhookEvent> | null;
   try {
     said = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch (error) {
     throw new MalformedEvent(EVENT_SHAPE, { cause: error });
   }
   const { id, event, created_at, data } = said ?? {};
-  const texts = [id, event, created_at].every((value) => typeof value === "string");
-  if (!texts || Number.isNaN(Date.parse(created_at)) || typeof data !== "object" || !data || Array.isArray(data)) {
+  if (typeof id !== "string" || typeof event !== "string" || typeof created_at !== "string") {
+    throw new MalformedEvent(EVENT_SHAPE);
+  }
+  if (Number.isNaN(Date.parse(created_at)) || typeof data !== "object" || !data || Array.isArray(data)) {
     throw new MalformedEvent(EVENT_SHAPE);
   }
   return { id, event, created_at, data };
 }
 
-function rawBytes(body) {
+function rawBytes(body: unknown): Uint8Array {
   if (body instanceof Uint8Array) return body;
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
   throw new TypeError(
@@ -201,22 +214,26 @@ function rawBytes(body) {
 }
 
 /** Id, timestamp and signatures. */
-function standardHeaders(headers) {
+function standardHeaders(headers: DeliveryHeaders): [string, string, string] {
   if (typeof headers !== "object" || headers === null) {
     throw new TypeError(`Pass all of the request's headers, not ${kindOf(headers)}`);
   }
-  const entries = typeof headers.entries === "function" ? [...headers.entries()] : Object.entries(headers);
-  const given = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
-  return [ID_HEADER, TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER].map((name) => {
+  const entries: Iterable<[string, unknown]> =
+    headers instanceof Headers || typeof headers["entries"] === "function"
+      ? (headers as Headers).entries()
+      : Object.entries(headers);
+  const given = new Map([...entries].map(([name, value]) => [name.toLowerCase(), value]));
+  const textOf = (name: string): string => {
     const text = given.get(name) ?? "";
     if (typeof text !== "string") throw new TypeError(`The header's value is text, not ${kindOf(text)}`);
     if (NOTHING.test(text)) throw new MissingSignature(`The request has no ${name} header`);
     return text;
-  });
+  };
+  return [textOf(ID_HEADER), textOf(TIMESTAMP_HEADER), textOf(STANDARD_SIGNATURE_HEADER)];
 }
 
 /** The bytes that a secret stands for: base64, of which the padding may be left out. */
-function standardKey(secret) {
+function standardKey(secret: unknown): Buffer {
   const match = STANDARD_SECRET.exec(checkedSecret(secret));
   if (!match?.[1]) {
     throw new TypeError("The secret is not the text shown when the subscription was made: whsec_ and base64");
@@ -224,7 +241,7 @@ function standardKey(secret) {
   return Buffer.from(match[1], "base64");
 }
 
-function checkedSecret(secret) {
+function checkedSecret(secret: unknown): string {
   if (typeof secret === "string" && secret !== "") return secret;
   throw new TypeError(
     secret === ""
@@ -233,7 +250,7 @@ function checkedSecret(secret) {
   );
 }
 
-function kindOf(value) {
+function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return typeof value === "object" ? (value.constructor?.name ?? "an object") : typeof value;
 }

@@ -1,3 +1,0 @@
-/** Client library of the Posthaste API. So far: the verifier of webhook deliveries. */
-
-export * from "./webhooks.js";

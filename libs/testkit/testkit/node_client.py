@@ -1,0 +1,54 @@
+"""Builds and packs clients/node in a copy, with the packages of its lock, and installs the package as users do."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from testkit.foreign_packages import NODE, ROOT, installed_or_skip
+
+CLIENTS = ROOT / "clients"
+#: Node.js as a wheel, so that `./dev test` needs none on the machine.
+NODE_PROGRAM = NODE / "bin" / "node"
+_NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+#: Longest time for one command, on a busy machine.
+_SECONDS = 180
+
+
+def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
+    """Returns what a Node.js program prints, once it has ended well."""
+    path = os.pathsep.join([str(NODE_PROGRAM.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [NODE_PROGRAM, *arguments],
+        cwd=folder,
+        env=os.environ | {"PATH": path} | variables,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def copied(into: Path) -> Path:
+    """Returns a copy of clients/node with what its lock names, not yet built. Skips the test where npm cannot install."""
+    installed = installed_or_skip(CLIENTS / "node")
+    ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__")
+    folder = into / "clients" / "node"
+    shutil.copytree(CLIENTS / "node", folder, ignore=ignored)
+    shutil.copytree(CLIENTS / "vectors", into / "clients" / "vectors")
+    (folder / "node_modules").symlink_to(installed.node_modules)
+    return folder
+
+
+def packed(folder: Path) -> Path:
+    """Returns the package that `npm pack` makes of a copy; npm builds it first, as for a release."""
+    run_node(folder, _NPM, "pack", "--silent")
+    [package] = folder.glob("posthaste-client-*.tgz")
+    return package
+
+
+def install_package(package: Path, into: Path) -> None:
+    """Installs a package and nothing else: it depends on none, and no registry is asked."""
+    (into / "package.json").write_text('{"private": true, "type": "module"}')
+    run_node(into, _NPM, "install", "--offline", "--no-audit", "--no-fund", package)
