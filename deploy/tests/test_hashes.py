@@ -123,9 +123,17 @@ def test_every_place_where_pip_or_npm_installs_asks_for_hashes() -> None:
     assert [line for line in lines if not re.search("--require-hashes|--no-index", line)] == []
     kit = (ROOT / "libs/testkit/testkit/foreign_packages.py").read_text()
     assert kit.count('"-m", "pip"') == kit.count('"--require-hashes", "--only-binary", ":all:"') == 1
-    for npm in ((ROOT / "clients/node/tests/test_node.py").read_text(), kit):
-        assert '"ci"' in npm  # which installs what the lock names, and nothing whose hash differs
-        assert not re.search(r'(NPM|\*npm), "(?!ci)', npm)
+    assert '"ci"' in kit  # which installs what the lock names, and nothing whose hash differs
+    client = (ROOT / "libs/testkit/testkit/node_client.py").read_text()
+    for npm in (client, kit):
+        assert not re.search(r'(_NPM|\*npm), "(?!ci"|pack"|install", "--offline")', npm)
+    assert client.count("_NPM, ") == 2  # to pack our own package, and to install it
+    page = (ROOT / "docs/api/quickstart.md").read_text()
+    commands = re.findall(r"^.*\bnpm .*$", page, re.MULTILINE)
+    assert commands == [
+        "npm ci --prefix clients/node",
+        'npm install --no-save "$(npm pack --silent ./clients/node)"',
+    ]
 
 
 @pytest.mark.parametrize("folder", audit.NODE_LOCKS, ids=lambda folder: folder.name)

@@ -6,6 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
 from testkit.node_client import copied, install_package, packed, run_node
 
 CLIENT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
-"""The text of the generated modules of clients/node: types of answers, bodies and events, and a method per operation. Pure.
+"""The text of the generated modules of clients/node: types of answers, bodies and events, a method per operation. Pure.
 
-Names stay those of the API, so that its guides hold: operationIds for methods, JSON names for fields. Answers are JSON as
-it came: their times are text.
+Names stay those of the API, so that its guides hold: operationIds for methods, JSON names for fields. Answers are JSON
+as it came: their times are text.
 """
 
 import json
@@ -36,14 +36,13 @@ def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
     )
 
 
-def events_module(
-    events: Mapping[str, str], answers: Collection[str], components: dict[str, Schema]
-) -> str:
-    """src/events.ts: what webhooks deliver. events: the component of each event's body. answers: what records.ts has."""
+def events_module(events: Mapping[str, str], answers: Collection[str], components: dict[str, Schema]) -> str:
+    """src/events.ts: what webhooks deliver.
+
+    events: the component of each event's body. answers: the components that records.ts has.
+    """
     bodies = list(dict.fromkeys(events.values()))
-    own = [
-        name for name in closure([components[name] for name in bodies], components) if name not in answers
-    ]
+    own = [name for name in closure([components[name] for name in bodies], components) if name not in answers]
     own += [name for name in bodies if name not in own]
     imported = sorted({name for one in own for name in components_in(components[one]) if name in answers})
     union = "".join(f"\n  | {name}" for name in bodies)
@@ -83,8 +82,11 @@ def operations_module(methods: Iterable[Method]) -> str:
         + "export abstract class Operations {\n"
         + _comment("Sends a call, and answers with its result.", "  ")
         + "  protected abstract call<T>(sent: Sent, options?: CallOptions): Promise<T>;\n\n"
-        + _comment("Yields what `field` of each page holds. The next page is fetched when it is needed.", "  ")
-        + "  protected abstract iterate<T>(sent: Sent, field: string, options?: CallOptions): AsyncGenerator<T, void>;\n\n"
+        + _comment(
+            "Yields what `field` of each page holds. The next page is fetched when it is needed.", "  "
+        )
+        + "  protected abstract iterate<T>"
+        + "(sent: Sent, field: string, options?: CallOptions): AsyncGenerator<T, void>;\n\n"
         + "\n".join(texts)
         + "}\n"
     )
@@ -154,7 +156,9 @@ def _object(arguments: Iterable[Argument]) -> str:
     fields = []
     for one in arguments:
         kind = _type(one.schema, "inputs.", is_input=True)
-        fields.append(f"{_key(one.json_name)}{': ' + kind if one.required else '?: ' + kind + ' | undefined'}")
+        fields.append(
+            f"{_key(one.json_name)}{': ' + kind if one.required else '?: ' + kind + ' | undefined'}"
+        )
     line = "{ " + "; ".join(fields) + " }"
     return line if len(line) <= _WIDTH else "{\n" + "".join(f"      {one};\n" for one in fields) + "    }"
 
@@ -236,7 +240,9 @@ def _comment(text: str, indent: str, more: str = "") -> str:
     if len(paragraphs) == 1 and len(paragraphs[0]) == 1:
         return f"{indent}/** {paragraphs[0][0]} */\n"
     lines = [line for paragraph in paragraphs for line in ["", *paragraph]][1:]
-    return f"{indent}/**\n" + "".join(f"{indent} * {line}".rstrip() + "\n" for line in lines) + f"{indent} */\n"
+    return (
+        f"{indent}/**\n" + "".join(f"{indent} * {line}".rstrip() + "\n" for line in lines) + f"{indent} */\n"
+    )
 
 
 def _name(json_name: str) -> str:

@@ -20,7 +20,9 @@ def description() -> dict[str, Any]:
 def test_the_generated_modules_are_current() -> None:
     new, old = generated(), current()
     changed = sorted(str(path) for path in new.keys() | old.keys() if new.get(path) != old.get(path))
-    assert changed == [], "a client is older than the API's description: run ./dev clients and commit the files"
+    assert changed == [], (
+        "a client is older than the API's description: run ./dev clients and commit the files"
+    )
 
 
 def test_every_operation_has_a_method_except_pages_files_and_calls_of_platforms(

