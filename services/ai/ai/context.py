@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 
@@ -41,6 +41,8 @@ class AppContext:
         self.providers = providers
         self.payments = payments
         self.storage = Storage()
+        #: Waits before a call is repeated. Tests record it instead.
+        self.pause: Callable[[float], None] = time.sleep
         self.reference_memory = MemoryBudget(
             settings.reference_memory_bytes, wait_seconds=settings.reference_seconds / 2
         )

@@ -1,5 +1,6 @@
 """Turns a generated file into media: reserves an upload, stores the bytes, commits. No bytes travel on the bus."""
 
+import random
 import time
 from collections.abc import Callable, Iterable
 
@@ -28,6 +29,9 @@ _RESERVE_PAUSE_SECONDS = 0.5
 _COMMIT_SECONDS = 30.0
 #: Tries of a commit: if an answer is lost, the second try usually gets it.
 _COMMIT_TRIES = 2
+#: Pause before the second try, in which media usually answers again after a restart or lets go of the file that it
+#: checks. The length is random, so that jobs that failed together do not come back together. Our choice.
+_COMMIT_PAUSE_SECONDS = (1.0, 3.0)
 #: When a client may ask again about a file whose commit has no known outcome: media often answers again within seconds.
 _RETRY_AFTER_SECONDS = 3
 
@@ -90,7 +94,7 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
             next_try_at = time.monotonic() + _RESERVE_PAUSE_SECONDS
             if error.row is not SERVICE_UNAVAILABLE or next_try_at > context.claim_deadline(job.claim):
                 raise
-        time.sleep(_RESERVE_PAUSE_SECONDS)
+        context.pause(_RESERVE_PAUSE_SECONDS)
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
@@ -100,7 +104,9 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
     """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
     commit_upload = remote(context.media.commit_upload)
-    for _ in range(_COMMIT_TRIES):
+    for number in range(_COMMIT_TRIES):
+        if number:
+            context.pause(random.uniform(*_COMMIT_PAUSE_SECONDS))
         try:
             kept = commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
         except ApiError as error:

@@ -69,6 +69,7 @@ class World:
             Manual(),
         )
         context.storage = SteppingProxy(self.storage, life)  # type: ignore[assignment]
+        context.pause = lambda seconds: None
         context.video_steps_pool = InlinePool()  # type: ignore[misc, assignment]
         return context
 
