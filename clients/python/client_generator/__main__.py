@@ -40,7 +40,7 @@ def current() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Writes what has changed, and removes modules of groups that are no more."""
+    """Writes what has changed, and removes modules of groups that no longer exist."""
     new, old = generated(), current()
     for path in sorted(old.keys() - new.keys()):
         path.unlink()

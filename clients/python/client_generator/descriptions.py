@@ -40,7 +40,7 @@ class Method:
     query: tuple[Argument, ...]
     #: None: the operation takes no JSON body.
     body: tuple[Argument, ...] | None
-    #: Of that body; None: it is no component, or there is none.
+    #: Of that body; None if there is no body, or if it has no name.
     body_component: str | None
     keyed: bool
     authenticated: bool

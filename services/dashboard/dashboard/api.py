@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import httpx2
 from flask import Flask, current_app, g, request
@@ -81,15 +81,16 @@ def writer() -> Posthaste:
     return _api().client(writes=True)
 
 
-def together(first: Callable[[], A], second: Callable[[], B], third: Callable[[], C]) -> tuple[A, B, C]:
-    """Runs three calls side by side. Raises the error of the first that failed."""
-    pool = _api().pool
-    running = pool.submit(first), pool.submit(second), pool.submit(third)
-    return running[0].result(), running[1].result(), running[2].result()
-
-
-def nothing() -> None:
-    """Fills a place of `together`."""
+@overload
+def together(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
+@overload
+def together(
+    first: Callable[[], A], second: Callable[[], B], third: Callable[[], C], /
+) -> tuple[A, B, C]: ...
+def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
+    """Runs calls side by side, and returns their results. Raises the error of the first that failed."""
+    running = [_api().pool.submit(call) for call in calls]
+    return tuple(one.result() for one in running)
 
 
 def all_of(call: Callable[[A], B], arguments: Iterable[A]) -> list[B]:

@@ -211,7 +211,8 @@ def _note(exchange: Exchange, answer: Answer) -> None:
             request_id=exchange.request_id,
             duration_ms=int(exchange.duration_seconds * 1000),
             replayed="Idempotency-Replayed" in answer.headers,
-        )
+        ),
+        is_over_limit=exchange.admitted is not None and exchange.admitted.refused_code is not None,
     )
 
 

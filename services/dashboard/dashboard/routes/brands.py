@@ -83,7 +83,7 @@ def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answ
 
 
 def _listed(problem: str = "") -> str:
-    brands = api.reader().list_brands(limit=100).brands
+    brands = list(api.reader().iterate_brands(limit=100))
     return render_template(
         "brands.html", brands=brands, problem=problem, zones=times.zones(), form=request.form
     )
@@ -95,7 +95,7 @@ def _shown(brand_id: str, problem: str = "") -> str:
     def people() -> list[ListedCollaborator] | None:
         """Returns the brand's people; None: only the owner of the account may see them."""
         try:
-            return client.list_collaborators(brand_id, limit=100).collaborators
+            return list(client.iterate_collaborators(brand_id, limit=100))
         except PermissionDenied:
             return None
         except ApiError as error:
@@ -103,7 +103,7 @@ def _shown(brand_id: str, problem: str = "") -> str:
                 return None
             raise
 
-    view, found, _ = api.together(lambda: client.get_brand(brand_id), people, api.nothing)
+    view, found = api.together(lambda: client.get_brand(brand_id), people)
     return render_template(
         "brand.html", brand=view.brand, people=found, problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),

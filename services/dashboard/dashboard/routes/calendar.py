@@ -64,7 +64,7 @@ def show() -> str:
 
         return _until(listed, lambda it: it.at < begin) if begin <= now else ([], False)
 
-    (planned, is_cut), (published, was_cut), _ = api.together(waiting, out, api.nothing)
+    (planned, is_cut), (published, was_cut) = api.together(waiting, out)
     days: dict[date, list[Entry]] = defaultdict(list)
     for entry in sorted([*planned, *published], key=lambda it: it.at):
         if begin <= entry.at < end:

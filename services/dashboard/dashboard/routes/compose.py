@@ -37,8 +37,8 @@ def show() -> str:
     """The empty form, or one that begins with a post that exists (`copy`)."""
     client = api.reader()
     copied = request.args.get("copy")
-    places, post, _ = api.together(
-        lambda: Places(client), lambda: client.get_post(copied).post if copied else None, api.nothing
+    places, post = api.together(
+        lambda: Places(client), lambda: client.get_post(copied).post if copied else None
     )
     zone = next((brand.timezone for brand in places.brands.values()), "UTC")
     draft = Draft.empty(zone)

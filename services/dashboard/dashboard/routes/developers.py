@@ -141,13 +141,13 @@ def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | N
 def _shown(problem: str = "") -> str:
     client = api.reader()
     tokens, hooks, brands = api.together(
-        lambda: client.list_tokens(limit=100),
-        lambda: client.list_webhooks(limit=100),
-        lambda: client.list_brands(limit=100),
+        lambda: list(client.iterate_tokens(limit=100)),
+        lambda: list(client.iterate_webhooks(limit=100)),
+        lambda: list(client.iterate_brands(limit=100)),
     )
     return render_template(
-        "developers.html", tokens=[it for it in tokens.tokens if not it.session], hooks=hooks.webhooks,
-        brands=brands.brands, problem=problem, scopes=words.SCOPES, events=words.EVENTS, expiries=words.EXPIRIES,
+        "developers.html", tokens=[it for it in tokens if not it.session], hooks=hooks,
+        brands=brands, problem=problem, scopes=words.SCOPES, events=words.EVENTS, expiries=words.EXPIRIES,
         done=request.args.get("done", ""), form=request.form,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def _webhook(webhook_id: str, problem: str = "") -> str:
         return found.deliveries, found.next_cursor
 
     hook: Subscription
-    hook, (deliveries, after), _ = api.together(lambda: client.get_webhook(webhook_id), listed, api.nothing)
+    hook, (deliveries, after) = api.together(lambda: client.get_webhook(webhook_id), listed)
     return render_template(
         "webhook.html", hook=hook, deliveries=deliveries, after=after, state=state, states=_STATES,
         problem=problem, done=request.args.get("done", ""), events=words.EVENTS,

@@ -34,6 +34,6 @@ def show() -> str:
 def account() -> str:
     """The part of the overview about the account: webhooks that were disabled, and what is left of the month."""
     client = api.reader()
-    hooks, told, _ = api.together(lambda: client.list_webhooks(limit=100), client.get_account, api.nothing)
-    disabled = [hook for hook in hooks.webhooks if hook.status == "disabled"]
+    hooks, told = api.together(lambda: list(client.iterate_webhooks(limit=100)), client.get_account)
+    disabled = [hook for hook in hooks if hook.status == "disabled"]
     return render_template("overview_account.html", disabled=disabled, account=told)

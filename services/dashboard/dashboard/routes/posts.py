@@ -38,7 +38,7 @@ def index() -> str:
         some = client.list_scheduled_posts(status=states, page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
         return some.scheduled_posts, some.next_cursor
 
-    (posts, after), places, _ = api.together(listed, recent_places(client), api.nothing)
+    (posts, after), places = api.together(listed, recent_places(client))
     return render_template(
         "posts.html", tabs=TABS, tab=tab, posts=posts, places=places, page_id=page_id or "", after=after,
         is_first=cursor is None,
@@ -88,7 +88,7 @@ def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
 
 def _shown(post_id: str, problem: str = "") -> str:
     client = api.reader()
-    view, places, _ = api.together(lambda: client.get_post(post_id), recent_places(client), api.nothing)
+    view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
     post = view.post
     zone = places.zone(post.brand_id)
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")

@@ -14,16 +14,18 @@ from posthaste.records import BrandInList, Page
 #: How long a screen may show names and zones that it read before. Plans permit as little as ten calls of the API in a
 #: minute, and most screens need the same two.
 _KEPT_SECONDS, _MOST_KEPT = 30.0, 500
-#: Enough for every account; the API lists at most so many at once.
-_MOST = 100
+#: The API lists at most so many at once.
+_AT_ONCE = 100
 
 
 class Places:
-    """The pages and brands that the person may use, by id. Two calls of the API."""
+    """The pages and brands that the person may use, by id. Two calls of the API, and one more for each
+    further hundred.
+    """
 
     def __init__(self, client: Posthaste) -> None:
-        self.pages: dict[str, Page] = {it.id: it for it in client.list_pages(limit=_MOST).pages}
-        self.brands: dict[str, BrandInList] = {it.id: it for it in client.list_brands(limit=_MOST).brands}
+        self.pages: dict[str, Page] = {it.id: it for it in client.iterate_pages(limit=_AT_ONCE)}
+        self.brands: dict[str, BrandInList] = {it.id: it for it in client.iterate_brands(limit=_AT_ONCE)}
 
     def page_name(self, page_id: str) -> str:
         page = self.pages.get(page_id)

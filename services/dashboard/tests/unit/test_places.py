@@ -17,13 +17,13 @@ class Client:
     def __init__(self) -> None:
         self.calls = 0
 
-    def list_pages(self, **_: Any) -> Any:
+    def iterate_pages(self, **_: Any) -> Any:
         self.calls += 1
-        return SimpleNamespace(pages=[])
+        return (SimpleNamespace(id=f"pag_{number}") for number in range(150))
 
-    def list_brands(self, **_: Any) -> Any:
+    def iterate_brands(self, **_: Any) -> Any:
         self.calls += 1
-        return SimpleNamespace(brands=[])
+        return (SimpleNamespace(id=f"brd_{number}") for number in range(1_000))
 
 
 def find(client: Any, session: str) -> None:
@@ -31,6 +31,11 @@ def find(client: Any, session: str) -> None:
     with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
         g.session_token = session
         shared.recent_places(client)()
+
+
+def test_an_agency_with_many_pages_and_brands_sees_all() -> None:
+    places = shared.Places(Client())  # type: ignore[arg-type]
+    assert (len(places.pages), len(places.brands)) == (150, 1_000)
 
 
 def test_screens_of_one_session_share_them_for_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,13 +34,23 @@ class RequestLog:
         self._keep_days = keep_days
         self._waiting: deque[Line] = deque()
         self._dropped = 0
+        #: Tokens over a limit that have a line since the last batch.
+        self._over_limit: set[str] = set()
 
     @property
     def is_on(self) -> bool:
         return self._keep_days > 0
 
-    def note(self, line: Line) -> None:
-        """Takes a line, or drops it if too many wait. Never blocks, never raises."""
+    def note(self, line: Line, *, is_over_limit: bool = False) -> None:
+        """Takes a line, or drops it if too many wait. Never blocks, never raises.
+
+        `is_over_limit`: quota refused the request. Of those, each batch has one per token, so that a client in a loop,
+        which nothing else slows down, cannot fill the table.
+        """
+        if is_over_limit:
+            if line.token_id in self._over_limit:
+                return
+            self._over_limit.add(line.token_id)
         if len(self._waiting) < _MOST_WAITING:
             self._waiting.append(line)
         else:
@@ -49,6 +59,7 @@ class RequestLog:
     def write(self) -> int:
         """Writes the lines that wait; returns how many. Raises ApiError SERVICE_UNAVAILABLE; they wait on."""
         self._tell_dropped()
+        self._over_limit.clear()
         written = 0
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LINES_AT_ONCE))]

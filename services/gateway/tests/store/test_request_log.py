@@ -74,6 +74,16 @@ class TestLines:
         shown = [(entry["status"], entry["code"]) for entry in logged()]
         assert shown == [(403, "MISSING_SCOPE"), (404, "NOT_FOUND"), (400, "MISSING_FIELD")]
 
+    def test_a_token_over_its_limit_has_one_line_in_each_batch(self, client, bus, kit, logged) -> None:
+        bus.answers["admit"] = kit.admitted(refused_code="RATE_LIMITED")
+        for expected in (1, 2):
+            for _ in range(3):
+                assert client.post(PUBLISH, json=BODY).status_code == 429
+            client.request_log.write()
+            bus.answers["admit"] = kit.admitted()
+            assert [entry["code"] for entry in logged()] == ["RATE_LIMITED"] * expected
+            bus.answers["admit"] = kit.admitted(refused_code="RATE_LIMITED")
+
     def test_a_replay_is_marked(self, client, logged) -> None:
         for _ in range(2):
             client.post(PUBLISH, json=BODY, headers={"Idempotency-Key": "k-1"})

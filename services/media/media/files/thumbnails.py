@@ -20,7 +20,7 @@ log = structlog.get_logger()
 #: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
 #: are not delayed. Our choice.
 _LEASE, _BATCH = timedelta(minutes=5), 10
-#: After ffmpeg was ended by a limit or by the system: a video that does this every time costs little. Our choice.
+#: After ffmpeg was ended by a limit or by the system, so that such a video is tried once a day. Our choice.
 _PAUSE_AFTER_END = timedelta(days=1)
 #: A batch ends after this time, so that a run of the loop ends before its deadline.
 _BATCH_SECONDS = 20.0
