@@ -36,7 +36,8 @@ READY_SECONDS = 30.0
 SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "200",
+    # A stack beside the tests of four processes, each with services of its own, has taken more than 200.
+    "max_connections": "300",
     # The whole stack has a memory budget of 900 MB; a developer's data fits in these.
     "shared_buffers": "48MB",
     "io_method": "sync",
