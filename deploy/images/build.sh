@@ -9,7 +9,7 @@ trap 'rm -rf "$sources"' EXIT
 
 for package in libs/contracts libs/chassis clients/python "$@"; do
   copy=$sources/$(basename "$package")
-  cp -R "$package" "$copy"
+  cp -RL "$package" "$copy" # with the guides that the gateway's package links to
   rm -rf "$copy/tests" "$copy/build"
   find "$copy" \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 done

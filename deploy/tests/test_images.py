@@ -159,6 +159,14 @@ def test_an_image_holds_its_lock_and_its_own_packages_complete_and_nothing_else(
     assert found["migrations"] == sorted(path.name for path in migrations)
 
 
+def test_the_gateways_image_serves_the_guides(environments: dict[str, Environment]) -> None:
+    found = environments["gateway"].evaluate(
+        "from gateway.reference.guides import read_guides\nfound = sorted(read_guides())"
+    )
+    guides = {path.stem for path in (ROOT / "docs" / "api").glob("*.md")} - {"README"}
+    assert set(found) == guides | {"platforms", "mcp"}
+
+
 @pytest.mark.parametrize("image", IMAGES)
 def test_a_lock_holds_all_that_its_packages_declare(environments: dict[str, Environment], image: str) -> None:
     there = list(distributions(path=[str(site(environments[image].python.parents[1]))]))

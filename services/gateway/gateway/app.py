@@ -88,7 +88,8 @@ def _url_map() -> Map:
     ]
     rules += [Rule(path, endpoint=path, methods=["GET"]) for path in ("/healthz", "/readyz")]
     rules += [
-        Rule(path, endpoint="/docs", methods=["GET"]) for path in ("/docs", "/docs/<name>", "/llms.txt")
+        Rule(path, endpoint="/docs", methods=["GET"])
+        for path in ("/docs", "/docs/<name>", "/docs/guides/<name>", "/llms.txt")
     ]
     # An unknown path is a 404, not a redirect.
     return Map(rules, merge_slashes=False, redirect_defaults=False)

@@ -1,4 +1,4 @@
-"""Makes each page of /docs once per process, from the description alone: no page asks another service."""
+"""Makes each page of /docs once per process, from the description and the guides: no page asks another service."""
 
 import hashlib
 import re
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from gateway.http.answers import Answer
+from gateway.reference import guides
 from gateway.reference.operations import Operations
 from gateway.reference.templates import PAGE, STYLE
 
@@ -47,18 +48,21 @@ class Reference:
     def _make(self, path: str) -> Answer | None:
         about = self._description["info"]["description"].partition(".")[0] + "."
         if path == "/docs":
-            return _page(
-                self._template.render(self._shared, title="Reference", tag="", about=about, operations=())
-            )
+            return self._made_of("Posthaste API", "", about=about)
         if path == "/docs/style.css":
             return _page(STYLE, CSS)
         if path == "/llms.txt":
-            return _page(_contents(about, self._shared["server"], self._tags), TEXT)
+            return _page(_contents(about, self._shared, self._tags), TEXT)
+        if path.startswith(guides.PATH) and (guide := self._guides.get(path.removeprefix(guides.PATH))):
+            html = Markup(guides.render(guide, self._guides))  # our own text, not a visitor's
+            return self._made_of(guide.title, path, guide=html)
         for tag in self._tags:
             if path == f"/docs/{tag['slug']}":
-                shown = {name: tag[name] for name in ("about", "operations")}
-                return _page(self._template.render(self._shared, title=tag["name"], tag=tag["slug"], **shown))
+                return self._made_of(tag["name"], path, about=tag["about"], operations=tag["operations"])
         return None
+
+    def _made_of(self, title: str, path: str, **shown: Any) -> Answer:
+        return _page(self._template.render(self._shared, title=title, path=path, **shown))
 
     @cached_property
     def _template(self) -> "Template":
@@ -68,7 +72,17 @@ class Reference:
     @cached_property
     def _shared(self) -> dict[str, Any]:
         server = self._description["servers"][0]["url"]
-        return {"version": self._description["info"]["version"], "server": server, "tags": self._tags}
+        listed = guides.contents(self._guides)
+        return {
+            "version": self._description["info"]["version"],
+            "server": server,
+            "tags": self._tags,
+            "guides": listed,
+        }
+
+    @cached_property
+    def _guides(self) -> dict[str, guides.Guide]:
+        return guides.read_guides()
 
     @cached_property
     def _tags(self) -> list[dict[str, Any]]:
@@ -99,8 +113,9 @@ def _prose(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _contents(about: str, server: str, tags: list[dict[str, Any]]) -> str:
+def _contents(about: str, shared: dict[str, Any], tags: list[dict[str, Any]]) -> str:
     """The text of /llms.txt (llmstxt.org): what this is, and where each part is described."""
+    server = shared["server"]
     root = server.removesuffix("/api/v1")
     lines = [
         "# Posthaste API",
@@ -110,6 +125,8 @@ def _contents(about: str, server: str, tags: list[dict[str, Any]]) -> str:
         f"- [OpenAPI 3.1]({server}/openapi.json): everything, for programs",
     ]
     lines.append(f"- [Errors]({server}/errors): every code with what to do")
+    lines += ["", "## Guides", ""]
+    lines += [f"- [{guide['name']}]({root}{guide['path']})" for guide in shared["guides"]]
     for tag in tags:
         lines += ["", f"## [{tag['name']}]({root}/docs/{tag['slug']})", ""]
         lines += [f"- {each['method']} {each['path']}: {each['summary']}" for each in tag["operations"]]

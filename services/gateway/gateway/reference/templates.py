@@ -11,9 +11,13 @@ a:focus-visible,summary:focus-visible{outline:3px solid #d98f00}
 h1{line-height:1.2;margin:.5rem 0}h2{margin:2.5rem 0 .3rem;border-top:1px solid var(--line);padding-top:1.2rem}
 h3{margin:1.2rem 0 .3rem;font-size:1rem}code,pre{font:.875rem/1.5 ui-monospace,monospace;background:var(--code)}
 code{padding:.1rem .25rem;border-radius:.2rem}pre{padding:.7rem;overflow:auto;border-radius:.4rem;overflow-wrap:normal}
-dl{margin:0}dt{margin-top:.5rem}dd{margin:0 0 0 1.2rem}small{opacity:.8}
+pre code{padding:0;background:none}dl{margin:0}dt{margin-top:.5rem}dd{margin:0 0 0 1.2rem}small{opacity:.8}
 summary{cursor:pointer;padding:.45rem 0}.method{font-weight:700}.GET{color:var(--get)}.DELETE{color:var(--delete)}
 .POST,.PATCH,.PUT{color:var(--write)}ul{padding-left:1.2rem}li{margin:.3rem 0}
+table{display:block;overflow:auto;border-collapse:collapse;margin:.8rem 0}nav b{padding:.35rem 0}
+th,td{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;min-width:6rem;
+overflow-wrap:normal}
+@media(max-width:40rem){nav{flex-wrap:nowrap;overflow-x:auto;white-space:nowrap}}
 """
 
 PAGE = """\
@@ -24,10 +28,13 @@ PAGE = """\
 {%- endmacro -%}
 <!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{{ title }} – Posthaste API</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/docs/style.css"></head><body>
-<header><nav aria-label="Reference"><a href="/docs"{{ " aria-current=page" if not tag }}>Posthaste API {{ version }}</a>
-{%- for each in tags %}<a href="/docs/{{ each.slug }}"{{ " aria-current=page" if each.slug == tag }}>{{ each.name }}</a>
-{%- endfor %}</nav></header><main><h1>{{ title }}</h1><p>{{ about | prose }}</p>
-{%- if not tag %}
+<header><nav aria-label="Guides"><a href="/docs"{{ " aria-current=page" if not path }}>Posthaste API {{ version }}</a>
+{%- for each in guides %}<a href="{{ each.path }}"{{ " aria-current=page" if path == each.path }}>{{ each.name }}</a>
+{%- endfor %}</nav><nav aria-label="Reference"><b>Reference</b>
+{%- for each in tags %}<a href="/docs/{{ each.slug }}"{{ " aria-current=page" if path == "/docs/" ~ each.slug }}>
+{{- each.name }}</a>{% endfor %}</nav></header><main><h1>{{ title }}</h1>
+{%- if guide %}{{ guide }}{% else %}<p>{{ about | prose }}</p>{% endif %}
+{%- if not path %}
 <p>Send <code>Authorization: Bearer &lt;token&gt;</code> to <code>{{ server }}</code>. For programs:
 <a href="{{ server }}/openapi.json">openapi.json</a>, <a href="{{ server }}/errors">errors</a>,
 <a href="/llms.txt">llms.txt</a>.</p>
