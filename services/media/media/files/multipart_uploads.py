@@ -63,9 +63,11 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
         return uploads.uploaded(context, caller, upload)
     try:
         _assemble_parts(context, upload, request)
-    except ApiError:
-        uploads.release(context, upload)
-        raise
+    except Exception:
+        kept_by_other = uploads.give_up(context, upload, is_refused=False)
+        if kept_by_other is None:
+            raise
+        return uploads.uploaded(context, caller, kept_by_other)
     return uploads.inspect_and_keep(context, caller, upload, upload.size_bytes)
 
 

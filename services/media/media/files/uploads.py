@@ -27,6 +27,7 @@ from media.context import AppContext, reaches
 from media.inspection.thumbnails import THUMBNAILS_DUE
 from media.inspection.uploaded_files import inspect
 from media.records import FileProperties, MediaRow, Upload
+from media.store import Connection
 from media.store.files import Files
 from media.store.removals import Removals
 from media.store.uploads import Uploads
@@ -37,6 +38,9 @@ log = structlog.get_logger()
 RESERVED = timedelta(minutes=15)
 #: Inspecting the largest file takes seconds; after this time another call may try. Our choice.
 _INSPECTION_LEASE = timedelta(minutes=3)
+#: How long the call that removes a file has before the background does. Our choice.
+_REMOVAL_LEASE = timedelta(seconds=60)
+_GONE = "The upload does not exist or has expired. Start a new one."
 
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
@@ -125,15 +129,18 @@ def claim(context: AppContext, caller: Caller, upload_id: str) -> Upload | Media
         done = Files(connection).by_upload(upload_id) if upload is None else None
         found = upload or done
         if found is None or not reaches(caller, found):
-            raise ApiError(NOT_FOUND, "The upload does not exist or has expired. Start a new one.")
+            raise ApiError(NOT_FOUND, _GONE)
         if done is not None:
             return done
         claimed = uploads.claim(upload_id, _INSPECTION_LEASE)
     if claimed is None:
-        raise ApiError(
-            SERVICE_UNAVAILABLE, "The upload is being checked. Try again in a moment.", retry_after_seconds=1
-        )
+        raise _being_checked()
     return claimed
+
+
+def _being_checked() -> ApiError:
+    message = "The upload is being checked. Try again in a moment."
+    return ApiError(SERVICE_UNAVAILABLE, message, retry_after_seconds=1)
 
 
 def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
@@ -146,19 +153,22 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
         kept = _keep(context, caller, upload, properties)
         THUMBNAILS_DUE.wake()
     except Exception as error:
-        if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
-            log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
-            remove(context, upload)
-        else:  # not the file's fault, or unknown whose
-            release(context, upload)
-        raise
+        # Otherwise it is not the file's fault, or unknown whose.
+        is_refused = isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE
+        kept_by_other = give_up(context, upload, is_refused=is_refused)
+        if kept_by_other is None:
+            if isinstance(error, ApiError) and is_refused:
+                log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
+            raise
+        kept = kept_by_other
     return uploaded(context, caller, kept)
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileProperties) -> MediaRow:
     """Turns the reservation into media in one transaction. Of two files of one generation the first is kept.
 
-    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted.
+    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted, and what
+    `_kept_by_other` raises.
     """
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
@@ -167,11 +177,8 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileP
             quota = context.storage(connection, caller)
             if properties.size_bytes - upload.size_bytes > quota.remaining_bytes:
                 raise ApiError(QUOTA_EXCEEDED, quota=quota)
-        if not uploads.remove(upload.id):
-            kept = files.by_upload(upload.id)  # the claim lapsed, and another call kept the file
-            if kept is None:
-                raise ApiError(NOT_FOUND, "The upload has expired. Start a new one.")
-            return kept
+        if not uploads.end_claimed(upload):
+            return _kept_by_other(connection, upload)
         if files.add(new_id("med"), upload, properties):
             kept = files.by_upload(upload.id)
         else:
@@ -199,14 +206,40 @@ def remove(context: AppContext, upload: Upload) -> None:
     with context.database.transaction() as connection:
         if not Uploads(connection).remove(upload.id):
             return
-        Removals(connection).add([upload], lease=timedelta(seconds=60))
+        Removals(connection).add([upload], lease=_REMOVAL_LEASE)
     remove_now(context, upload.key, upload.slug, upload.parts_id)
 
 
-def release(context: AppContext, upload: Upload) -> None:
-    """Frees the upload for another inspection."""
+def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRow | None:
+    """Ends a claim after an error: removes a refused file, or frees the upload for another call.
+
+    If the claim is lost, this changes nothing and returns the media that the other call kept. Raises what
+    `_kept_by_other` raises.
+    """
     with context.database.transaction() as connection:
-        Uploads(connection).release(upload.id)
+        uploads = Uploads(connection)
+        is_ours = uploads.end_claimed(upload) if is_refused else uploads.release(upload)
+        if not is_ours:
+            return _kept_by_other(connection, upload)
+        if is_refused:
+            Removals(connection).add([upload], lease=_REMOVAL_LEASE)
+    if is_refused:
+        remove_now(context, upload.key, upload.slug, upload.parts_id)
+    return None
+
+
+def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
+    """Returns the media that another call kept after this one's claim had lapsed.
+
+    Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without media.
+    """
+    # In this order: the other call may turn the upload into media between the two statements.
+    if Uploads(connection).get(upload.id) is not None:
+        raise _being_checked()
+    kept = Files(connection).by_upload(upload.id)
+    if kept is None:
+        raise ApiError(NOT_FOUND, _GONE)
+    return kept
 
 
 def uploaded(context: AppContext, caller: Caller, row: MediaRow) -> UploadedMedia:

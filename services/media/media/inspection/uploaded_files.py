@@ -138,10 +138,14 @@ def _inspect(
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores the file in place of the uploaded one, and returns its size in bytes. The size is noted before."""
+    """Stores the file in place of the uploaded one, and returns its size in bytes. The size is noted before.
+
+    Raises SERVICE_UNAVAILABLE if the claim is lost: the other call may have kept the stored file by now.
+    """
     size_bytes = file.seek(0, 2)
     with context.database.transaction() as connection:
-        Uploads(connection).note_replaced(upload.id, size_bytes)
+        if not Uploads(connection).note_replaced(upload, size_bytes):
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     return put_file(context, upload.object_name, file, mime_type)
 
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, text, update
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select, text, update
 
 from chassis.db.clock import clock_now
 from chassis.ids import is_id
@@ -51,10 +51,10 @@ class Uploads:
         statement = update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)
         return self._connection.execute(statement).rowcount == 1
 
-    def note_replaced(self, upload_id: str, size_bytes: int) -> None:
-        """Notes the size of the object that is about to replace the stored one."""
-        statement = update(uploads).where(uploads.c.id == upload_id).values(replaced_bytes=size_bytes)
-        self._connection.execute(statement)
+    def note_replaced(self, upload: Upload, size_bytes: int) -> bool:
+        """Notes the size of the object that is about to replace the stored one. Returns False if the claim is lost."""
+        statement = update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)
+        return self._connection.execute(statement).rowcount == 1
 
     def get(self, upload_id: str) -> Upload | None:
         if not is_id(upload_id):
@@ -73,9 +73,14 @@ class Uploads:
         row = self._connection.execute(statement).mappings().first()
         return Upload.of(row) if row else None
 
-    def release(self, upload_id: str) -> None:
-        """Releases a claim."""
-        self._connection.execute(update(uploads).where(uploads.c.id == upload_id).values(lease_until=None))
+    def release(self, upload: Upload) -> bool:
+        """Releases the claim. Returns False if it is lost."""
+        statement = update(uploads).where(_is_claimed(upload)).values(lease_until=None)
+        return self._connection.execute(statement).rowcount == 1
+
+    def end_claimed(self, upload: Upload) -> bool:
+        """Ends the reservation and the claim. Returns False, and changes nothing, if the claim is lost."""
+        return self._connection.execute(delete(uploads).where(_is_claimed(upload))).rowcount == 1
 
     def remove(self, upload_id: str) -> bool:
         """Ends the reservation. Returns False if it had ended."""
@@ -114,3 +119,10 @@ class Uploads:
 
 def _is_free() -> Any:
     return or_(uploads.c.lease_until.is_(None), uploads.c.lease_until < _REAL_NOW)
+
+
+def _is_claimed(upload: Upload) -> Any:
+    """Whether the claim that returned this upload is the last one. A lapsed claim is lost when another call claims the
+    upload or ends it, not before.
+    """
+    return and_(uploads.c.id == upload.id, uploads.c.lease_until == upload.lease_until)
