@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -62,37 +63,44 @@ def services(shared_service: Callable[..., Any]) -> Any:
     return shared_service("accounts", env={"TOKEN_SECRET": "s" * 40})
 
 
+def _environment(services: Any, database_url: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "AMQP_URL": services.env["AMQP_URL"],
+        "MESSAGE_KEYS": keys_for_tests("gateway"),
+        "CLOCK_SHIFT_ALLOWED": "true",
+        "DATABASE_URL": database_url,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "READ_SECONDS": str(READ_SECONDS),
+        "SERVICES": "accounts,quota",
+    }
+
+
 @contextmanager
-def _running(admin: Engine, services: Any) -> Iterator[Gateway]:
+def _running(admin: Engine, services: Any, count: int = 1, **env: str) -> Iterator[list[Gateway]]:
+    """Starts so many gateways on one database, with these settings added."""
     with cloned_databases(admin) as make_database:
-        env = {
-            **os.environ,
-            "AMQP_URL": services.env["AMQP_URL"],
-            "MESSAGE_KEYS": keys_for_tests("gateway"),
-            "CLOCK_SHIFT_ALLOWED": "true",
-            "DATABASE_URL": make_database("gateway"),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "READ_SECONDS": str(READ_SECONDS),
-            "SERVICES": "accounts,quota",
-        }
-        gateway = Gateway(env)
+        settings = _environment(services, make_database("gateway")) | env
+        gateways = [Gateway(settings) for _ in range(count)]
         try:
-            gateway.wait_ready()
-            yield gateway
+            for gateway in gateways:
+                gateway.wait_ready()
+            yield gateways
         finally:
-            gateway.stop()
+            for gateway in gateways:
+                gateway.stop()
 
 
 @pytest.fixture(scope="module")
 def gateway(admin: Engine, services: Any) -> Iterator[Gateway]:
-    with _running(admin, services) as found:
+    with _running(admin, services) as [found]:
         yield found
 
 
 @pytest.fixture(scope="module")
-def running(admin: Engine, services: Any) -> Callable[[], AbstractContextManager[Gateway]]:
-    """`running()` → a gateway for this test alone."""
-    return lambda: _running(admin, services)
+def running(admin: Engine) -> Callable[..., AbstractContextManager[list[Gateway]]]:
+    """`running(services, count, SETTING="value")` → so many gateways on one database for this test alone."""
+    return partial(_running, admin)
 
 
 @pytest.fixture

@@ -99,8 +99,10 @@ def test_uses_of_a_token_reach_accounts_in_batches(gateway: Any, services: Any, 
     assert found.last_used_at is not None
 
 
-def test_told_to_stop_it_ends_what_runs_and_leaves_in_order(running: Any, rest_of: Any) -> None:
-    with running() as gateway:
+def test_told_to_stop_it_ends_what_runs_and_leaves_in_order(
+    running: Any, services: Any, rest_of: Any
+) -> None:
+    with running(services) as [gateway]:
         client = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
         with client:
             client.sendall(b"POST /auth/signup HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{")
