@@ -130,22 +130,6 @@ def test_a_login_finds_what_the_person_has_with_names_and_faces(
     assert set(somebody.login.scopes) <= set(tokens.scopes or ())
 
 
-@pytest.mark.parametrize(
-    ("platform", "name", "value"),
-    [
-        ("FB", "auth_type", "reauthenticate"),
-        ("IG", "auth_type", "reauthenticate"),
-        ("TT", "disable_auto_auth", "1"),
-        ("YT", "prompt", "consent select_account"),
-    ],
-)
-def test_a_login_asks_even_a_person_who_allowed_it_before(
-    at: dict[str, Login], platform: str, name: str, value: str
-) -> None:
-    url = at[platform].authorize_url("state", "https://app.test/back", VERIFIER)
-    assert dict(parse_qsl(urlsplit(url).query))[name] == value
-
-
 @pytest.mark.parametrize("platform", ["FB", "IG"])
 def test_pages_of_meta_have_tokens_of_their_own_without_an_end(
     person: Callable[..., Person], platform: str
