@@ -193,6 +193,25 @@ def dependencies(name: str) -> Iterator[tuple[str, str]]:
         yield other, how["condition"]
 
 
+def test_no_process_of_ours_can_take_the_machine_s_memory_and_tmp_is_a_part_of_it() -> None:
+    for name, row in OURS.items():
+        [mount] = row["tmpfs"]
+        size = re.fullmatch(r"/tmp:size=(\d+)(m|g|%)", mount)
+        limit = re.fullmatch(r"(\d+)(m|g)", row["mem_limit"])
+        assert size, name
+        assert limit, name
+        mega = {"m": 1, "g": 1024}
+        if size[2] != "%":
+            assert int(size[1]) * mega[size[2]] < int(limit[1]) * mega[limit[2]], name
+    for name in PROCESSES:
+        if (deployment := ROOT / "deploy/kubernetes/base" / name / "deployment.yaml").exists():
+            of_cluster = re.search(r"limits: {memory: (\d+)(Mi|Gi)}", deployment.read_text())
+            least = int(of_cluster[1]) * {"Mi": 1, "Gi": 1024}[of_cluster[2]] if of_cluster else 384
+            limit = re.fullmatch(r"(\d+)(m|g)", OURS[name]["mem_limit"])
+            assert limit
+            assert int(limit[1]) * {"m": 1, "g": 1024}[limit[2]] >= least, name
+
+
 def test_everything_waits_until_what_it_needs_is_healthy() -> None:
     for name, services in PROCESSES.items():
         conditions = dict(dependencies(name))
