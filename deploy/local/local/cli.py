@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from local import release
 from local.demo import journey
 from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
@@ -190,10 +191,15 @@ def run_images(arguments: Sequence[str]) -> int:
     return images.main(list(arguments))
 
 
+def run_release(arguments: Sequence[str]) -> int:
+    """version: write the version everywhere and the changelog's section, commit and tag; publishes nothing"""
+    return release.main(arguments, lint)
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "up": up, "down": down, "demo": run_demo, "test": test, "bench": bench, "ctl": ctl,
     "status": status, "logs": logs, "lint": lint, "lock": run_lock, "images": run_images, "sbom": run_sbom,
-    "servers": run_servers, "clients": run_clients,
+    "servers": run_servers, "clients": run_clients, "release": run_release,
 }  # fmt: skip
 
 

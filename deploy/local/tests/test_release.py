@@ -1,0 +1,82 @@
+"""`./dev release`: what it writes, and what it refuses."""
+
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from local import release
+from local.paths import ROOT
+from local.processes.table import NotReady
+
+DAY = date(2027, 1, 31)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that a release changes."""
+    for path in [ROOT / "CHANGELOG.md", *release.places(ROOT, release.present())]:
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return tmp_path
+
+
+def test_every_place_has_the_same_version() -> None:
+    found = release.places(ROOT, release.present())
+    assert [str(path) for path, count in found.items() if count == 0] == []
+    assert len(found) > 20
+
+
+def test_a_release_writes_its_version_everywhere(checkout: Path) -> None:
+    old = release.present(checkout)
+    before = release.places(checkout, old)
+    release.rewrite(checkout, old, "9.8.7", DAY)
+    assert release.present(checkout) == "9.8.7"
+    assert release.places(checkout, "9.8.7") == before
+    assert set(release.places(checkout, old).values()) == {0}
+
+
+def test_the_unreleased_entries_get_the_version_and_the_day(checkout: Path) -> None:
+    before = (checkout / "CHANGELOG.md").read_text()
+    release.rewrite(checkout, release.present(checkout), "9.8.7", DAY)
+    after = (checkout / "CHANGELOG.md").read_text()
+    assert "## [Unreleased]\n\n## [9.8.7] - 2027-01-31\n### Added\n" in after
+    assert after.replace("\n## [9.8.7] - 2027-01-31\n", "", 1) == before
+
+
+def test_without_entries_there_is_no_release() -> None:
+    with pytest.raises(NotReady, match="nothing under"):
+        release.with_section("# Changelog\n\n## [Unreleased]\n\n## [1.3.0] - 2026-01-01\n- A\n", "1.4.0", DAY)
+
+
+def test_a_place_with_another_version_is_named_and_nothing_is_written(checkout: Path) -> None:
+    strange = checkout / "libs" / "chassis" / "pyproject.toml"
+    strange.write_text(strange.read_text().replace(release.present(checkout), "0.0.1"))
+    before = (checkout / "CHANGELOG.md").read_text()
+    with pytest.raises(NotReady, match="libs/chassis"):
+        release.rewrite(checkout, release.present(checkout), "9.8.7", DAY)
+    assert (checkout / "CHANGELOG.md").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("new", "is_next"),
+    [
+        ("1.3.1", True),
+        ("1.4.0", True),
+        ("2.0.0", True),
+        ("1.3.0", False),
+        ("1.2.9", False),
+        ("1.5.0", False),
+        ("1.4.1", False),
+    ],
+)
+def test_only_the_next_version_of_a_kind_follows(new: str, is_next: bool) -> None:
+    assert release.follows(release.parsed(new), (1, 3, 0)) is is_next
+
+
+@pytest.mark.parametrize("text", ["1.4", "1.4.0rc1", "next", ""])
+def test_what_is_no_version_is_refused(text: str) -> None:
+    with pytest.raises(NotReady, match="three numbers"):
+        release.parsed(text)
