@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from deploy_kit import wait_until
@@ -55,7 +56,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = ports.choose(folder, dict.fromkeys(parts))
     argv = [
         str(Path(sys.executable).parent / "weed"), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-        "-filer", "-s3", f"-s3.config={folder}/s3.json", "-s3.port.iceberg=0", "-s3.port.lance=0",
+        "-filer", "-s3", "-s3.iam.readOnly=false", f"-s3.config={folder}/s3.json",
+        "-s3.port.iceberg=0", "-s3.port.lance=0",
         f"-s3.localSocket={folder}/s3.sock", f"-filer.localSocket={folder}/filer.sock",
         "-master.volumeSizeLimitMB=64", "-volume.max=8",
         *(f"-{name}={value}" for name, value in port.items()),
@@ -162,6 +164,12 @@ def test_media_uploads_in_parts_and_aborts_an_upload(bucket: Bucket) -> None:
     bucket.remove_key("large")
 
 
+def administer(s3: Minio, action: str, **fields: str) -> None:
+    """A call of the server's own administration, which is IAM's API as AWS has it."""
+    body = urlencode({"Action": action, "Version": "2010-05-08", **fields}).encode()
+    s3._execute("POST", body=body, headers={"Content-Type": "application/x-www-form-urlencoded"})
+
+
 def tags() -> Tags:
     made = Tags.new_bucket_tags()
     made["owner"] = "media"
@@ -181,6 +189,9 @@ PUBLIC = json.dumps(
         ],
     }
 )
+EVERYTHING = json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["s3:*"], "Resource": ["*"]}]}
+)
 #: In the order in which the administrator can do them all.
 FORBIDDEN: dict[str, Act] = {
     "read another bucket's object": lambda s3: read(s3, ANOTHER),
@@ -198,6 +209,12 @@ FORBIDDEN: dict[str, Act] = {
     "delete its bucket's policy": lambda s3: s3.delete_bucket_policy(OURS),
     "tag its bucket": lambda s3: s3.set_bucket_tags(OURS, tags()),
     "keep versions in its bucket": lambda s3: s3.set_bucket_versioning(OURS, VersioningConfig(ENABLED)),
+    "list the users": lambda s3: administer(s3, "ListUsers"),
+    "create a user": lambda s3: administer(s3, "CreateUser", UserName="eve"),
+    "make keys for a user": lambda s3: administer(s3, "CreateAccessKey", UserName="eve"),
+    "give a user everything": lambda s3: administer(
+        s3, "PutUserPolicy", UserName="eve", PolicyName="all", PolicyDocument=EVERYTHING
+    ),
 }
 
 

@@ -3,14 +3,33 @@
 import json
 import os
 import pwd
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from composed import ENV_FILES, SERVICES
+import pytest
+from composed import COMPOSE, ENV_FILES, OURS, SERVICES
 
+from chassis import config
 from local.environment import values_of
 from local.paths import ROOT
-from local.servers import postgres
+from local.servers import certificates, postgres
+
+
+def addresses(row: dict[str, Any]) -> dict[str, str]:
+    """Returns the addresses of RabbitMQ and of PostgreSQL's databases in a container's environment."""
+    return {
+        name: value
+        for name, value in row["environment"].items()
+        if name == "AMQP_URL" or "DATABASE_URL" in name
+    }
+
+
+def connects(row: dict[str, Any]) -> set[str]:
+    """Returns AMQP and DATABASE, if the container connects to these servers."""
+    return {"AMQP" if name == "AMQP_URL" else "DATABASE" for name in addresses(row)}
 
 
 def test_the_database_writes_nobodys_words_into_its_log() -> None:
@@ -82,6 +101,41 @@ def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:
     assert "listeners.ssl.default = 5671" in broker
     assert SERVICES["quota"]["environment"]["AMQP_URL"].startswith("${AMQP_SCHEME:-amqp}://")
     assert "5672" not in SERVICES["quota"]["environment"]["AMQP_URL"]
+
+
+def resolved(value: str, told: dict[str, str]) -> str:
+    """Returns the value as Compose writes it into the container, with these settings in .env."""
+    return re.sub(r"\$\{(\w+)(?::?-([^}]*))?\}", lambda it: told.get(it[1], it[2] or ""), value)
+
+
+@pytest.mark.parametrize("name", [name for name, row in OURS.items() if connects(row)])
+def test_with_tls_each_process_checks_the_certificate_of_each_server_that_it_connects_to(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The addresses are those that the process itself would connect to."""
+    told, row = values_of(ENV_FILES["tls"]), OURS[name]
+    certificates.make(tmp_path, "unused")
+    for server in connects(row):
+        variable = f"{server}_TLS_CA"
+        assert row["environment"][variable] is None  # Compose passes it on
+        assert told[variable] == "/run/secrets/tls_ca"
+        monkeypatch.setenv(variable, str(tmp_path / "ca.crt"))
+    assert "tls_ca" in row["secrets"]
+    for variable, value in addresses(row).items():
+        address = resolved(value, told)
+        if variable == "AMQP_URL":
+            monkeypatch.setenv("AMQP_URL", address)
+            found = urlsplit(config.amqp_url())
+            assert (found.scheme, found.hostname) == ("amqps", "rabbitmq")
+            assert parse_qs(found.query)["cacertfile"] == [str(tmp_path / "ca.crt")]
+        else:
+            monkeypatch.setenv("DATABASE_URL", address)
+            found = urlsplit(config.service_database_url())
+            assert found.hostname == "postgres"
+            assert parse_qs(found.query)["sslmode"] == ["verify-full"]
+            assert parse_qs(found.query)["sslrootcert"] == [str(tmp_path / "ca.crt")]
+    assert told["TLS_CA_FILE"]
+    assert "${TLS_CA_FILE:-" in COMPOSE["secrets"]["tls_ca"]["file"]
 
 
 def test_a_server_finds_its_key_where_it_alone_can_read_it(tmp_path: Path) -> None:
