@@ -196,8 +196,25 @@ def test_a_frame_that_was_held_back_past_its_deadline_runs_nothing_wherever_its_
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-def test_who_may_ask_whether_a_service_answers(served: dict[str, Served], sender: str) -> None:
-    why = served["quota"].call(sender, PING, PERSON)
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_the_contract_does_not_name_runs_for_nobody(
+    served: dict[str, Served], service: str, sender: str
+) -> None:
+    own = methods_of(SERVICES[service]).keys()
+    others = {name for api in SERVICES.values() for name in methods_of(api)} - own
+    for method in sorted(others | {"", "__init__", "database", "_pong"}):
+        body = frame(method, caller_of(sender))
+        signature = signed_by(sender).call(service, body, time.time() + 10)
+        [answer] = served[service].begin(body, signature)
+        assert answer.error is not None
+        assert answer.error.code == "NOT_FOUND"  # as for a method of another release
+        assert served[service].ran == []
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("service", SERVICES)
+def test_who_may_ask_whether_a_service_answers(served: dict[str, Served], service: str, sender: str) -> None:
+    why = served[service].call(sender, PING, PERSON)
     assert why == (None if sender in ("gateway", "ctl") else f"_ping by {sender}: not its method")
 
 
