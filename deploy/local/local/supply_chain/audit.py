@@ -28,7 +28,11 @@ VARIABLE = "ADVISORY_DATABASE"
 SUFFIXES = (".json", ".yaml", ".yml")
 PYPI, NPM = "PyPI", "npm"
 #: Folders with a package-lock.json.
-NODE_LOCKS = (ROOT / "clients" / "node", ROOT / "simulator" / "tests" / "foreign")
+NODE_LOCKS = (
+    ROOT / "clients" / "node",
+    ROOT / "simulator" / "tests" / "foreign",
+    ROOT / "services" / "gateway" / "tests" / "foreign",
+)
 
 
 class Package(msgspec.Struct):

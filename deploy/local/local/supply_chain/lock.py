@@ -26,6 +26,7 @@ OWN_PREFIX = "posthaste-"
 APART = {
     "foreign": ROOT / "simulator" / "tests" / "foreign",
     "mcp": ROOT / "tests" / "e2e" / "mcp",
+    "readers": ROOT / "services" / "gateway" / "tests" / "foreign",
 }
 #: Locks are resolved for the oldest Python and the oldest C library that are supported; hashes are of all files.
 TARGET = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")

@@ -58,7 +58,7 @@ class Schemas:
             raise ValueError(f"Two schemas are named {name}: rename the record or the operation")
         whole = self._requests[reader.record]
         own = [field for field in reader.own_fields if field.name not in without]
-        properties = {field.name: whole["properties"][field.name] for field in own}
+        properties = {field.name: _without_empty_default(whole["properties"][field.name]) for field in own}
         if given is not None:
             properties[given] = not_null(properties[given])
         required = [field.name for field in own if field.required or field.name == given]
@@ -97,6 +97,14 @@ def not_null(schema: Schema) -> Schema:
     if not options:
         return {key: value for key, value in schema.items() if value is not None}
     return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _without_empty_default(schema: Schema) -> Schema:
+    """Of a body's field: such a default tells nothing, and openapi-typescript takes a field with any default for
+    required."""
+    if schema.get("default", 0) in (None, (), [], {}):
+        return {key: value for key, value in schema.items() if key != "default"}
+    return schema
 
 
 def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
