@@ -22,7 +22,8 @@ apt-get update -q
 apt-get install -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "$@"
 """
 
-#: $1: the package, $2: where its files go, whole or not at all, $3: what becomes root, for the lists of a new machine.
+#: $1: the package, $2: where its files go, whole or not at all, $3: what becomes root, for the lists of a new machine,
+#: $4: another release than this machine's, from the same repository and with lists of its own; or nothing.
 UNPACK = """
 set -e
 mkdir -p "$(dirname "$2")"
@@ -32,7 +33,22 @@ flock 9
 made=$(mktemp -d "$2.XXXXXX")
 trap 'rm -rf "$made"' EXIT
 cd "$made"
-apt-get download -q "$1" || { $3 apt-get update -q && apt-get download -q "$1"; }
+if [ -z "$4" ]; then
+  apt-get download -q "$1" || { $3 apt-get update -q && apt-get download -q "$1"; }
+else
+  of_debian() { apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Component: main' | grep -v security; }
+  [ -n "$(of_debian)" ] || $3 apt-get update -q
+  mkdir -p lists/partial cache/archives/partial
+  keys=/usr/share/keyrings/debian-archive-keyring.gpg
+  echo "deb [signed-by=$keys] $(of_debian | head -n 1) $4 main" >sources
+  cat >conf <<END
+Dir::Etc::sourcelist "$made/sources"; Dir::Etc::sourceparts "/dev/null";
+Dir::State::lists "$made/lists"; Dir::Cache "$made/cache"; APT::Sandbox::User "$(id -un)";
+END
+  export APT_CONFIG="$made/conf"
+  apt-get update -q
+  apt-get download -q "$1"
+fi
 dpkg -x ./*.deb files
 mv files "$2"
 """
@@ -56,10 +72,11 @@ def install(
         raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{missing}")
 
 
-def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None]) -> None:
+def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None], release: str = "") -> None:
     """Downloads a system package and unpacks it into `folder`, unless that was done before; installs nothing.
 
-    `tell` gets the progress. Raises NotReady with the text `missing`, as `install` does.
+    release: another release of Debian than this machine's, for a program that it does not have. `tell` gets the
+    progress. Raises NotReady with the text `missing`, as `install` does.
     """
     if folder.exists():
         return
@@ -68,7 +85,7 @@ def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None]
     tell(f"unpacking {package} (once)")
     become = "" if os.geteuid() == 0 else "sudo -n"
     done = subprocess.run(
-        ["sh", "-c", UNPACK, "sh", package, str(folder), become],
+        ["sh", "-c", UNPACK, "sh", package, str(folder), become, release],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
     if not folder.exists():
