@@ -59,7 +59,7 @@ def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_
     told = {
         "S3_URL": "http://s3",
         "S3_BUCKET": "our-bucket",
-        "S3_ACCESS_KEY": "media",
+        "S3_ACCESS_KEY": "posthaste-media",  # the default: no name of the policy
         "S3_SECRET_KEY": "word",
     }
     told |= {"MINIO_ROOT_USER": "root", "MINIO_ROOT_PASSWORD": "root's", "STATE": str(tmp_path)}
@@ -70,10 +70,10 @@ def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_
             check=True,
             timeout=10,
         )
-    assert (tmp_path / "attached").read_text() == "posthaste-media\n"
+    assert (tmp_path / "attached").read_text() == "only-media-objects\n"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert "--quiet mb --ignore-existing storage/our-bucket" in asked
-    assert "--quiet admin user add storage media word" in asked
+    assert "--quiet admin user add storage posthaste-media word" in asked
     policy = json.loads((tmp_path / "given.json").read_text())
     resources = {it for statement in policy["Statement"] for it in statement["Resource"]}
     assert resources == {"arn:aws:s3:::our-bucket", "arn:aws:s3:::our-bucket/*"}
