@@ -15,6 +15,7 @@ from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
 from local.processes import watch
 from local.processes.table import NotReady, stop_supervisor, supervisor_pid
+from local.servers import mail
 from local.stack import account
 from local.stack.stack import Stack
 from local.supply_chain import audit, images, lock, sbom
@@ -171,6 +172,29 @@ def bench(arguments: Sequence[str]) -> int:
     return runs.bench(arguments, tell)
 
 
+def run_mail(arguments: Sequence[str]) -> int:
+    """[show [N] | link [N]]: list the mails of the stack, newest first; show the newest (or Nth), or print its link"""
+    what, number = ([*arguments] + [None] * 2)[:2]
+    mails = mail.read(mail.folder(RUN))
+    if what is None:
+        for place, one in enumerate(mails, 1):
+            print(f"{place:>3}  {one['Date']}  {one['To']}  {one['Subject']}")
+        return 0
+    if what not in ("show", "link") or not (number or "1").isdecimal() or len(arguments) > 2:
+        raise NotReady("usage: ./dev mail [show [N] | link [N]]")
+    place = int(number or 1)
+    if not 1 <= place <= len(mails):
+        raise NotReady(f"there are {len(mails)} mails: ./dev mail lists them")
+    chosen = mails[place - 1]
+    if what == "link":
+        print(mail.link_in(chosen) or "")
+        return 0
+    print(
+        f"To: {chosen['To']}\nSubject: {chosen['Subject']}\nDate: {chosen['Date']}\n\n{chosen.get_content()}"
+    )
+    return 0
+
+
 def run_lock(arguments: Sequence[str]) -> int:
     """[--upgrade | name…]: rewrite the lock files, with newer versions of all or of the named packages"""
     return lock.main(arguments)
@@ -199,7 +223,7 @@ def run_release(arguments: Sequence[str]) -> int:
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "up": up, "down": down, "demo": run_demo, "test": test, "bench": bench, "ctl": ctl,
     "status": status, "logs": logs, "lint": lint, "lock": run_lock, "images": run_images, "sbom": run_sbom,
-    "servers": run_servers, "clients": run_clients, "release": run_release,
+    "servers": run_servers, "clients": run_clients, "mail": run_mail, "release": run_release,
 }  # fmt: skip
 
 

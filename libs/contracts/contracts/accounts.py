@@ -115,6 +115,14 @@ class ConfirmVerification(VerificationLink, kw_only=True):
     password: str
 
 
+class MadeVerificationLink(Record):
+    """The link of a verification mail, for the operator to hand over."""
+
+    email: str
+    verified: bool
+    link: str
+
+
 class Verification(Record):
     """The state of an address's verification."""
 
@@ -388,7 +396,7 @@ class RecordAudit(Record):
     ),
     ctl=(
         "create_user verify_user list_users list_unverified invite_user make_reset_link get_user change_tier"
-        " create_token"
+        " make_verification_link create_token"
         " revoke_token rotate_token get_token list_tokens set_token_use create_brand list_brands"
         " get_brand_owner set_collaborator remove_collaborator list_audit record_audit"
     ),
@@ -400,6 +408,7 @@ class AccountsApi(Protocol):
     def view_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...
     def confirm_verification(self, caller: Caller, request: ConfirmVerification) -> Verification: ...
     def refuse_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...
+    def make_verification_link(self, caller: Caller, request: UserId) -> MadeVerificationLink: ...
     def create_user(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
     def verify_user(self, caller: Caller, request: UserId) -> User: ...
     def list_users(self, caller: Caller, request: ListUsers) -> UserList: ...

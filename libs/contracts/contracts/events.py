@@ -244,7 +244,7 @@ EVENTS: dict[str, Route] = {
     "comment.replied": Route(sender="publishing", receivers=("webhooks",)),
     "first_comment.failed": Route(sender="publishing", receivers=("webhooks",)),
     "page.expired": Route(sender="publishing", receivers=("webhooks",)),
-    "page.connect.refused": Route(sender="publishing", receivers=("webhooks",)),
+    "page.connect.refused": Route(sender="publishing", receivers=("webhooks", "accounts")),
     "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),
     "account.credits.adjusted": Route(sender="ai", receivers=("webhooks",)),
     "post.media": Route(sender="publishing", receivers=("media",)),

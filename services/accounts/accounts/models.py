@@ -62,6 +62,23 @@ verification_mails = Table(
     Column("next_attempt_at", Moment, nullable=False),
 )
 
+#: Other mails that the mail server has not accepted yet.
+mails = Table(
+    "mails",
+    metadata,
+    Column("id", Text, primary_key=True),
+    #: What it is about: `queued_mails.KINDS`.
+    Column("kind", Text, nullable=False),
+    Column("email", Text, nullable=False),
+    #: What its text needs.
+    Column("details", JSONB, nullable=False),
+    #: When no further attempt is worth while.
+    Column("expires_at", Moment, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    #: Real time, as in `verification_mails`.
+    Column("next_attempt_at", Moment, nullable=False),
+)
+
 #: One per address; deleted by the sign-up that uses it.
 invites = Table(
     "invites",

@@ -15,6 +15,7 @@ from accounts.users import (
     invites,
     mails,
     password_changes,
+    queued_mails,
     sessions,
     sign_up,
     users,
@@ -65,6 +66,17 @@ def _within(
 writing, reading = _within(Database.transaction), _within(Database.reading)
 
 
+def configured(use_case: Callable[[Connection, AccountsConfig, Caller, Any], Any]) -> Entrypoint:
+    """Makes the entrypoint of a call that is answered by `use_case(connection, config, caller, request)`."""
+
+    @wraps(use_case)
+    def method(self: "AccountsService", caller: Caller, request: Any) -> Any:
+        with self.database.transaction() as connection:
+            return use_case(connection, self.config, caller, request)
+
+    return rpc(method)
+
+
 class AccountsService:
     name = "accounts"
     api = AccountsApi
@@ -95,6 +107,8 @@ class AccountsService:
         with self.database.transaction() as connection:
             return verification.refuse(connection, self.config, request)
 
+    make_verification_link = configured(verification.make_verification_link)
+
     @rpc
     def create_user(self, caller: Caller, request: contract.CreateUser) -> contract.CreatedUser:
         return users.create_user(self.database, self.config, caller, request)
@@ -106,10 +120,7 @@ class AccountsService:
         with self.database.reading() as connection:
             return verification.list_unverified(connection, caller)
 
-    @rpc
-    def invite_user(self, caller: Caller, request: contract.InviteUser) -> contract.Invite:
-        with self.database.transaction() as connection:
-            return invites.invite_user(connection, self.config, caller, request)
+    invite_user = configured(invites.invite_user)
 
     @rpc
     def log_in(self, caller: Caller, request: sign_in.LogIn) -> sign_in.LoggedIn:
@@ -125,10 +136,7 @@ class AccountsService:
         password_changes.DUE.wake()
         return requested
 
-    @rpc
-    def make_reset_link(self, caller: Caller, request: sign_in.MakeResetLink) -> sign_in.MadeResetLink:
-        with self.database.transaction() as connection:
-            return password_changes.make_reset_link(connection, self.config, caller, request)
+    make_reset_link = configured(password_changes.make_reset_link)
 
     @rpc
     def view_reset(self, caller: Caller, request: sign_in.ResetLink) -> sign_in.PasswordReset:
@@ -158,31 +166,19 @@ class AccountsService:
         with self.database.transaction() as connection:
             return authentication.record_use(connection, request)
 
-    @rpc
-    def create_token(self, caller: Caller, request: contract.CreateToken) -> contract.CreatedToken:
-        with self.database.transaction() as connection:
-            return tokens.create_token(connection, self.config, caller, request)
+    create_token = configured(tokens.create_token)
 
     @rpc
     def edit_token(self, caller: Caller, request: contract.EditToken) -> contract.Token:
         return own_tokens.edit_token(self.database, caller, request)
 
-    @rpc
-    def issue_token(self, caller: Caller, request: contract.CreateToken) -> contract.CreatedToken:
-        with self.database.transaction() as connection:
-            return own_tokens.issue_token(connection, self.config, caller, request)
+    issue_token = configured(own_tokens.issue_token)
 
-    @rpc
-    def replace_token(self, caller: Caller, request: contract.TokenId) -> contract.CreatedToken:
-        with self.database.transaction() as connection:
-            return own_tokens.replace_token(connection, self.config, caller, request)
+    replace_token = configured(own_tokens.replace_token)
 
     revoke_token = writing(tokens.revoke_token)
 
-    @rpc
-    def rotate_token(self, caller: Caller, request: contract.TokenId) -> contract.CreatedToken:
-        with self.database.transaction() as connection:
-            return tokens.rotate_token(connection, self.config, caller, request)
+    rotate_token = configured(tokens.rotate_token)
 
     get_token = reading(tokens.get_token)
     list_tokens = reading(tokens.list_tokens)
@@ -214,6 +210,10 @@ class AccountsService:
     def send_reset_mails(self) -> int:
         return password_changes.send_next(self.database, self.config)
 
+    @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=queued_mails.DUE)
+    def send_queued_mails(self) -> int:
+        return queued_mails.send_next(self.database, self.config)
+
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
         return forget_old(self.database)
@@ -227,7 +227,12 @@ class AccountsService:
     def forget_sessions(self) -> int:
         with self.database.transaction() as connection:
             password_changes.forget(connection)
+            queued_mails.forget(connection)
             return sessions.forget(connection)
+
+    @on_event("page.connect.refused")
+    def on_connect_refused(self, connection: Connection, event: Event) -> None:
+        queued_mails.queue_connect_refused(connection, event)
 
     @on_event("posts.held")
     def on_posts_held(self, connection: Connection, event: Event) -> None:

@@ -1,7 +1,6 @@
 """Gives a migrated database with the use cases bound to it as in service.py, and a mail server."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -126,11 +125,9 @@ def mail_server() -> Iterator[Callable[..., MailServer]]:
     ) -> MailServer:
         server = MailServer(behaviour, certificate, implicit=implicit, password=password)
         servers.append(server)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        server.start()
         return server
 
     yield start
     for server in servers:
-        server.closing.set()
-        server.shutdown()
-        server.server_close()
+        server.stop()

@@ -30,7 +30,7 @@ from local.processes.table import (
     wait_ready,
     write_table,
 )
-from local.servers import ports, postgres, rabbitmq, storage
+from local.servers import mail, ports, postgres, rabbitmq, storage
 from local.stack import account, compact, units
 
 #: How long every process has to answer. A slow machine's first start takes longer than the 20 s that are the goal.
@@ -123,6 +123,8 @@ class Stack:
         if own_broker:
             table += rabbitmq.processes(self.run, port, compact.ERLANG if self.compact else rabbitmq.ERLANG)
         table += storage.processes(self.run, port["s3"], self.secrets())
+        if not self.compact:
+            table += mail.processes(self.run, port["mail"])
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
         told = units.settings(
             port,
@@ -130,6 +132,7 @@ class Stack:
             strict=self.strict,
             payments=self.payments,
             slow=self.slow,
+            mail=not self.compact,
         )
         bus = self.bus(port["amqp"])
         table += units.processes(port, told, urls, servers, compact=self.compact, bus=bus)
@@ -140,6 +143,7 @@ class Stack:
             "SIMULATOR_URL": f"http://127.0.0.1:{port['simulator']}",
             "S3_URL": storage.url(port["s3"]),
             **{name: self.secrets()[name] for name in storage.SECRETS},
+            "MAIL_FOLDER": str(mail.folder(self.run)),
             **bus[CTL],
             "AMQP_ADMIN_URL": given("AMQP_URL") or rabbitmq.url(port["amqp"]),
             **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},

@@ -14,7 +14,10 @@ from local.stack import compact as small
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {
-    "accounts": ("LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
+    "accounts": (
+        *("LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
+        *("MAIL_FROM", "SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY"),
+    ),
     "quota": (),
     "publishing": (
         *(
@@ -62,6 +65,7 @@ PORTS = {
     "dashboard": 8081,
     "simulator": 8090,
     "s3": 8091,
+    "mail": 8092,
     "amqp": 5682,
     "amqp_node": 5683,
     "amqp_names": 5684,
@@ -87,6 +91,7 @@ def settings(
     strict: bool,
     payments: bool = False,
     slow: bool = False,
+    mail: bool = True,
 ) -> dict[str, str]:
     """Returns all settings of the local stack's processes, besides each one's database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
@@ -106,6 +111,7 @@ def settings(
         "GEMINI_API_URL": simulator,
         "LOGINS_PER_HOUR": "0",
         "LOG_LEVEL": "info",
+        "MAIL_FROM": "Posthaste <no-reply@posthaste.test>",
         "MAX_WORKERS": "256",
         "OPENAI_API_KEY": "local-openai-key",
         "OPENAI_API_URL": simulator,
@@ -125,6 +131,9 @@ def settings(
         "SIGNUPS": "open",
         "SIGNUPS_PER_HOUR": "1000",
         "SIMULATOR_SLOW": SLOW_SEED if slow else "",
+        "SMTP_HOST": "127.0.0.1" if mail else "",
+        "SMTP_PORT": str(port["mail"]),
+        "SMTP_SECURITY": "none",
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",
         "UNCONFIRMED_AFTER_SECONDS": "60",

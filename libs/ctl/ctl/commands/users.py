@@ -91,6 +91,17 @@ def verify(session: Session, user_id: str) -> None:
     session.show(session.accounts.verify_user(session.caller, UserId(user_id=user_id)))
 
 
+@user.command("verification-link")
+@click.argument("user_id")
+@pass_session
+def verification_link(session: Session, user_id: str) -> None:
+    """Print the link with which the owner of the address verifies USER_ID, where no mail can be sent.
+
+    The page also asks for the password of the sign-up. Give the link only to the owner of the address.
+    """
+    session.show(session.accounts.make_verification_link(session.caller, UserId(user_id=user_id)))
+
+
 @user.command("reset-link")
 @click.argument("email")
 @pass_session

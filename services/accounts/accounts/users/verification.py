@@ -16,7 +16,15 @@ from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
 from accounts.users import limits, passwords
 from chassis.db.database import Database
-from contracts.accounts import ConfirmVerification, User, UserId, UserList, Verification, VerificationLink
+from contracts.accounts import (
+    ConfirmVerification,
+    MadeVerificationLink,
+    User,
+    UserId,
+    UserList,
+    Verification,
+    VerificationLink,
+)
 from contracts.caller import Caller
 from contracts.errors import invalid
 
@@ -70,6 +78,23 @@ def verify_user(connection: Connection, caller: Caller, request: UserId) -> User
     """Verifies an address on the operator's word. A verified account stays as it is. Raises NOT_FOUND."""
     caller.check_operator()
     return _verify(connection, fields.known_id(request.user_id, field="user_id"))
+
+
+def make_verification_link(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: UserId
+) -> MadeVerificationLink:
+    """Returns the link of the verification mail for the operator to hand over; it still needs the password.
+
+    Raises NOT_FOUND.
+    """
+    caller.check_operator()
+    user = access.account(connection, request.user_id)
+    return MadeVerificationLink(email=user.email, verified=user.verified, link=link_of(config, user.id))
+
+
+def link_of(config: AccountsConfig, user_id: str) -> str:
+    """Returns the address of the page that verifies the user's address."""
+    return f"{config.public_url}/auth/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
 
 
 def list_unverified(connection: Connection, caller: Caller) -> UserList:

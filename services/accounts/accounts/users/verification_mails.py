@@ -6,11 +6,10 @@ it. If the process dies in between, another one sends the mail: at worst a secon
 
 from email.message import EmailMessage
 
-from accounts import derived_secrets
 from accounts.config import AccountsConfig, SmtpConfig
 from accounts.store.verification_mails import DueMail, VerificationMailStore
 from accounts.users import mails, smtp
-from accounts.users.verification import UNVERIFIED_DAYS
+from accounts.users.verification import UNVERIFIED_DAYS, link_of
 from chassis.db.database import Database
 from chassis.runtime.loops import Waker
 
@@ -48,13 +47,11 @@ def send_next(database: Database, config: AccountsConfig, send: mails.Send = smt
 
 
 def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailMessage:
-    code = derived_secrets.verification_code(config, mail.user_id)
-    link = f"{config.public_url}/auth/verify/{mail.user_id}/{code}"
     return mails.compose(
         config,
         server,
         to=mail.email,
         subject="Confirm your e-mail address for {host}",
-        text=_TEXT % link,
+        text=_TEXT % link_of(config, mail.user_id),
         name=f"{mail.user_id}.verification",
     )

@@ -1,0 +1,92 @@
+"""Mails that only tell something, or whose link is stored elsewhere: their texts, and the loop that sends them.
+
+Claim, send, delete, as for verification mails: a mail is sent at least once, with the same Message-ID each time.
+"""
+
+from collections.abc import Callable
+from email.message import EmailMessage
+
+import msgspec
+
+from accounts import access
+from accounts.config import AccountsConfig, SmtpConfig
+from accounts.store import Connection
+from accounts.store.mails import DueMail, MailStore
+from accounts.users import mails, smtp
+from chassis.db.database import Database
+from chassis.runtime.loops import Waker
+from contracts.errors import ApiError
+from contracts.events import ConnectRefused, Event
+from contracts.platforms import PLATFORMS
+
+#: Wakes the loop that runs `send_next`.
+DUE = Waker()
+#: How long a mail is tried: as long as an unverified account waits for its own.
+DAYS = 7
+
+_CONNECT_REFUSED = """\
+A login at %(platform)s came back to your account at {host} in another browser than the one that began it.
+No page was connected.
+
+If you sent somebody a link to connect a page, ask them to open it and log in within one browser.
+
+If you did not, somebody may be using your account: look at your sessions and tokens, and end those that you do not
+know. {host} never asks you for a password by mail.
+"""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    subject: str
+    #: The text, from the settings and the row.
+    write: Callable[[AccountsConfig, DueMail], str]
+
+
+def _connect_refused(_config: AccountsConfig, mail: DueMail) -> str:
+    return _CONNECT_REFUSED % mail.details
+
+
+#: What `mails.kind` may be.
+KINDS: dict[str, Kind] = {
+    "connect_refused": Kind("Somebody tried to connect a page to your account at {host}", _connect_refused),
+}
+
+
+def queue_connect_refused(connection: Connection, event: Event) -> None:
+    """Queues a mail to the account's owner: a link to connect a page came back in another browser."""
+    refused = msgspec.convert(event.data, ConnectRefused)
+    try:
+        owner = access.account(connection, event.account_id)
+    except ApiError:  # deleted meanwhile
+        return
+    details = {"platform": PLATFORMS[refused.platform].title}
+    MailStore(connection).add(
+        f"{refused.session_id}.refused", "connect_refused", email=owner.email, details=details, days=DAYS
+    )
+
+
+def send_next(database: Database, config: AccountsConfig, send: mails.Send = smtp.send) -> int:
+    """Sends the mail that has been due for longest. Returns 1 if the mail server accepted or permanently refused it."""
+    if config.smtp is None:
+        return 0  # mails wait for a mail server until they expire
+    with database.reading() as connection:
+        mail = MailStore(connection).claim(mails.FIRST_WAIT_SECONDS)
+    if mail is None:
+        return 0
+    made = message(config, config.smtp, mail)
+    if not mails.attempt(config.smtp, made, send, kind=mail.kind, attempts=mail.attempts, of=mail.id):
+        return 0
+    with database.reading() as connection:
+        MailStore(connection).delete(mail.id)
+    return 1
+
+
+def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailMessage:
+    kind = KINDS[mail.kind]
+    return mails.compose(
+        config, server, to=mail.email, subject=kind.subject, text=kind.write(config, mail), name=mail.id
+    )
+
+
+def forget(connection: Connection) -> None:
+    """Deletes mails that could not be sent in time."""
+    MailStore(connection).delete_expired()
