@@ -1,0 +1,188 @@
+"""deploy/compose/Caddyfile on a real Caddy: who answers which path, and what the upstreams are told of the client."""
+
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPResponse, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from deploy_kit import free_port, wait_until
+
+from local.paths import ROOT
+from local.processes.table import NotReady, bound_to_parent
+from local.servers import caddy
+
+DOMAIN = "localhost"
+BLOCK = b"x" * 2**20
+#: The largest file of a plan.
+UPLOAD_BLOCKS = 250
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Answers with its name and what it was told; reads bodies without keeping them."""
+
+    def answer(self) -> None:
+        left = count = int(self.headers.get("Content-Length") or 0)
+        while left > 0:
+            left -= len(self.rfile.read(min(left, len(BLOCK))))
+        told = {
+            "name": self.server.name,  # type: ignore[attr-defined]
+            "host": self.headers["Host"],
+            "for": self.headers["X-Forwarded-For"],
+            "proto": self.headers["X-Forwarded-Proto"],
+            "bytes": count,
+        }
+        body = json.dumps(told).encode()
+        self.send_response(201)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_: Any) -> None:
+        """Prints nothing."""
+
+
+def upstream(name: str, port: int = 0) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", port), Upstream)
+    server.name = name  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
+class Proxy:
+    """A running Caddy with our file, in front of three upstreams."""
+
+    def __init__(self, port: int, authority: Path, servers: dict[str, ThreadingHTTPServer]) -> None:
+        self.port = port
+        self.authority = authority
+        self.servers = servers
+
+    def ask(
+        self, path: str, method: str = "GET", body: Any = None, **headers: str
+    ) -> tuple[HTTPResponse, Any]:
+        context = ssl.create_default_context(cafile=str(self.authority))
+        connection = HTTPSConnection(DOMAIN, self.port, timeout=60, context=context)
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        told = json.loads(answer.read() or b"{}")
+        connection.close()
+        return answer, told
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    try:
+        program = caddy.provide(print)
+    except NotReady as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("caddy")
+    servers = {name: upstream(name) for name in ("gateway", "dashboard", "minio")}
+    text = (ROOT / "deploy/compose/Caddyfile").read_text()
+    for name in ("gateway", "dashboard"):
+        assert f"{name}:8000" in text
+        text = text.replace(f"{name}:8000", f"127.0.0.1:{servers[name].server_address[1]}")
+    port = free_port()
+    (folder / "Caddyfile").write_text(
+        text.replace("{\n", f"{{\n\thttp_port {free_port()}\n\thttps_port {port}\n", 1)
+    )
+    env = {
+        "DOMAIN": DOMAIN,
+        "ACME_EMAIL": "dana@bakery.test",
+        "CADDY_TLS": "tls internal",
+        "S3_BUCKET": "posthaste-media",
+        "S3_UPSTREAM": f"127.0.0.1:{servers['minio'].server_address[1]}",
+        "HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+    }
+    argv = bound_to_parent(
+        [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"], 9
+    )
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(argv, env=os.environ | env, stdout=log, stderr=log)
+    authority = folder / "caddy/pki/authorities/local/root.crt"
+
+    def listens() -> bool:
+        assert process.poll() is None, (folder / "log").read_text()[-3000:]
+        try:
+            socket.create_connection((DOMAIN, port), 1).close()
+        except OSError:
+            return False
+        return authority.exists()
+
+    try:
+        wait_until(listens, "Caddy listens")
+        yield Proxy(port, authority, servers)
+    finally:
+        process.kill()
+        process.wait()
+        for server in servers.values():
+            server.shutdown()
+            server.server_close()
+
+
+def api_paths() -> list[str]:
+    """The paths that the Ingress of the production overlay gives to the gateway."""
+    text = (ROOT / "deploy/kubernetes/overlays/production/ingress.yaml").read_text()
+    [ingress] = [it for it in yaml.safe_load_all(text) if it and it["metadata"]["name"] == "gateway"]
+    paths = ingress["spec"]["rules"][0]["http"]["paths"]
+    return [it["path"] for it in paths if it["backend"]["service"]["name"] == "gateway-service"]
+
+
+def test_each_path_reaches_who_answers_it(proxy: Proxy) -> None:
+    assert len(api_paths()) > 5
+    for path in api_paths():
+        assert proxy.ask(path)[1]["name"] == "gateway", path
+        if not re.search(r"\.|z$", path):
+            assert proxy.ask(f"{path}/further")[1]["name"] == "gateway", path
+    for path in ("/", "/posts", "/apian", "/static/style.css"):
+        assert proxy.ask(path)[1]["name"] == "dashboard", path
+    assert proxy.ask("/posthaste-media/ab/photo.jpg?X-Amz-Signature=1", "PUT", b"part")[1]["name"] == "minio"
+
+
+def test_the_host_is_kept_and_a_client_cannot_forge_its_address(proxy: Proxy) -> None:
+    forged = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http"}
+    for path in ("/api/v1/me", "/", "/posthaste-media/x"):
+        _, told = proxy.ask(path, **forged)
+        assert told["host"] == f"{DOMAIN}:{proxy.port}"
+        assert told["for"] in ("127.0.0.1", "::1")
+        assert told["proto"] == "https"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/media/upload", "/posthaste-media/part"])
+def test_a_file_of_250_mb_passes(proxy: Proxy, path: str) -> None:
+    size = UPLOAD_BLOCKS * len(BLOCK)
+    body = (BLOCK for _ in range(UPLOAD_BLOCKS))
+    answer, told = proxy.ask(path, "POST", body, **{"Content-Length": str(size)})
+    assert (answer.status, told["bytes"]) == (201, size)
+
+
+def test_requests_wait_for_a_gateway_that_is_being_replaced(proxy: Proxy) -> None:
+    old = proxy.servers["gateway"]
+    port = old.server_address[1]
+    old.shutdown()
+    old.server_close()
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(proxy.ask("/api/v1/me")))
+    begun_at = time.monotonic()
+    waiting.start()
+    waiting.join(1.0)
+    assert waiting.is_alive()
+    proxy.servers["gateway"] = upstream("gateway", port)
+    waiting.join(15.0)
+    assert found[0][0].status == 201
+    assert time.monotonic() - begun_at < 15.0
