@@ -40,10 +40,17 @@ class AccountsConfig(Record):
     #: Sign-ins and requests for reset links per network and hour; 0: no limit. Sessions last, so 100 is enough for a
     #: large office behind one address.
     logins_per_hour: int = 100
-    #: The public address, without a trailing slash. Links in mails lead there.
+    #: The public address of the API, without a trailing slash.
     public_url: str = "http://localhost:8000"
+    #: The public address of the dashboard; empty: there is none.
+    dashboard_url: str = ""
     #: None: no mail is sent; the operator verifies addresses.
     smtp: SmtpConfig | None = None
+
+    @property
+    def link_prefix(self) -> str:
+        """Where links in mails lead: to the dashboard's pages, or to those of the API where there is no dashboard."""
+        return self.dashboard_url or f"{self.public_url}/auth"
 
     @classmethod
     def from_env(cls) -> "AccountsConfig":
@@ -57,15 +64,16 @@ class AccountsConfig(Record):
             signups=_one_of("SIGNUPS", SIGNUPS, "invite"),
             signups_per_hour=config.integer("SIGNUPS_PER_HOUR", 10),
             logins_per_hour=config.integer("LOGINS_PER_HOUR", 100),
-            public_url=_public_url(),
+            public_url=_address("PUBLIC_BASE_URL", "http://localhost:8000"),
+            dashboard_url=_address("DASHBOARD_URL", ""),
             smtp=_smtp(),
         )
 
 
-def _public_url() -> str:
-    url = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise config.ConfigError(f"PUBLIC_BASE_URL must be an http or https address, not {url!r}")
+def _address(name: str, default: str) -> str:
+    url = config.text(name, default).rstrip("/")
+    if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
+        raise config.ConfigError(f"{name} must be an http or https address, not {url!r}")
     return url
 
 

@@ -26,6 +26,7 @@ from posthaste.errors import (
 
 #: What a signed-out browser may open.
 _OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
+_OPEN |= {f"sign_up.{it}" for it in ("show", "create", "confirm", "verify", "choose", "reset")}
 #: A day: the address of a file of ours holds its version.
 _STATIC_SECONDS = 86_400
 
@@ -50,15 +51,20 @@ def create_app(config: Config) -> Flask:
 
 def _add_words(app: Flask, config: Config) -> None:
     app.jinja_env.filters.update(
-        shown=times.shown, offset=times.offset, size=words.size, initials=words.initials
+        shown=times.shown,
+        local_fields=times.local_fields,
+        offset=times.offset,
+        size=words.size,
+        length_of=words.length_of,
+        initials=words.initials,
     )
     app.jinja_env.globals.update(
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, OUTCOMES=words.OUTCOMES, HOLDS=words.HOLDS,
-        ADVICE=words.ADVICE, REFILL_STATES=words.REFILL_STATES,
+        ADVICE=words.ADVICE, LEDGER=words.LEDGER, AUDITED=words.AUDITED, REFILL_STATES=words.REFILL_STATES,
         ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
         new_key=partial(secrets.token_hex, 16),
         NAVIGATION=NAVIGATION, count=words.count, field_name=words.field_name, plainly=words.plainly, min=min,
-        api_public_url=config.api_public_url,
+        api_public_url=config.api_public_url, browser_name=words.browser_name,
     )  # fmt: skip
 
     @app.context_processor

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 
 from werkzeug.datastructures import MultiDict
 
-from dashboard import times
+from dashboard import settings, times
 
 #: The API takes one text on at most so many pages at once.
 MOST_PAGES = 20
 #: Prefix of the fields with the text of one page.
 _OWN = "text_of_"
 
-
-Form = MultiDict[str, str]
+Form = settings.Form
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,8 @@ class Draft:
     zone: str = ""
     #: Names this post: sent twice, it goes out once.
     key: str = ""
+    #: The settings per platform as they were typed: `set.youtube_settings.privacy`.
+    settings: Form = field(default_factory=MultiDict)
 
     @classmethod
     def empty(cls, zone: str, page_ids: tuple[str, ...] = ()) -> "Draft":
@@ -55,6 +56,7 @@ class Draft:
             time=form.get("time", ""),
             zone=form.get("zone", ""),
             key=form.get("key", "")[:64] or secrets.token_hex(16),
+            settings=settings.raw(form),
         )
 
     def text_for(self, page_id: str) -> str:

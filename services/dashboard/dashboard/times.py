@@ -27,6 +27,12 @@ def shown(at: datetime, zone: str) -> str:
     return f"{local:%a} {local.day} {local:%b %Y, %H:%M}"
 
 
+def day_name(date: str) -> str:
+    """Returns a day as charts name it: `2026-11-27` is `27 Nov`."""
+    day = datetime.fromisoformat(date)
+    return f"{day.day} {day:%b}"
+
+
 def offset(at: datetime, zone: str) -> str:
     """Returns how far a zone is from UTC at a time: `UTC+1`, `UTC−3:30`."""
     away = at.astimezone(zone_of(zone)).utcoffset() or timedelta()

@@ -92,6 +92,35 @@ EVENTS = {
     "ai.job.failed": "An image or video could not be made",
     "webhooks.disabled": "Webhooks were disabled",
 }
+#: What changed the AI credits.
+LEDGER = {
+    "grant": "Given by the plan or the operator",
+    "lapse": "Lapsed at the end of the month",
+    "carry": "Carried over",
+    "charge": "Used",
+    "refund": "Given back",
+    "purchase": "Bought",
+    "auto_refill": "Bought automatically",
+    "referral": "For a referral",
+    "clawback": "Taken back after a refund of the payment",
+    "reinstatement": "Returned after a dispute",
+    "collection": "Taken for credits that were owed",
+}
+#: Actors of the audit log that are no users.
+ACTORS = {"operator": "The operator", "system": "Posthaste"}
+#: Action of the audit log → what happened.
+AUDITED = {
+    "collaborator.set": "gave somebody a role",
+    "collaborator.removed": "removed somebody from the brand",
+    "token.created": "made a token",
+    "token.changed": "changed a token",
+    "token.rotated": "replaced a token",
+    "token.revoked": "revoked a token",
+    "posts.held": "held posts",
+    "posts.released": "released held posts",
+    "posts.cancelled": "cancelled held posts",
+    "webhooks.disabled": "disabled webhooks",
+}
 #: Days until a token ends → its label.
 EXPIRIES = {"30": "In 30 days", "90": "In 90 days", "365": "In a year", "": "Never"}
 ATTEMPT_ERRORS = {
@@ -105,6 +134,14 @@ ATTEMPT_ERRORS = {
     "disconnected": "The connection was lost",
     "protocol": "The answer was no HTTP",
 }
+#: Part of a user agent → the browser. The first that fits, because Edge and Opera name Chrome and Safari too.
+_BROWSERS = (
+    ("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"),
+)  # fmt: skip
+_SYSTEMS = (
+    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)  # fmt: skip
 DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pending", "skipped": "Skipped"}
 
 
@@ -143,7 +180,23 @@ def size(number: int) -> str:
     return f"{number} bytes"
 
 
+def length_of(seconds: float) -> str:
+    """Returns the length of a video: `0:05`, `1:02:03`."""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def initials(name: str) -> str:
     """Returns one or two letters that stand for a page."""
     words = [word for word in name.split() if word[:1].isalnum()]
     return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+def browser_name(user_agent: str) -> str:
+    """Returns a browser and its system as people name them, or the user agent of another program."""
+    browser = next((name for sign, name in _BROWSERS if sign in user_agent), "")
+    system = next((name for sign, name in _SYSTEMS if sign in user_agent), "")
+    if not browser:
+        return user_agent or "Unknown browser"
+    return f"{browser} on {system}" if system else browser

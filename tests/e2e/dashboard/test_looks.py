@@ -15,6 +15,9 @@ SCREENS = (
     "/posts?tab=attention",
     "/posts/{post}",
     "/compose",
+    "/comments",
+    "/library",
+    "/activity",
     "/pages",
     "/developers",
     "/calendar",
@@ -82,7 +85,7 @@ def test_nor_does_a_form_with_findings(full: Any, scheme: str) -> None:
 def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
     for scheme in ("light", "dark"):
         stranger.window.emulate_phone(360, 740, scheme)
-        for path in ("/sign-in", "/sign-in/forgot"):
+        for path in ("/sign-in", "/sign-in/forgot", "/sign-up", "/reset/a/b", "/verify/a/b"):
             stranger.open(path)
             assert findings(stranger.window) == []
     stranger.window.emulate_phone(0, 0, "")

@@ -15,7 +15,7 @@ from local.stack import compact as small
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": (
-        *("LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
+        *("DASHBOARD_URL", "LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
         *("MAIL_FROM", "SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY"),
     ),
     "quota": (),

@@ -169,7 +169,7 @@ def message(config: AccountsConfig, server: SmtpConfig, mail: DueResetMail) -> E
 
 
 def _link(config: AccountsConfig, reset_id: str) -> str:
-    return f"{config.public_url}/auth/reset/{reset_id}/{derived_secrets.reset_code(config, reset_id)}"
+    return f"{config.link_prefix}/reset/{reset_id}/{derived_secrets.reset_code(config, reset_id)}"
 
 
 def _linked(connection: Connection, config: AccountsConfig, link: ResetLink) -> ResetRow:

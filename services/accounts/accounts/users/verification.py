@@ -94,7 +94,7 @@ def make_verification_link(
 
 def link_of(config: AccountsConfig, user_id: str) -> str:
     """Returns the address of the page that verifies the user's address."""
-    return f"{config.public_url}/auth/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
+    return f"{config.link_prefix}/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
 
 
 def list_unverified(connection: Connection, caller: Caller) -> UserList:

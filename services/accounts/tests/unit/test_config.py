@@ -16,6 +16,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         "SMTP_USERNAME",
         "MAIL_FROM",
         "PUBLIC_BASE_URL",
+        "DASHBOARD_URL",
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TOKEN_SECRET", "x" * 32)
@@ -34,6 +35,12 @@ def test_a_mail_server_is_spoken_to_over_tls(monkeypatch: pytest.MonkeyPatch) ->
     assert (smtp.security, smtp.port) == ("starttls", 587)
 
 
+def test_links_in_mails_lead_to_the_dashboard_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert AccountsConfig.from_env().link_prefix == "http://localhost:8000/auth"
+    monkeypatch.setenv("DASHBOARD_URL", "https://posthaste.example.com/")
+    assert AccountsConfig.from_env().link_prefix == "https://posthaste.example.com"
+
+
 @pytest.mark.parametrize(
     "env",
     [
@@ -48,8 +55,9 @@ def test_a_mail_server_is_spoken_to_over_tls(monkeypatch: pytest.MonkeyPatch) ->
             "SMTP_SECURITY": "none",
         },
         {"PUBLIC_BASE_URL": "example.com"},
+        {"DASHBOARD_URL": "example.com"},
     ],
-    ids=["secret", "signups", "security", "no sender", "password in clear", "address"],
+    ids=["secret", "signups", "security", "no sender", "password in clear", "address", "dashboard"],
 )
 def test_settings_that_make_no_sense_stop_the_start(
     monkeypatch: pytest.MonkeyPatch, env: dict[str, str]

@@ -1,17 +1,36 @@
 """The screens, a module per noun."""
 
-from dashboard.routes import account, brands, calendar, compose, developers, overview, pages, posts, sign_in
+from dashboard.routes import (
+    account,
+    activity,
+    brands,
+    calendar,
+    comments,
+    compose,
+    developers,
+    media,
+    overview,
+    pages,
+    posts,
+    sign_in,
+    sign_up,
+)
 
 BLUEPRINTS = tuple(
-    it.screens for it in (sign_in, overview, posts, calendar, compose, pages, brands, developers, account)
+    it.screens
+    for it in (
+        *(sign_in, sign_up, overview, calendar, posts, comments, compose),
+        *(media, pages, brands, activity, developers, account),
+    )
 )
-#: The screens of the main navigation: endpoint, text.
+#: The screens of the main navigation in their groups: endpoint, text.
 NAVIGATION = (
-    ("overview.show", "Overview"),
-    ("posts.index", "Posts"),
-    ("calendar.show", "Calendar"),
-    ("pages.index", "Pages"),
-    ("brands.index", "Brands"),
-    ("developers.show", "Developers"),
-    ("account.show", "Account"),
+    (
+        ("overview.show", "Overview"),
+        ("calendar.show", "Calendar"),
+        ("posts.index", "Posts"),
+        ("comments.index", "Comments"),
+    ),
+    (("media.index", "Library"), ("pages.index", "Pages"), ("brands.index", "Brands")),
+    (("activity.usage", "Activity"), ("developers.show", "Developers"), ("account.show", "Account")),
 )

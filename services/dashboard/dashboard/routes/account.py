@@ -1,9 +1,15 @@
-"""The account: its plan, what is left of the month, AI credits and buying them, and where it is signed in."""
+"""The account: its plan, what is left of the month, AI credits and buying them, its person, and where it is signed
+in.
+"""
 
-from flask import Blueprint, redirect, render_template, request, url_for
+from collections.abc import Callable
+from functools import partial
+
+from flask import Blueprint, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, words
+from dashboard import api, cookies, words
+from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
 
 screens = Blueprint("account", __name__)
@@ -43,12 +49,43 @@ def refill() -> str | tuple[str, int] | Response:
     return redirect(url_for("account.show", done="refill", _anchor="credits"))
 
 
-def _shown(problem: str = "") -> str:
-    client = api.reader()
-    told, balance, sessions = api.together(client.get_account, client.get_credits, client.list_sessions)
-    return render_template(
-        "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem
+@screens.post("/account/name")
+def rename() -> tuple[str, int] | Response:
+    """Changes the person's name."""
+    form = request.form
+    return _changed(
+        "name",
+        lambda: api.reader().edit_account(
+            firstname=form.get("firstname", "").strip(),
+            lastname=form.get("lastname", "").strip(),
+            idempotency_key=form.get("key") or None,
+        ),
     )
+
+
+@screens.post("/account/password")
+def change_password() -> tuple[str, int] | Response:
+    """Changes the password, which signs every other browser out."""
+    form = request.form
+    return _changed(
+        "password",
+        lambda: api.reader().change_password(
+            current_password=form.get("current_password", ""),
+            new_password=form.get("new_password", ""),
+            idempotency_key=form.get("key") or None,
+        ),
+    )
+
+
+def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Response:
+    """Makes a change of the account. A refusal is shown on its page."""
+    try:
+        change()
+    except ApiError as error:
+        if error.status == 401 or error.status >= 500:
+            raise
+        return _shown(words.said(error)), error.status
+    return redirect(url_for("account.show", done=done))
 
 
 @screens.post("/account/sessions/<session_id>/end")
@@ -56,3 +93,32 @@ def end(session_id: str) -> Response:
     """Signs another browser out."""
     api.reader().end_session(session_id, idempotency_key=request.form.get("key") or None)
     return redirect(url_for("account.show", done="ended"))
+
+
+@screens.post("/account/sessions/end")
+def end_all() -> Response:
+    """Signs every browser out, this one last."""
+    client = api.reader()
+    others = [it.id for it in client.list_sessions().sessions if not it.current]
+    api.all_of(partial(_end, client), others)
+    client.log_out()
+    response = redirect(url_for("sign_in.show", ended="all"))
+    cookies.set_cookie(response, "session", "", current_app.config["DASHBOARD"].is_https)
+    return response
+
+
+def _end(client: Posthaste, session_id: str) -> None:
+    """Ends a session, which may have ended in the meantime."""
+    try:
+        client.end_session(session_id)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+def _shown(problem: str = "") -> str:
+    client = api.reader()
+    told, balance, sessions = api.together(client.get_account, client.get_credits, client.list_sessions)
+    return render_template(
+        "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem
+    )

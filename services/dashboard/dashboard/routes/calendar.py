@@ -5,16 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
 
-from dashboard import api, times
+from dashboard import api, times, words
 from dashboard.months import Month
 from dashboard.routes.shared import Places, recent_places
+from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
 #: The API lists at most 100 posts at once: a month shows up to 300 that wait and 300 that are out.
 _AT_ONCE, _TIMES = 100, 3
+#: States in which a post has a time that can be changed.
+_MOVABLE = ("queued", "held")
+#: Refusals of the API that mean something special here.
+_REFUSALS = {
+    "POST_IN_PROGRESS": "This post is going out right now, so it cannot be moved.",
+    "NOT_FOUND": "This post is out, cancelled or gone. Load the page again.",
+}
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,74 @@ def show() -> str:
     return render_template(
         "calendar.html", month=month, days=days, places=places, page_id=page_id or "", today=month.day_of(now),
         is_cut=is_cut or was_cut, local=times.zone_of(zone),
+    )  # fmt: skip
+
+
+@screens.get("/move/<post_id>")
+def move_form(post_id: str) -> str:
+    """The form that moves a post: a part of the calendar's page, or a page of its own without the script."""
+    return _move_form(post_id)
+
+
+@screens.post("/move")
+def move() -> str | tuple[str, int] | Response:
+    """Moves a post to another time. The script gets the post as the calendar shows it, or a refusal as text."""
+    form = request.form
+    post_id, zone = form.get("post_id", ""), form.get("zone", "")
+    is_part = "HX-Request" in request.headers
+    try:
+        moved, undo = _moved(post_id, form.get("seen_at", ""), zone)
+    except times.TimeRefused as refused:
+        problem, status = str(refused), 422
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status >= 500 and not is_part:
+            raise
+        problem, status = _REFUSALS.get(error.code, words.said(error)), error.status
+    except PosthasteError:
+        if not is_part:
+            raise
+        problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
+    else:
+        if is_part:
+            return render_template("calendar_moved.html", entry=moved, zone=zone, undo=undo)
+        month = times.local_fields(moved.at, zone)[0][:7]
+        return redirect(url_for("calendar.show", month=month, done="moved"))
+    return (problem, status) if is_part else (_move_form(post_id, problem), status)
+
+
+def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str]]:
+    """Returns the moved post, and the date and time that it had. Raises TimeRefused, also for a post that somebody
+    else has moved since the calendar was loaded, and errors of the API.
+    """
+    form, client = request.form, api.writer()
+    at = times.read(form.get("date", ""), form.get("time", ""), zone)
+    before = client.get_post(post_id).post
+    if before.scheduled_at is None:
+        raise times.TimeRefused("This post has no time: it was published at once.")
+    if before.scheduled_at.isoformat() != seen_at:
+        there = f"{times.shown(before.scheduled_at, zone)} {zone}"
+        raise times.TimeRefused(
+            f"Somebody has moved this post to {there}. Load the page again, then move it."
+        )
+    post = client.edit_post(post_id, scheduled_at=at, idempotency_key=form.get("key") or None).scheduled_post
+    entry = Entry(post.id, post.scheduled_at, post.platform, post.page_id, post.message, post.status)
+    return entry, times.local_fields(before.scheduled_at, zone)
+
+
+def _move_form(post_id: str, problem: str = "") -> str:
+    client = api.reader()
+    view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
+    post, zone = view.post, places.zone(view.post.brand_id)
+    if post.scheduled_at is None or post.status not in _MOVABLE:
+        abort(404)
+    date, time = times.local_fields(post.scheduled_at, zone)
+    is_part = "HX-Request" in request.headers
+    return render_template(
+        "calendar_form.html" if is_part else "calendar_move.html", post_id=post_id, zone=zone, message=post.message,
+        seen_at=post.scheduled_at.isoformat(), date=request.form.get("date", date),
+        time=request.form.get("time", time), problem=problem, in_dialog=is_part,
     )  # fmt: skip
 
 

@@ -5,17 +5,21 @@ from datetime import datetime
 from typing import Any
 
 from flask import Blueprint, render_template, request
-from werkzeug.datastructures import FileStorage
 
 from dashboard import api, times, words
-from dashboard.drafts import Draft
+from dashboard.drafts import Draft, Form
+from dashboard.platforms import recent_platforms
+from dashboard.routes.media import store
 from dashboard.routes.shared import Places, recent_places
+from dashboard.settings import chosen, raw_of
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError, NoAnswer, ServerError
-from posthaste.records import Finding, Media, Page, PageResult, UploadedMedia
+from posthaste.records import Finding, FullPost, Media, Page, PageResult
 
 screens = Blueprint("compose", __name__, url_prefix="/compose")
 
 _LIBRARY = 24
+#: Files that a post can begin with; the platforms take 35 at most.
+_MOST_FILES = 35
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,10 @@ def show() -> str:
         draft = Draft(
             page_ids=(post.page_id,), message=post.message or "", media_ids=tuple(post.media_ids),
             first_comment=post.first_comment or "", zone=places.zone(post.brand_id), date=draft.date,
-            time=draft.time, key=draft.key,
+            time=draft.time, key=draft.key, settings=_settings_of(post),
         )  # fmt: skip
+    elif chosen := request.args.getlist("media_id"):
+        draft = Draft(**(vars(draft) | {"media_ids": tuple(dict.fromkeys(chosen))[:_MOST_FILES]}))
     elif (page_id := request.args.get("page", "")) in places.pages:
         draft = Draft.empty(places.zone(places.pages[page_id].brand_id), (page_id,))
     return _form(draft, places)
@@ -64,10 +70,10 @@ def send() -> tuple[str, int] | str:
     if problem:
         return _form(draft, places, problem), 400
     if request.form.get("do") == "check":
-        return _form(draft, places, findings=_findings(draft))
+        return _form(draft, places, findings=_findings(draft, places))
     results = [result for part in draft.parts() for result in _sent(draft, places, *part)]
     if all(it.code for it in results) and len(results) == 1:  # nothing happened: the form says why
-        return _form(draft, places, results[0].problem, _findings(draft)), 422
+        return _form(draft, places, results[0].problem, _findings(draft, places)), 422
     return render_template("sent.html", results=results, draft=draft, places=places)
 
 
@@ -82,13 +88,13 @@ def edit() -> str:
 
 @screens.post("/check")
 def check() -> str:
-    """The part of the form with the findings of every chosen page."""
+    """The part of the form with the findings of every chosen page, and how its post will look."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
     places = recent_places(api.reader())()
     return render_template(
-        "compose_findings.html", draft=draft, places=places, missing=problem,
-        findings={} if problem else _findings(draft),
+        "compose_checked.html", draft=draft, places=places, missing=problem,
+        findings={} if problem else _findings(draft, places),
     )  # fmt: skip
 
 
@@ -107,19 +113,29 @@ def upload() -> tuple[str, int]:
     if file is None or not file.filename:
         return "Choose a file.", 400
     try:
-        made = _upload(file)
+        made = store(file)
     except (MediaError, InvalidRequest) as error:
         return words.said(error), 422
     return render_template("compose_file.html", file=made), 200
+
+
+def _settings_of(post: FullPost) -> Form:
+    """Returns the settings of a post that exists, as the form holds them."""
+    found: Form = Form()
+    for platform in recent_platforms(api.reader())().values():
+        found.update(raw_of(platform.settings_field, getattr(post, platform.settings_field, None)))
+    return found
 
 
 def _form(
     draft: Draft, places: Places, problem: str = "", findings: dict[str, list[Finding]] | None = None
 ) -> str:
     files = _files(draft.media_ids)
+    platforms = recent_platforms(api.reader())()
+    used = [code for code in words.PLATFORMS if code in {page.platform for page in places.pages.values()}]
     return render_template(
         "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
-        zones=times.zones(),
+        zones=times.zones(), platforms={code: platforms[code] for code in used},
     )  # fmt: skip
 
 
@@ -145,25 +161,22 @@ def _with_files(draft: Draft) -> tuple[Draft, str]:
         if not file.filename:
             continue
         try:
-            media_ids.append(_upload(file).media_id)
+            media_ids.append(store(file).media_id)
         except (MediaError, InvalidRequest) as error:
             problems.append(f"{file.filename}: " + words.said(error))
     return Draft(**(vars(draft) | {"media_ids": tuple(media_ids)})), " ".join(problems)
 
 
-def _upload(file: FileStorage) -> UploadedMedia:
-    return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
-
-
-def _findings(draft: Draft) -> dict[str, list[Finding]]:
+def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
     """Returns what the API finds about each page's post, errors first."""
     client, at = api.reader(), draft.at()
+    settings = _settings(draft, places, draft.page_ids)
 
     def validate(page_id: str) -> list[Finding]:
         try:
             found = client.validate_post(
                 page_id=page_id, message=draft.text_for(page_id) or None, media_ids=list(draft.media_ids),
-                first_comment=draft.first_comment or None, scheduled_at=at,
+                first_comment=draft.first_comment or None, scheduled_at=at, **settings,
             )  # fmt: skip
         except (AuthenticationError, ServerError):
             raise
@@ -179,13 +192,23 @@ def _findings(draft: Draft) -> dict[str, list[Finding]]:
     return dict(zip(draft.page_ids, api.all_of(validate, draft.page_ids), strict=True))
 
 
+def _settings(draft: Draft, places: Places, page_ids: tuple[str, ...]) -> dict[str, Any]:
+    """Returns the settings of the platforms of these pages, as far as they differ from the defaults."""
+    platforms = recent_platforms(api.reader())()
+    codes = {places.pages[it].platform for it in page_ids if it in places.pages}
+    found = {
+        platforms[code].settings_field: chosen(platforms[code].settings, draft.settings) for code in codes
+    }
+    return {field: values for field, values in found.items() if values}
+
+
 def _sent(draft: Draft, places: Places, text: str, page_ids: tuple[str, ...], key: str) -> list[Result]:
     """Sends one text to some pages. An error of the whole call becomes the result of each page."""
     client, at = api.writer(), draft.at()
     content: dict[str, Any] = {
         "page_ids": list(page_ids), "message": text or None, "media_ids": list(draft.media_ids),
         "first_comment": draft.first_comment or None, "idempotency_key": key,
-    }  # fmt: skip
+    } | _settings(draft, places, page_ids)  # fmt: skip
     try:
         if at is None:
             results = client.publish_posts(**content).results

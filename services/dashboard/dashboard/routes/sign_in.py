@@ -21,6 +21,11 @@ def show() -> str | Response:
 def enter() -> tuple[str, int] | Response:
     """Signs in with e-mail address and password."""
     email, password = request.form.get("email", "").strip(), request.form.get("password", "")
+    return signed_in(email, password, _inside(request.form.get("next", "")))
+
+
+def signed_in(email: str, password: str, target: str) -> tuple[str, int] | Response:
+    """Begins a session and goes to `target`; shows the form again if the API refuses it."""
     try:
         made = api.reader().log_in(email=email, password=password)
     except LimitReached:
@@ -35,7 +40,7 @@ def enter() -> tuple[str, int] | Response:
         if error.status >= 500:
             raise
         return _again(email, "The address or the password is not right.", 401)
-    response = redirect(_inside(request.form.get("next", "")))
+    response = redirect(target)
     is_https = current_app.config["DASHBOARD"].is_https
     cookies.set_cookie(response, "session", made.session_token, is_https)
     return response

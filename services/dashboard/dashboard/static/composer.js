@@ -1,12 +1,8 @@
-// The composer: checks while one types, uploads with progress, a draft that survives a reload. Without this script the
-// form works too: files are sent with it, and a button checks it.
+// The composer: checks while one types, and a draft that survives a reload. Without this script the form works too: a
+// button checks it.
 
 const form = document.getElementById("composer");
 const KEPT = "posthaste-draft";
-
-function uploadNote(text) {
-  document.getElementById("upload-state").textContent = text;
-}
 
 function check() {
   clearTimeout(check.timer);
@@ -19,17 +15,66 @@ function showWhen() {
   document.getElementById("send").textContent = isLater ? "Schedule" : "Publish now";
 }
 
-function showLength() {
-  const length = [...form.elements.message.value].length;
-  document.getElementById("length").textContent = length ? `${length} characters` : "";
+// How each unit of the API's `length_unit` is counted; a unit that is not here is counted in characters, about.
+const UNITS = {
+  characters: (text) => [...text].length,
+  "UTF-16 units": (text) => text.length,
+  bytes: (text) => new TextEncoder().encode(text).length,
+};
+
+function chosenPages() {
+  return [...form.querySelectorAll("[name=page_id]:checked")];
+}
+
+function showCounts() {
+  const hasFiles = form.querySelector("#files [name=media_id]") !== null;
+  for (const list of form.querySelectorAll("[data-counts]")) {
+    const area = document.getElementById(list.dataset.counts);
+    const pages = chosenPages().filter((page) => {
+      const own = document.getElementById(`own-${page.value}`).value.trim();
+      return area.id === "message" ? !own : area.id === `own-${page.value}` && own;
+    });
+    const platforms = new Set(pages.map((page) => page.dataset.platform));
+    for (const item of list.children) {
+      item.hidden = !platforms.has(item.dataset.platform);
+      const limit = Number(hasFiles ? item.dataset.photoLimit : item.dataset.limit);
+      const count = (UNITS[item.dataset.unit] ?? UNITS.characters)(area.value.trim());
+      const about = item.dataset.unit in UNITS ? "" : "about ";
+      const over = count > limit ? `, ${(count - limit).toLocaleString("en")} too many` : "";
+      item.querySelector(".number").textContent = `${about}${count.toLocaleString("en")} of ${limit.toLocaleString("en")}${over}`;
+      item.classList.toggle("over", count > limit);
+    }
+  }
+}
+
+function showSettings() {
+  const platforms = new Set(chosenPages().map((page) => page.dataset.platform));
+  for (const one of form.querySelectorAll(".settings")) one.hidden = !platforms.has(one.dataset.platform);
+}
+
+// The previews come from the server, which does not read the files again: their pictures are those of the form.
+function showPictures() {
+  const tiles = [...form.querySelectorAll("#files img, #files .film")];
+  for (const place of document.querySelectorAll(".preview .pictures")) {
+    if (!tiles.length || place.dataset.shown) continue;
+    place.dataset.shown = "yes";
+    place.replaceChildren(...tiles.slice(0, 4).map((it) => it.cloneNode(true)));
+    if (tiles.length > 4) place.append(`+${tiles.length - 4}`);
+  }
 }
 
 function showOwnTexts() {
-  const chosen = new Set([...form.querySelectorAll("[name=page_id]:checked")].map((it) => it.value));
+  const chosen = new Set(chosenPages().map((it) => it.value));
   for (const own of form.querySelectorAll(".own")) {
     const area = own.querySelector("textarea");
     own.hidden = !chosen.has(area.name.slice("text_of_".length)) && !area.value;
   }
+}
+
+function showAll() {
+  showCounts();
+  showSettings();
+  showOwnTexts();
 }
 
 function keep() {
@@ -50,45 +95,6 @@ function restore() {
   }
 }
 
-function upload(file, input) {
-  return new Promise((done) => {
-    const request = new XMLHttpRequest();
-    request.open("POST", input.dataset.upload);
-    request.setRequestHeader("X-Form-Token", form.elements.form_token.value);
-    request.upload.onprogress = (event) => {
-      if (event.lengthComputable) uploadNote(`${file.name}: ${Math.round((100 * event.loaded) / event.total)} %`);
-    };
-    request.onloadend = () => {
-      if (request.status === 200) {
-        document.getElementById("files").insertAdjacentHTML("beforeend", request.responseText);
-        done("");
-      } else {
-        const isOurs = request.status === 400 || request.status === 422;
-        done(`${file.name}: ${isOurs ? request.responseText : "The upload did not succeed. Try again."}`);
-      }
-    };
-    const body = new FormData();
-    body.append("file", file);
-    request.send(body);
-  });
-}
-
-async function uploadAll(input) {
-  const files = [...input.files];
-  input.value = ""; // they are not sent a second time with the form
-  const send = document.getElementById("send");
-  send.disabled = true;
-  const problems = [];
-  for (const file of files) {
-    uploadNote(`${file.name}: 0 %`);
-    const problem = await upload(file, input);
-    if (problem) problems.push(problem);
-  }
-  send.disabled = false;
-  uploadNote(problems.join(" ") || "");
-  check();
-}
-
 if (document.querySelector("#sent[data-done]")) sessionStorage.removeItem(KEPT);
 
 if (form) {
@@ -97,23 +103,28 @@ if (form) {
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     showWhen();
-    showLength();
-    showOwnTexts();
+    showAll();
     keep();
     check();
   });
-  document.getElementById("files-input").addEventListener("change", (event) => uploadAll(event.target));
+  form.addEventListener("uploading", () => (document.getElementById("send").disabled = true));
+  form.addEventListener("uploaded", () => {
+    document.getElementById("send").disabled = false;
+    showCounts();
+    check();
+  });
   form.addEventListener("click", (event) => {
     if (!event.target.classList.contains("remove")) return;
     event.target.closest("li").remove();
     document.getElementById("files-input").focus();
+    showCounts();
     check();
   });
   form.addEventListener("submit", () => {
     document.getElementById("send").classList.add("busy");
   });
   showWhen();
-  showLength();
-  showOwnTexts();
+  showAll();
+  new MutationObserver(showPictures).observe(document.getElementById("previews"), { childList: true });
   if (form.querySelector("[name=page_id]:checked")) check();
 }

@@ -36,3 +36,23 @@ def test_figures_read_well() -> None:
     assert [words.field_name(it) for it in ("media_ids[0]", "first_comment", "x", None)] == [
         *("Photos and videos", "First comment", "", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36", "Chrome on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/131.0 Safari/537.36 Edg/131.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1",
+            "Safari on iPhone",
+        ),
+        ("posthaste-python/1.3.0", "posthaste-python/1.3.0"),
+        ("", "Unknown browser"),
+    ],
+)
+def test_a_browser_has_the_name_that_people_use(user_agent: str, name: str) -> None:
+    assert words.browser_name(user_agent) == name

@@ -1,0 +1,69 @@
+"""A bar chart as coordinates for inline SVG: a bar a day, in parts on top of each other. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: The size of the drawing, which scales with its place on the page.
+WIDTH, HEIGHT = 720, 180
+_LEFT, _BOTTOM, _TOP = 44, 22, 8
+#: Space between two bars, as a part of the place of one.
+_GAP = 0.25
+#: Days between two labels, so that those of a month do not touch.
+_LABEL_EVERY = 7
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a bar."""
+
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn. A label is (x, text), a line is (y, text)."""
+
+    parts: list[Part]
+    labels: list[tuple[float, str]]
+    lines: list[tuple[float, str]]
+    #: Day → what a pointer shows, with the place of its column: (x, width, text).
+    columns: list[tuple[float, float, str]]
+
+
+def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
+    """Returns the chart of `values`: for each day the count of each kind, the lowest part first."""
+    top = nice_top(max((sum(one.values()) for one in values), default=0))
+    step = (WIDTH - _LEFT) / max(len(days), 1)
+    height = HEIGHT - _BOTTOM - _TOP
+    parts, labels, columns = [], [], []
+    for number, (day, one) in enumerate(zip(days, values, strict=True)):
+        left, floor = _LEFT + number * step, float(HEIGHT - _BOTTOM)
+        for kind, count in one.items():
+            if count:
+                tall = count / top * height
+                floor -= tall
+                width = _round(step * (1 - _GAP))
+                parts.append(Part(kind, _round(left + step * _GAP / 2), _round(floor), width, _round(tall)))
+        columns.append((_round(left), _round(step), told[number]))
+        if (len(days) - 1 - number) % _LABEL_EVERY == 0:
+            labels.append((_round(left + step / 2), day))
+    lines = [(_round(_TOP + height * (1 - share)), f"{round(top * share):,}") for share in (0.0, 0.5, 1.0)]
+    return Chart(parts, labels, lines, columns)
+
+
+def nice_top(most: int) -> int:
+    """Returns the figure at the top of the scale: 2, 4, 10, 20, 40 or 100 and so on, at least `most`."""
+    size = 1
+    while True:
+        for factor in (2, 4, 10):
+            if most <= size * factor:
+                return size * factor
+        size *= 10
+
+
+def _round(number: float) -> float:
+    return round(number, 2)

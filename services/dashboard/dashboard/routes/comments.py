@@ -1,0 +1,121 @@
+"""The inbox: what visitors wrote below the posts, and answers to it.
+
+Platforms are asked live, so the comments of each post load by themselves when its card comes into view.
+"""
+
+from flask import Blueprint, abort, render_template, request
+from werkzeug.wrappers import Response
+
+from dashboard import api, words
+from dashboard.platforms import recent_platforms
+from dashboard.routes.shared import Places, recent_places
+from dashboard.threads import Thread, threads
+from posthaste import Posthaste
+from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
+from posthaste.records import PublishedPost
+
+screens = Blueprint("comments", __name__, url_prefix="/comments")
+
+#: State of the filter → its label.
+STATES = {"open": "To answer", "all": "All"}
+#: Posts on a page. Each costs a read of the account's limits when it comes into view.
+_ON_A_PAGE = 8
+_COMMENTS = 100
+
+Answer = str | tuple[str, int] | Response
+
+
+@screens.get("")
+def index() -> str:
+    state = _state()
+    client = api.reader()
+    page_id, cursor = request.args.get("page") or None, request.args.get("after") or None
+
+    def listed() -> tuple[list[PublishedPost], str | None]:
+        found = client.list_published_posts(page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
+        return found.published_posts, found.next_cursor
+
+    (posts, after), places, platforms = api.together(listed, recent_places(client), recent_platforms(client))
+    return render_template(
+        "comments.html", posts=[it for it in posts if platforms[it.platform].comments], places=places,
+        page_id=page_id or "", state=state, states=STATES, after=after, is_first=cursor is None,
+        silent=sorted(words.PLATFORMS[code] for code, it in platforms.items() if not it.comments),
+    )  # fmt: skip
+
+
+@screens.get("/of/<post_id>")
+def of_post(post_id: str) -> Answer:
+    """The conversations below one post: a part of the inbox, or a page of its own without the script."""
+    client = api.reader()
+    if "HX-Request" not in request.headers:
+        view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
+        found, problem = _found(client, post_id, view.post.page_id, places)
+        return render_template("comments_of.html", post=view.post, threads=found, problem=problem, places=places,
+                               state="all", zone=places.zone(view.post.brand_id))  # fmt: skip
+    page_id = request.args.get("page", "")
+    places = recent_places(client)()
+    found, problem = _found(client, post_id, page_id, places)
+    state = _state()
+    shown = [it for it in found if state == "all" or not (it.is_answered or it.is_own)]
+    page = places.pages.get(page_id)
+    return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, problem=problem,
+                           state=state, count_all=len(found),
+                           zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
+
+
+@screens.post("/of/<post_id>/reply")
+def reply(post_id: str) -> Answer:
+    """Answers a comment. Whatever goes wrong, the answer shows the form again with what was typed.
+
+    It is sent with the form's own key: pressed twice, it is written once.
+    """
+    form = request.form
+    comment_id, page_id = form.get("comment_id", ""), form.get("page_id", "")
+    text = form.get("message", "").replace("\r\n", "\n").strip()
+    problem, status = "", 200
+    try:
+        api.writer().reply_to_comment(
+            page_id=page_id, comment_id=comment_id, message=text, idempotency_key=form.get("key") or None
+        )
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        problem = (
+            words.said(error) if error.status < 500 else f"{words.said(error)} Your answer is kept here."
+        )
+        status = error.status
+    except PosthasteError as error:
+        status = 503
+        problem = "Posthaste does not answer. Your answer is kept here: send it again in a moment."
+        if isinstance(error, NoAnswer):
+            problem = "No answer came. Send it again in a moment: it is written only once."
+    return _replied(post_id, comment_id, page_id, text, problem), status
+
+
+def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: str) -> str:
+    name = "comment_reply.html" if "HX-Request" in request.headers else "comment_replied.html"
+    return render_template(
+        name, post_id=post_id, comment_id=comment_id, page_id=page_id, text=text, problem=problem,
+        is_sent=not problem, key=request.form.get("key", ""),
+    )  # fmt: skip
+
+
+def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> tuple[list[Thread], str]:
+    """Returns the conversations of a post, or why they cannot be read now."""
+    page = places.pages.get(page_id)
+    try:
+        comments = client.list_comments(post_id=post_id, limit=_COMMENTS).comments
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        return [], words.said(error)
+    except PosthasteError:
+        return [], "Posthaste does not answer. Try again in a moment."
+    return threads(comments, page.account_id if page else ""), ""
+
+
+def _state() -> str:
+    state = request.args.get("state", "open")
+    if state not in STATES:
+        abort(404)
+    return state

@@ -1,0 +1,107 @@
+"""The library of files: uploaded, looked at, used in posts, deleted."""
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from werkzeug.datastructures import FileStorage
+from werkzeug.wrappers import Response
+
+from dashboard import api, words
+from posthaste import Posthaste
+from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError
+from posthaste.records import UploadedMedia
+
+screens = Blueprint("media", __name__, url_prefix="/library")
+
+_ON_A_PAGE = 24
+#: As many files as a form may delete at once: the page shows no more.
+_MOST = _ON_A_PAGE
+
+
+@screens.get("")
+def index() -> str:
+    return _listed()
+
+
+@screens.post("")
+def upload_all() -> tuple[str, int] | Response:
+    """Uploads the files of a form that was sent without the script."""
+    problems = []
+    for file in request.files.getlist("files"):
+        if not file.filename:
+            continue
+        try:
+            store(file)
+        except (MediaError, InvalidRequest) as error:
+            problems.append(f"{file.filename}: {words.said(error)}")
+    if problems:
+        return _listed(problems), 422
+    return redirect(url_for("media.index"))
+
+
+@screens.post("/files")
+def upload() -> tuple[str, int]:
+    """Uploads one file for the script. Answers with its tile, or with the reason as text."""
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        return "Choose a file.", 400
+    try:
+        made = store(file)
+    except (MediaError, InvalidRequest) as error:
+        return words.said(error), 422
+    return render_template("media_tile.html", file=made), 200
+
+
+@screens.get("/<media_id>")
+def show(media_id: str) -> str:
+    return render_template("media_file.html", file=api.reader().get_media(media_id))
+
+
+@screens.post("/delete")
+def delete() -> tuple[str, int] | Response:
+    """Deletes the chosen files. A file that a scheduled post needs stays, and the page names it."""
+    client, chosen = api.writer(), request.form.getlist("media_id")[:_MOST]
+    if not chosen:
+        return _listed(["Choose the files first."]), 400
+    problems = [it for it in api.all_of(lambda media_id: _deleted(client, media_id), chosen) if it]
+    if problems:
+        return _listed(problems, len(chosen) - len(problems)), 409
+    return redirect(url_for("media.index", deleted=len(chosen)))
+
+
+def store(file: FileStorage) -> UploadedMedia:
+    """Passes a file on to the API; a large one in parts, each of which is repeated alone if it fails."""
+    return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
+
+
+def _deleted(client: Posthaste, media_id: str) -> str:
+    """Deletes a file. Returns why it stays; empty if it is gone."""
+    try:
+        client.delete_media(media_id)
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        if error.status != 404:  # deleted in another window
+            return (
+                _name(client, media_id) + ": a scheduled post needs it. Change or cancel the post first."
+                if (error.code == "MEDIA_IN_USE")
+                else words.said(error)
+            )
+    return ""
+
+
+def _name(client: Posthaste, media_id: str) -> str:
+    try:
+        return client.get_media(media_id).filename
+    except ApiError:
+        return media_id
+
+
+def _listed(problems: list[str] | None = None, deleted: int = 0) -> str:
+    found = api.reader().list_media(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
+    told = request.args.get("deleted", "")
+    return render_template(
+        "media.html", files=found.media, quota=found.quota, after=found.next_cursor, problems=problems or [],
+        deleted=deleted or (int(told) if told.isdecimal() and len(told) < 4 else 0),
+        is_first="after" not in request.args,
+    )  # fmt: skip

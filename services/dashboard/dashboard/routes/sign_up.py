@@ -1,0 +1,106 @@
+"""Signing up, and the pages that the links in mails open: the address confirmed, the password chosen anew."""
+
+from flask import Blueprint, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, words
+from dashboard.routes.sign_in import signed_in
+from posthaste.errors import ApiError, LimitReached
+
+screens = Blueprint("sign_up", __name__)
+
+_TOO_MANY = "Too many tries from your network. Wait an hour, then try again."
+#: Why the API takes no account with these fields, where its own words are for developers.
+_REFUSALS = {
+    "INVITE_REQUIRED": "The invite code is not right for this address. Copy it from the invitation.",
+    "SIGNUPS_CLOSED": "This server takes no new accounts. Ask its operator.",
+}
+
+
+@screens.get("/sign-up")
+def show() -> str:
+    return _form()
+
+
+@screens.post("/sign-up")
+def create() -> str | tuple[str, int] | Response:
+    """Makes an account. Whoever tries an address that has one already gets the same answer: only its mailbox knows."""
+    form = request.form
+    email, password = form.get("email", "").strip(), form.get("password", "")
+    try:
+        made = api.reader().sign_up(
+            email=email,
+            password=password,
+            firstname=form.get("firstname", "").strip(),
+            lastname=form.get("lastname", "").strip(),
+            invite_code=form.get("invite_code", "").strip() or None,
+        )
+    except LimitReached:
+        return _form(_TOO_MANY), 429
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        if error.code != "EMAIL_TAKEN":
+            return _form(_REFUSALS.get(error.code, words.said(error))), error.status
+    else:
+        if made.user.verified:  # an invitation proves the address
+            return signed_in(email, password, url_for("overview.show"))
+    return render_template("signed_up.html", email=email)
+
+
+@screens.get("/verify/<user_id>/<code>")
+def confirm(user_id: str, code: str) -> str:
+    """Asks for the password. Changes nothing, because mail scanners follow links."""
+    return _confirm_form(user_id, code)
+
+
+@screens.post("/verify/<user_id>/<code>")
+def verify(user_id: str, code: str) -> str | tuple[str, int] | Response:
+    """Confirms the address and signs in."""
+    password = request.form.get("password", "")
+    try:
+        found = api.reader().verify_email(user_id=user_id, code=code, password=password)
+    except LimitReached:
+        return _confirm_form(
+            user_id, code, "Too many passwords were tried. Open the link again tomorrow."
+        ), 429
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        if error.status == 404:
+            return render_template("link_ended.html", kind="verify"), 404
+        return _confirm_form(
+            user_id, code, "This is not the password that was chosen at sign-up."
+        ), error.status
+    return signed_in(found.email, password, url_for("overview.show"))
+
+
+@screens.get("/reset/<reset_id>/<code>")
+def choose(reset_id: str, code: str) -> str:
+    """Asks for the new password. Changes nothing, because mail scanners follow links."""
+    return render_template("reset.html", problem="")
+
+
+@screens.post("/reset/<reset_id>/<code>")
+def reset(reset_id: str, code: str) -> str | tuple[str, int] | Response:
+    """Sets the new password, which ends every session, and signs in."""
+    password = request.form.get("password", "")
+    try:
+        found = api.reader().reset_password(reset_id=reset_id, code=code, password=password)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        if error.code == "INVALID_LINK":
+            return render_template("link_ended.html", kind="reset"), error.status
+        return render_template(
+            "reset.html", problem="Choose a password of 8 to 256 characters."
+        ), error.status
+    return signed_in(found.email, password, url_for("overview.show"))
+
+
+def _form(problem: str = "") -> str:
+    return render_template("sign_up.html", problem=problem, form=request.form)
+
+
+def _confirm_form(user_id: str, code: str, problem: str = "") -> str:
+    return render_template("verify.html", user_id=user_id, code=code, problem=problem)

@@ -1,0 +1,113 @@
+"""The settings of a post per platform as fields of a form, made from the schemas of the API's description. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from werkzeug.datastructures import MultiDict
+
+#: Prefix of the form's fields: `set.youtube_settings.privacy`.
+_PREFIX = "set"
+_YES, _NO = "yes", "no"
+
+Form = MultiDict[str, str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `kind`: text, number, list (a line each), choice, flag (yes or no) or maybe (yes, no or nothing)."""
+
+    field: str
+    name: str
+    kind: str
+    about: str
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    max_length: int | None = None
+
+    @property
+    def input_name(self) -> str:
+        return f"{_PREFIX}.{self.field}.{self.name}"
+
+    @property
+    def label(self) -> str:
+        """The name as people read it: `share_to_feed` is "Share to feed"."""
+        return self.name.replace("_", " ").capitalize().replace(" ai ", " AI ").replace(" ms", " (ms)")
+
+    def read(self, form: Form) -> Any:
+        """Returns the value of a form; the default if nothing was chosen. Numbers that are none stay text: the API
+        says what is wrong with them.
+        """
+        sent = form.getlist(self.input_name)
+        text = sent[-1].replace("\r\n", "\n").strip() if sent else ""
+        if not sent or (text == "" and self.kind != "list"):
+            return self.default
+        if self.kind in ("flag", "maybe"):
+            return text == _YES
+        if self.kind == "number":
+            return int(text) if text.lstrip("-").isdecimal() else text
+        if self.kind == "list":
+            return [line.strip() for line in text.split("\n") if line.strip()]
+        return text
+
+
+def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:
+    """Returns the settings of a platform as the description orders them. Objects are left to programs."""
+    schema = description["components"]["schemas"].get(schema_name, {})
+    found = (_setting(field, name, about) for name, about in schema.get("properties", {}).items())
+    return tuple(it for it in found if it is not None)
+
+
+def _setting(field: str, name: str, schema: Mapping[str, Any]) -> Setting | None:
+    options = schema.get("anyOf", [schema])
+    one: Mapping[str, Any] = next((it for it in options if it.get("type") != "null"), {})
+    is_nullable = len(options) > 1
+    default = schema.get("default")
+    about = str(schema.get("description", "")).replace("null:", "not set:")
+    if "enum" in one:
+        choices = tuple(str(it) for it in one["enum"] if it is not None)
+        return Setting(field, name, "choice", about, choices, default)
+    kinds = {
+        "boolean": "maybe" if is_nullable else "flag",
+        "string": "text",
+        "integer": "number",
+        "number": "number",
+    }
+    kind = kinds.get(one.get("type", ""))
+    if one.get("type") == "array" and one.get("items", {}).get("type") == "string":
+        kind = "list"
+    if kind is None:
+        return None
+    return Setting(field, name, kind, about, (), default, one.get("maxLength"))
+
+
+def chosen(settings: Iterable[Setting], form: Form) -> dict[str, Any]:
+    """Returns what differs from the defaults, as the API takes it."""
+    values = {it.name: it.read(form) for it in settings if it.input_name in form}
+    defaults = {it.name: it.default for it in settings}
+    return {
+        name: value for name, value in values.items() if value != defaults[name] and value not in (None, [])
+    }
+
+
+def raw(form: Form) -> Form:
+    """Returns the fields of a form that are settings, as they were typed."""
+    kept: Form = MultiDict()
+    for name in form:
+        if name.startswith(f"{_PREFIX}."):
+            kept[name] = form.getlist(name)[-1]
+    return kept
+
+
+def raw_of(field: str, record: Any) -> Form:
+    """Returns the fields of a form for the settings of a post that exists."""
+    kept: Form = MultiDict()
+    for one in fields(record) if record is not None else ():
+        value = getattr(record, one.name)
+        if isinstance(value, bool):
+            kept[f"{_PREFIX}.{field}.{one.name}"] = _YES if value else _NO
+        elif isinstance(value, list):
+            kept[f"{_PREFIX}.{field}.{one.name}"] = "\n".join(map(str, value))
+        elif isinstance(value, str | int):
+            kept[f"{_PREFIX}.{field}.{one.name}"] = str(value)
+    return kept

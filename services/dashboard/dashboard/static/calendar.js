@@ -1,0 +1,129 @@
+// The calendar: posts that wait are dragged to another day, where they keep their time of day, or moved by "Move to…" in
+// a dialog. A refusal is told at the post. Without this script "Move to…" leads to a page with the same form.
+
+const TOLD = { 0: "No answer came. Load the page again to see where the post is.", 401: "You were signed out. Load the page again." };
+
+function listOf(day) {
+  const cell = document.querySelector(`.day[data-day="${CSS.escape(day)}"]`);
+  if (!cell) return null;
+  let list = cell.querySelector("ul");
+  if (!list) {
+    list = document.createElement("ul");
+    cell.append(list);
+  }
+  cell.classList.remove("free");
+  return list;
+}
+
+function place(slot, day) {
+  const from = slot.closest(".day");
+  const list = listOf(day);
+  if (list) {
+    const later = [...list.children].find((it) => it !== slot && it.dataset.at > slot.dataset.at);
+    list.insertBefore(slot, later ?? null);
+  } else {
+    slot.remove(); // it is in another month now
+  }
+  if (from && !from.querySelector(".slot")) {
+    from.querySelector("ul")?.remove();
+    from.classList.add("free");
+  }
+}
+
+function say(html) {
+  document.getElementById("told").innerHTML = html;
+}
+
+async function post(body) {
+  try {
+    const answer = await fetch(document.getElementById("calendar").dataset.move, {
+      method: "POST",
+      headers: { "HX-Request": "true", "X-Form-Token": document.getElementById("calendar").dataset.token },
+      body: new URLSearchParams(body),
+    });
+    if (answer.headers.has("HX-Redirect")) return { status: 401, text: "" };
+    return { status: answer.status, text: await answer.text() };
+  } catch {
+    return { status: 0, text: "" };
+  }
+}
+
+async function move(slot, date, time) {
+  const entry = slot.querySelector(".entry");
+  const home = slot.closest(".day").dataset.day;
+  slot.querySelector(".reason")?.remove();
+  place(slot, date);
+  entry.classList.add("busy");
+  const body = { post_id: entry.dataset.id, seen_at: entry.dataset.at, zone: entry.dataset.zone, date, time };
+  const answer = await post(body);
+  if (answer.status === 200) {
+    const made = document.createElement("template");
+    made.innerHTML = answer.text;
+    const fresh = made.content.querySelector(".slot");
+    say(made.content.querySelector(".moved").outerHTML);
+    slot.replaceWith(fresh);
+    place(fresh, fresh.dataset.day);
+    fresh.querySelector?.(".entry")?.focus();
+    return "";
+  }
+  entry.classList.remove("busy");
+  if (!slot.isConnected) listOf(home).append(slot);
+  place(slot, home);
+  const reason = document.createElement("p");
+  reason.className = "reason";
+  reason.setAttribute("role", "alert");
+  reason.textContent = TOLD[answer.status] ?? (answer.text.length < 500 && !answer.text.includes("<") ? answer.text : "The post was not moved. Try again in a moment.");
+  slot.append(reason);
+  return reason.textContent;
+}
+
+let dragged = null;
+document.addEventListener("dragstart", (event) => {
+  const entry = event.target.closest?.(".entry[draggable=true]");
+  if (!entry) return;
+  dragged = entry.closest(".slot");
+  event.dataTransfer.effectAllowed = "move";
+  event.dataTransfer.setData("text/plain", entry.dataset.id);
+  document.querySelector(".month").classList.add("dragging");
+});
+document.addEventListener("dragover", (event) => {
+  const day = event.target.closest?.(".day");
+  for (const one of document.querySelectorAll(".day.over")) if (one !== day) one.classList.remove("over");
+  if (!dragged || !day) return;
+  event.preventDefault();
+  day.classList.add("over");
+});
+document.addEventListener("drop", (event) => {
+  const day = event.target.closest?.(".day");
+  if (!dragged || !day) return;
+  event.preventDefault();
+  const slot = dragged;
+  if (day !== slot.closest(".day")) move(slot, day.dataset.day, slot.querySelector(".entry").dataset.time);
+});
+document.addEventListener("dragend", () => {
+  dragged = null;
+  document.querySelector(".month").classList.remove("dragging");
+  for (const one of document.querySelectorAll(".day.over")) one.classList.remove("over");
+});
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest?.("a.move");
+  const dialog = document.getElementById("mover");
+  if (event.target.closest?.("[data-close]")) dialog.close();
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!answer?.ok) return location.assign(link.href);
+  dialog.innerHTML = await answer.text();
+  dialog.showModal();
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("form[data-moves]")) return;
+  const slot = document.getElementById(`slot-${form.elements.post_id.value}`);
+  if (!slot) return;
+  event.preventDefault();
+  document.getElementById("mover").close();
+  await move(slot, form.elements.date.value, form.elements.time.value);
+});

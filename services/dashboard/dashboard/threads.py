@@ -1,0 +1,48 @@
+"""The comments of a post as conversations: what a visitor said, and what was answered. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from posthaste.records import Comment
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A comment below the post, and the replies to it that the platform lists, oldest first."""
+
+    comment: Comment
+    #: Whether the page itself wrote it, such as a first comment.
+    is_own: bool
+    replies: list[Comment] = field(default_factory=list)
+    is_answered: bool = False
+
+
+def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
+    """Groups comments, newest conversation first. `account_id` is the platform's id of the page.
+
+    A comment is answered if the page replied to it. Facebook and X list no replies: there, any reply counts.
+    """
+    by_id = {it.id: it for it in comments}
+    replies: dict[str, list[Comment]] = {}
+    for comment in by_id.values():
+        if (first := _first(comment, by_id)) is not comment:
+            replies.setdefault(first.id, []).append(comment)
+    found = []
+    for comment in by_id.values():
+        if _first(comment, by_id) is not comment:
+            continue
+        below = sorted(replies.get(comment.id, []), key=lambda it: (it.created_time, it.id))
+        is_answered = any(it.from_.id == account_id for it in below) or (
+            not below and comment.reply_count > 0
+        )
+        found.append(Thread(comment, comment.from_.id == account_id, below, is_answered))
+    return sorted(found, key=lambda it: it.comment.created_time, reverse=True)
+
+
+def _first(comment: Comment, by_id: dict[str, Comment]) -> Comment:
+    """Returns the comment that a conversation begins with, as far as it is listed."""
+    seen = {comment.id}
+    while comment.parent_id in by_id and comment.parent_id not in seen:
+        comment = by_id[comment.parent_id]
+        seen.add(comment.id)
+    return comment

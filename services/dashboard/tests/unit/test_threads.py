@@ -1,0 +1,67 @@
+"""Comments as conversations."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard.threads import threads
+from posthaste.records import Author, Comment
+
+BEGIN = datetime(2026, 11, 26, 9, tzinfo=UTC)
+PAGE = "page_7"
+
+
+def comment(
+    name: str, minute: int, *, by: str = "visitor", below: str | None = None, replies: int = 0
+) -> Comment:
+    return Comment(
+        id=name, text=name, from_=Author(id=by, name=by), created_time=BEGIN + timedelta(minutes=minute),
+        reply_count=replies, post_id="pst_1", platform="IG", parent_id=below,
+    )  # fmt: skip
+
+
+def test_conversations_come_newest_first_and_their_replies_oldest_first() -> None:
+    found = threads(
+        [
+            comment("old", 1),
+            comment("new", 5),
+            comment("second", 4, below="old"),
+            comment("first", 2, below="old"),
+        ],
+        PAGE,
+    )
+    assert [(it.comment.id, [reply.id for reply in it.replies]) for it in found] == [
+        ("new", []),
+        ("old", ["first", "second"]),
+    ]
+
+
+def test_a_reply_to_a_reply_belongs_to_the_conversation_and_a_reply_to_nothing_listed_begins_one() -> None:
+    found = threads(
+        [comment("a", 1), comment("b", 2, below="a"), comment("c", 3, below="b"), comment("d", 4, below="x")],
+        PAGE,
+    )
+    assert {it.comment.id: [reply.id for reply in it.replies] for it in found} == {"a": ["b", "c"], "d": []}
+
+
+@pytest.mark.parametrize(
+    ("replies", "count", "is_answered"),
+    [
+        ([], 0, False),
+        ([], 2, True),  # a platform that counts replies and lists none
+        ([comment("thanks", 2, below="a")], 1, False),  # another visitor's
+        ([comment("thanks", 2, below="a"), comment("ours", 3, by=PAGE, below="a")], 2, True),
+    ],
+)
+def test_a_comment_is_answered_when_the_page_replied(
+    replies: list[Comment], count: int, is_answered: bool
+) -> None:
+    [found] = threads([comment("a", 1, replies=count), *replies], PAGE)
+    assert found.is_answered is is_answered
+
+
+def test_what_the_page_wrote_itself_needs_no_answer_and_circles_end() -> None:
+    found = threads(
+        [comment("first", 1, by=PAGE), comment("x", 2, below="y"), comment("y", 3, below="x")], PAGE
+    )
+    assert {it.comment.id: it.is_own for it in found}["first"] is True

@@ -1,0 +1,72 @@
+"""What happened: use by day, the log of requests, the credits, the audit log."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.operator import Accounts, Operator
+from e2e_kit.waiting import until
+
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+SCREENS = ("/activity", "/activity/requests", "/activity/credits", "/activity/audit")
+
+
+@pytest.fixture
+def busy(person: Any, operator: Operator, accounts: Accounts) -> Iterator[Any]:
+    """A person whose account has published, met a refusal, used credits and given a role."""
+    api, account = person.account.api, person.account
+    api.post("/posts/publish", {"page_id": account.page_id(), "message": "Out"})
+    api.call("POST", "/posts/publish", json={"page_id": account.page_id(), "message": ""})
+    api.post("/ai/captions", {"brand_id": account.brand_id, "instruction": "We bake at night"}, 200)
+    other = accounts.new(pages=())
+    operator("collaborator", "add", "--brand", account.brand_id, "--user", other.user_id, "--role", "limited")
+    until(lambda: len(api.get("/logs?errors_only=true")["entries"]) == 1, 30, "the log is written")
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
+    window = busy.window
+    busy.open("/activity")
+    assert window.has(".chart rect.good")
+    assert window.has(".chart rect.accent")
+    window.click("details summary")
+    [today] = busy.account.api.get("/account/usage?days=1")["days"]
+    row = window.text("tbody tr").split()
+    assert row[0] == today["date"]
+    assert row[4] == str(today["publishes"]) == "1"
+
+
+def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
+    window = busy.window
+    busy.open("/activity/requests")
+    assert "POST /posts/publish" in window.text("#log")
+    window.click("[name=errors]")
+    until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")
+    assert "VALIDATION_ERROR" in window.text("#log .row")
+    assert "errors=yes" in window.url
+    [entry] = busy.account.api.get("/logs?errors_only=true")["entries"]
+    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    assert window.run("return document.querySelectorAll('#log .row').length") == 1
+
+
+def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any) -> None:
+    window = busy.window
+    busy.open("/activity/credits")
+    assert "Used: caption" in window.text("main")
+    assert "−1" in window.text("main")
+    busy.open("/activity/audit")
+    assert "The operator gave somebody a role" in window.text("main")
+    assert "role: limited" in window.text("main")
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_each_screen_looks_right(busy: Any, width: int, scheme: str) -> None:
+    window = busy.window
+    window.emulate_phone(width, 900, scheme)
+    for screen in SCREENS:
+        busy.open(screen)
+        window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+        assert (screen, findings(window)) == (screen, [])
+        assert window.run("return document.documentElement.scrollWidth") <= width, screen

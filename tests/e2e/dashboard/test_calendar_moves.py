@@ -1,0 +1,150 @@
+"""Posts moved in the calendar: dragged, by keyboard, refused, in conflict with somebody else, undone."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.api import Json
+from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+
+BERLIN = ZoneInfo("Europe/Berlin")
+TAB, ENTER = "\ue004", "\ue007"
+#: The 10th and the 20th of the next month at noon, in the zone of the test's brand.
+AT = (dt.datetime.now(BERLIN).replace(day=1) + dt.timedelta(days=32)).replace(
+    day=10, hour=12, minute=0, second=0, microsecond=0
+)
+LATER = AT.replace(day=20)
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+
+
+@pytest.fixture
+def planner(person: Any) -> Iterator[Any]:
+    """A person in front of the next month, with a post on its 10th."""
+    body = {
+        "page_id": person.account.page_id("FB"),
+        "message": "Advent evening",
+        "scheduled_at": AT.isoformat(),
+    }
+    person.post_id = person.account.api.post("/posts/schedule", body)["scheduled_post"]["id"]
+    person.window.emulate_phone(1280, 1000, "light")
+    person.open(f"/calendar?month={AT:%Y-%m}")
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def stored(planner: Any) -> dt.datetime:
+    post: Json = planner.account.api.get(f"/posts/{planner.post_id}")["post"]
+    return dt.datetime.fromisoformat(post["scheduled_at"]).astimezone(BERLIN)
+
+
+def day_of(planner: Any) -> str:
+    """Returns the day on which the page shows the post."""
+    script = f"return document.getElementById('slot-{planner.post_id}')?.closest('.day').dataset.day ?? ''"
+    return str(planner.window.run(script))
+
+
+def drag(planner: Any, day: dt.datetime) -> None:
+    """Drags the post with the events of a mouse, which WebDriver's own actions do not send for HTML's drag and drop."""
+    planner.window.run(
+        f"const entry = document.querySelector('#slot-{planner.post_id} .entry');"
+        f"const day = document.querySelector('[data-day=\"{day:%Y-%m-%d}\"].day');"
+        "const data = new DataTransfer();"
+        "const fire = (target, type) => target.dispatchEvent("
+        "new DragEvent(type, {bubbles: true, cancelable: true, dataTransfer: data}));"
+        "fire(entry, 'dragstart'); fire(day, 'dragover'); fire(day, 'drop'); fire(entry, 'dragend');"
+    )
+
+
+def reason(planner: Any) -> str:
+    css = f"#slot-{planner.post_id} [role=alert]"
+    until(lambda: planner.window.has(css), 30, "the refusal is at the post")
+    return str(planner.window.text(css))
+
+
+def test_a_post_is_dragged_to_another_day_keeps_its_time_and_comes_back(planner: Any) -> None:
+    window = planner.window
+    drag(planner, LATER)
+    until(lambda: window.has("#told .moved"), 20, "the move is told")
+    assert day_of(planner) == f"{LATER:%Y-%m-%d}"
+    assert stored(planner) == LATER
+    assert "12:00 Europe/Berlin" in window.text("#told")
+    assert findings(window) == []
+    window.click("#told button")
+    until(lambda: day_of(planner) == f"{AT:%Y-%m-%d}", 20, "it is back")
+    until(lambda: stored(planner) == AT, 20, "it is stored")
+
+
+def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
+    window = planner.window
+    for _ in range(40):
+        if window.run("return document.activeElement.matches('a.move')"):
+            break
+        window.press_keys(TAB)
+    assert f"{AT:%H:%M}" in window.text(f"#slot-{planner.post_id}")
+    window.press_keys(ENTER)
+    until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
+    assert findings(window) == []
+    window.run(
+        f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}';"
+        "document.querySelector('#move-time').value = '18:30'; document.querySelector('#move-time').focus()"
+    )
+    window.press_keys(ENTER)
+    until(lambda: window.has("#told .moved"), 20, "the move is told")
+    assert stored(planner) == LATER.replace(hour=18, minute=30)
+    assert day_of(planner) == f"{LATER:%Y-%m-%d}"
+
+
+def test_a_day_in_the_past_is_refused_at_the_post_which_stays(planner: Any) -> None:
+    now = dt.datetime.now(BERLIN)
+    window = planner.window
+    window.run(
+        f"document.querySelector('[data-day=\"{LATER:%Y-%m-%d}\"].day').dataset.day = '{now.year - 1}-03-03'"
+    )
+    window.run(
+        f"const entry = document.querySelector('#slot-{planner.post_id} .entry');"
+        f"const day = document.querySelector('[data-day=\"{now.year - 1}-03-03\"]');"
+        "const data = new DataTransfer();"
+        "for (const [target, type] of [[entry, 'dragstart'], [day, 'dragover'], [day, 'drop'], [entry, 'dragend']])"
+        "target.dispatchEvent(new DragEvent(type, {bubbles: true, cancelable: true, dataTransfer: data}))"
+    )
+    assert len(reason(planner)) > 10
+    assert day_of(planner) == f"{AT:%Y-%m-%d}"
+    assert stored(planner) == AT
+    assert findings(window) == []
+
+
+def test_who_moves_what_somebody_else_has_moved_is_told(planner: Any) -> None:
+    elsewhere = {"scheduled_at": AT.replace(day=15).isoformat()}
+    planner.account.api.patch(f"/posts/scheduled/{planner.post_id}", elsewhere)
+    drag(planner, LATER)
+    assert "Somebody has moved this post to" in reason(planner)
+    assert stored(planner).day == 15
+
+
+def test_while_the_service_is_away_the_post_goes_back_and_says_so(planner: Any, stack: Stack) -> None:
+    with stack.held_down("publishing"):
+        drag(planner, LATER)
+        assert len(reason(planner)) > 10
+        assert day_of(planner) == f"{AT:%Y-%m-%d}"
+    stack.await_ready(60)
+    assert stored(planner) == AT
+    drag(planner, LATER)
+    until(lambda: planner.window.has("#told .moved"), 30, "it is moved")
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_calendar_and_its_form_look_right(planner: Any, width: int, scheme: str) -> None:
+    window = planner.window
+    window.emulate_phone(width, 900, scheme)
+    planner.open(f"/calendar?month={AT:%Y-%m}")
+    assert findings(window) == []
+    planner.open(f"/calendar/move/{planner.post_id}")
+    assert findings(window) == []
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    window.run(f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}'")
+    window.press("main form button")
+    assert stored(planner) == LATER

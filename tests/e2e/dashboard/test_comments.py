@@ -1,0 +1,128 @@
+"""The inbox: comments of visitors, answered, filtered, and an answer that is kept while the API is away."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+
+SHOWN = "return document.querySelector('#inbox').innerText"
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+
+
+@pytest.fixture
+def asked(person: Any, simulator: Simulator, photo: str) -> Iterator[Any]:
+    """A person with a post on Facebook and one on Instagram, each with a question below."""
+    for platform, text in (("FB", "Do you have spelt?"), ("IG", "Until when are you open?")):
+        page_id = person.account.page_id(platform)
+        body = {"page_id": page_id, "message": f"We are open on {platform}", "media_urls": [photo]}
+        post = person.account.api.post("/posts/publish", body)
+        simulator.comment(platform, post["platform_post_id"], text)
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def shows(person: Any, *texts: str) -> None:
+    def are_there() -> bool:
+        shown = person.window.run(SHOWN)
+        return all(text in shown for text in texts)
+
+    until(are_there, 20, f"the inbox shows {texts}")
+
+
+def form_of(person: Any, text: str) -> str:
+    """Returns the selector of the form below a comment."""
+    name: str = person.window.run(
+        "return [...document.querySelectorAll('.conversations > li')]"
+        f".find(it => it.innerText.includes('{text}')).querySelector('textarea').id"
+    )
+    return f"form:has(#{name})"
+
+
+def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
+    asked: Any, simulator: Simulator
+) -> None:
+    window = asked.window
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    form = form_of(asked, "spelt")
+    window.type(f"{form} textarea", "Every Friday!")
+    window.click(f"{form} button")
+    shows(asked, "Every Friday!", "Sent")
+    asked.open("/comments")
+    shows(asked, "Until when are you open?", "Every comment is answered.")
+    assert "Do you have spelt?" not in window.run(SHOWN)
+    asked.open("/comments?state=all")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+
+
+def test_the_inbox_is_filtered_by_page(asked: Any) -> None:
+    window = asked.window
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    window.run(
+        f"const list = document.querySelector('#page'); list.value = '{asked.account.page_id('IG')}';"
+        "list.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: "spelt" not in window.run(SHOWN), 20, "the page is shown alone")
+    shows(asked, "Until when are you open?")
+    assert f"page={asked.account.page_id('IG')}" in window.url
+
+
+def test_an_answer_that_a_platform_refuses_stays_with_the_reason(asked: Any, simulator: Simulator) -> None:
+    window = asked.window
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?")
+    simulator.fault("reject", asked.account.pages["FB"], operation="reply")
+    form = form_of(asked, "spelt")
+    window.type(f"{form} textarea", "Every Friday!")
+    window.click(f"{form} button")
+    until(lambda: window.has("#inbox [role=alert]"), 20, "the refusal is told")
+    assert window.run(f"return document.querySelector('{form} textarea').value") == "Every Friday!"
+    assert findings(window) == []
+    window.click(f"{form} button")
+    shows(asked, "Every Friday!", "Sent")
+
+
+def test_an_answer_survives_an_api_that_is_away_and_is_written_once(asked: Any, stack: Stack) -> None:
+    window, api = asked.window, asked.account.api
+    asked.open("/comments")
+    shows(asked, "Until when are you open?")
+    form = form_of(asked, "Until when")
+    window.type(f"{form} textarea", "Until midnight.")
+    with stack.held_down("publishing"):
+        window.click(f"{form} button")
+        until(lambda: window.has("#inbox [role=alert]"), 60, "the outage is told")
+        told = window.text("#inbox [role=alert]")
+        assert "Your answer is kept here" in told or "No answer came" in told
+        asked.open("/comments")
+    stack.await_ready(60)
+    asked.open("/comments")
+    shows(asked, "Until when are you open?")
+    form = form_of(asked, "Until when")
+    kept = f"return document.querySelector('{form} textarea').value"
+    until(lambda: window.run(kept) == "Until midnight.", 20, "what was typed is there")
+    window.click(f"{form} button")
+    shows(asked, "Until midnight.", "Sent")
+    posts = {it["platform"]: it["id"] for it in api.get("/posts/published")["published_posts"]}
+    texts = [it["text"] for it in api.get(f"/comments?post_id={posts['IG']}")["comments"]]
+    assert sorted(texts) == ["Until midnight.", "Until when are you open?"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_inbox_looks_right(asked: Any, width: int, scheme: str) -> None:
+    window = asked.window
+    window.emulate_phone(width, 1600, scheme)
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    assert findings(window) == []
+    assert window.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_without_comments_the_inbox_says_what_comes_here(person: Any) -> None:
+    person.open("/comments")
+    assert "What visitors write below your posts comes here" in person.window.text("#inbox")
+    assert findings(person.window) == []

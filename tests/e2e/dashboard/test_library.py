@@ -1,0 +1,114 @@
+"""The library: files uploaded with progress, in parts when they are large, refused, used in a post, deleted."""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.waiting import until
+
+NAMES = "return [...document.querySelectorAll('#library .name')].map(it => it.textContent)"
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+
+
+@pytest.fixture
+def library(person: Any) -> Iterator[Any]:
+    person.open("/library")
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def upload(person: Any, *paths: Path) -> None:
+    person.window.type("#files-input", "\n".join(map(str, paths)))
+    names = {path.name for path in paths}
+    until(lambda: names <= set(person.window.run(NAMES)), 60, "the files are in the library")
+
+
+def choose(person: Any, name: str) -> None:
+    person.window.click(f"input[aria-label='Choose {name}']")
+
+
+def test_files_are_uploaded_looked_at_and_deleted(library: Any, picture: Path, mp4: bytes) -> None:
+    window = library.window
+    assert "No files yet" in window.text(".nothing")
+    film = picture.with_name("oven.mp4")
+    film.write_bytes(mp4)
+    upload(library, picture, film)
+    assert not window.has(".uploading")
+    library.open("/library")
+    assert set(window.run(NAMES)) == {"bread.jpg", "oven.mp4"}
+    window.press(".tile a[href*='/library/']")
+    assert "pixels" in window.text(".facts")
+    library.open("/library")
+    choose(library, "bread.jpg")
+    window.press(".chosen .bad")
+    assert "1 file is deleted" in window.text("[role=status]")
+    assert window.run(NAMES) == ["oven.mp4"]
+    assert [it["filename"] for it in library.account.api.get("/media")["media"]] == ["oven.mp4"]
+
+
+def test_a_large_file_goes_in_parts_and_shows_its_progress(library: Any, jpeg: bytes, tmp_path: Path) -> None:
+    large = tmp_path / "poster.jpg"
+    large.write_bytes(jpeg + b"\0" * (9 * 2**20))  # a JPEG may be followed by anything
+    window = library.window
+    window.run(
+        "window.seen = []; new MutationObserver(() => seen.push(document.querySelector('#waiting').innerText))"
+        ".observe(document.querySelector('#waiting'), {subtree: true, childList: true, characterData: true})"
+    )
+    upload(library, large)
+    assert any("Storing and checking" in it for it in window.run("return window.seen"))
+
+    def is_logged() -> bool:
+        entries = library.account.api.get("/logs")["entries"]
+        return {"beginUpload", "completeUpload"} <= {it["operation"] for it in entries}
+
+    until(is_logged, 30, "the log names the upload in parts")
+
+
+def test_what_is_no_picture_is_refused_with_the_reason(library: Any, tmp_path: Path) -> None:
+    window, letter = library.window, tmp_path / "letter.jpg"
+    letter.write_text("Dear Sir or Madam")
+    window.type("#files-input", str(letter))
+    until(lambda: window.has("#waiting [role=alert]"), 20, "the refusal is told")
+    assert len(window.text("#waiting [role=alert]")) > 10
+    assert findings(window) == []
+    window.click("#waiting button")
+    assert not window.has("#waiting li")
+
+
+def test_files_are_taken_into_a_new_post(library: Any, picture: Path) -> None:
+    upload(library, picture)
+    choose(library, "bread.jpg")
+    library.window.press(".chosen .primary")
+    assert library.window.title == "New post · Posthaste"
+    assert "bread.jpg" in library.window.text("#files")
+
+
+def test_a_file_that_a_scheduled_post_needs_stays_and_is_named(library: Any, picture: Path) -> None:
+    upload(library, picture)
+    api = library.account.api
+    [file] = api.get("/media")["media"]
+    at = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=5)).isoformat()
+    body = {"page_id": library.account.page_id("IG"), "media_ids": [file["media_id"]], "scheduled_at": at}
+    api.post("/posts/schedule", body)
+    library.open("/library")
+    assert "in a scheduled post" in library.window.text("#library")
+    choose(library, "bread.jpg")
+    library.window.press(".chosen .bad")
+    assert "bread.jpg: a scheduled post needs it" in library.window.text("[role=alert]")
+    assert len(api.get("/media")["media"]) == 1
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_library_looks_right(library: Any, picture: Path, width: int, scheme: str) -> None:
+    window = library.window
+    window.emulate_phone(width, 900, scheme)
+    assert findings(window) == []
+    upload(library, picture)
+    choose(library, "bread.jpg")
+    assert findings(window) == []
+    window.press(".tile a")
+    assert findings(window) == []
+    assert window.run("return document.documentElement.scrollWidth") <= width

@@ -1,0 +1,197 @@
+"""Signing up with the mail's link, a forgotten password, and signing out everywhere: on a stack that sends mails."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from e2e_kit.accessibility import findings
+from e2e_kit.chromium import Chromium
+from e2e_kit.mailbox import Mailbox
+from e2e_kit.operator import Operator
+from e2e_kit.private import private_stack
+from e2e_kit.stack import Stack
+
+PASSWORD = "a sentence nobody guesses"
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+
+
+@dataclass
+class Newcomer:
+    """Somebody without an account, in front of a browser."""
+
+    window: Chromium
+    mailbox: Mailbox
+    stack: Stack
+    email: str
+
+    @property
+    def url(self) -> str:
+        return self.stack.env["DASHBOARD_URL"]
+
+    def fill(self, **more: str) -> None:
+        self.window.open(f"{self.url}/sign-up")
+        for name, value in {"firstname": "Kim", "email": self.email, "password": PASSWORD, **more}.items():
+            self.window.type(f"#{name}", value)
+        self.window.press("form button")
+
+    def sign_up(self) -> None:
+        """Signs up, confirms the address and is signed in."""
+        self.fill()
+        self.window.open(self.mailbox.link(self.email))
+        self.window.type("#password", PASSWORD)
+        self.window.press("form button")
+
+    def looks_right(self) -> None:
+        """Checks the present page in every width and scheme."""
+        for width, scheme in LOOKS:
+            self.window.emulate_phone(width, 800, scheme)
+            assert findings(self.window) == []
+            assert self.window.run("return document.documentElement.scrollWidth") <= width
+        self.window.emulate_phone(0, 0, "")
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with Mailbox() as mailbox:
+        threading.Thread(target=mailbox.serve_forever, daemon=True).start()
+        yield mailbox
+        mailbox.shutdown()
+
+
+@pytest.fixture(scope="module")
+def mailing(mailbox: Mailbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    run = Path(tmp_path_factory.mktemp("mailing"))
+    with private_stack(run, mailbox.settings, compact=True) as stack:
+        yield stack
+
+
+@pytest.fixture
+def newcomer(window: Chromium, mailbox: Mailbox, mailing: Stack) -> Newcomer:
+    who = Newcomer(window, mailbox, mailing, f"{uuid.uuid4().hex}@example.test")
+    window.open(f"{who.url}/sign-in")
+    window.forget()
+    return who
+
+
+def test_a_newcomer_confirms_the_address_by_mail_and_is_in(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    window.open(f"{newcomer.url}/sign-in")
+    window.press("a[href$='sign-up']")
+    newcomer.looks_right()
+    newcomer.fill()
+    assert f"A link is on its way to {newcomer.email}" in window.text("main")
+    newcomer.looks_right()
+    link = newcomer.mailbox.link(newcomer.email)
+    assert link.startswith(f"{newcomer.url}/verify/")
+    window.open(link)
+    window.type("#password", "not this one")
+    window.press("form button")
+    assert "not the password that was chosen at sign-up" in window.text("[role=alert]")
+    newcomer.looks_right()
+    window.type("#password", PASSWORD)
+    window.press("form button")
+    assert window.text("h1") == "Overview"
+    window.open(f"{newcomer.url}/account")
+    assert newcomer.email in window.text("main")
+    assert "Kim" in window.text("#who")
+
+
+def test_whether_an_address_has_an_account_is_not_told(newcomer: Newcomer) -> None:
+    newcomer.fill()
+    told = newcomer.window.text("main")
+    newcomer.mailbox.link(newcomer.email)
+    newcomer.fill()
+    assert newcomer.window.text("main") == told
+
+
+def test_what_was_typed_stays_when_a_sign_up_is_refused(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    window.open(f"{newcomer.url}/sign-up")
+    window.click("details summary")
+    window.type("#invite_code", "not a code")
+    window.type("#email", newcomer.email)
+    window.type("#password", PASSWORD)
+    window.press("form button")
+    assert "The invite code is not right" in window.text("[role=alert]")
+    newcomer.looks_right()
+    assert window.run("return document.querySelector('#email').value") == newcomer.email
+
+
+def test_an_invited_person_is_in_at_once(newcomer: Newcomer) -> None:
+    operator = Operator(newcomer.stack)
+    code = operator("user", "invite", newcomer.email)["code"]
+    operator.close()
+    window = newcomer.window
+    window.open(f"{newcomer.url}/sign-up")
+    window.click("details summary")
+    window.type("#invite_code", code)
+    window.type("#email", newcomer.email)
+    window.type("#password", PASSWORD)
+    window.press("form button")
+    assert window.text("h1") == "Overview"
+
+
+def test_a_forgotten_password_is_chosen_anew_with_a_link_that_works_once(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    newcomer.sign_up()
+    window.forget()
+    window.open(f"{newcomer.url}/sign-in/forgot")
+    window.type("#email", newcomer.email)
+    window.press("form button")
+    link = newcomer.mailbox.link(newcomer.email)
+    assert link.startswith(f"{newcomer.url}/reset/")
+    window.open(link)
+    newcomer.looks_right()
+    window.type("#password", "another long sentence")
+    window.press("form button")
+    assert window.text("h1") == "Overview"
+    window.open(link)
+    window.type("#password", "a third long sentence")
+    window.press("form button")
+    assert window.text("h1") == "This link does not work"
+    newcomer.looks_right()
+
+
+def test_the_password_is_changed_and_other_browsers_are_signed_out(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    newcomer.sign_up()
+    root = newcomer.stack.root_url
+    login = {"email": newcomer.email, "password": PASSWORD}
+    other = requests.post(f"{root}/auth/login", json=login, timeout=30).json()["session_token"]
+    window.open(f"{newcomer.url}/account")
+    change(window, "not this one", "another long sentence")
+    assert window.has("[role=alert]")
+    change(window, PASSWORD, "another long sentence")
+    assert "Your password is changed" in window.text("[role=status]")
+    assert is_ended(root, other)
+
+
+def test_signing_out_everywhere_ends_every_session(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    newcomer.sign_up()
+    root, login = newcomer.stack.root_url, {"email": newcomer.email, "password": PASSWORD}
+    other = requests.post(f"{root}/auth/login", json=login, timeout=30).json()["session_token"]
+    own = window.cookies()["posthaste_session"]
+    window.open(f"{newcomer.url}/account")
+    window.click(".danger summary")
+    newcomer.looks_right()
+    window.press("form[action$='sessions/end'] button")
+    assert "Every browser is signed out." in window.text("main")
+    assert is_ended(root, other)
+    assert is_ended(root, own)
+
+
+def change(window: Any, present: str, new: str) -> None:
+    window.type("#current-password", present)
+    window.type("#new-password", new)
+    window.press("form[action$=password] button")
+
+
+def is_ended(root: str, session: str) -> bool:
+    answer = requests.get(f"{root}/auth/sessions", headers={"Authorization": f"Bearer {session}"}, timeout=30)
+    return answer.status_code == 401
