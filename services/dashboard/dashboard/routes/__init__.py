@@ -3,6 +3,7 @@
 from dashboard.routes import (
     account,
     activity,
+    assist,
     brands,
     calendar,
     comments,
@@ -19,7 +20,7 @@ from dashboard.routes import (
 BLUEPRINTS = tuple(
     it.screens
     for it in (
-        *(sign_in, sign_up, overview, calendar, posts, comments, compose),
+        *(sign_in, sign_up, overview, calendar, posts, comments, compose, assist),
         *(media, pages, brands, activity, developers, account),
     )
 )

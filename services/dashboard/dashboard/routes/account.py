@@ -84,6 +84,8 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
     except ApiError as error:
         if error.status == 401 or error.status >= 500:
             raise
+        if [it.field for it in error.fields] == ["current_password"]:
+            return _shown("The present password is not right."), error.status
         return _shown(words.said(error)), error.status
     return redirect(url_for("account.show", done=done))
 

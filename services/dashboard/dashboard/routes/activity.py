@@ -70,11 +70,9 @@ def credits() -> str:  # noqa: A001
 @screens.get("/audit")
 def audit() -> str:
     client = api.reader()
-    brand_id = request.args.get("brand") or None
+    brand_id, cursor = request.args.get("brand") or None, request.args.get("after") or None
     found, places, account = api.together(
-        lambda: client.list_audit(
-            brand_id=brand_id, limit=_ON_A_PAGE, cursor=request.args.get("after") or None
-        ),
+        lambda: client.list_audit(brand_id=brand_id, limit=_ON_A_PAGE, cursor=cursor),
         recent_places(client),
         client.get_account,
     )

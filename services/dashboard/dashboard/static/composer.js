@@ -3,6 +3,8 @@
 
 const form = document.getElementById("composer");
 const KEPT = "posthaste-draft";
+// What belongs to a page as it was loaded, not to the draft.
+const TRANSIENT = /^(form_token|caption_key|image_key)$/;
 
 function check() {
   clearTimeout(check.timer);
@@ -71,6 +73,12 @@ function showOwnTexts() {
   }
 }
 
+// Another wish is another request: only the same one, sent again, is made and paid once.
+function renew(assist) {
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  assist.querySelector("input[type=hidden]").value = [...random].map((it) => it.toString(16).padStart(2, "0")).join("");
+}
+
 function showAll() {
   showCounts();
   showSettings();
@@ -78,7 +86,7 @@ function showAll() {
 }
 
 function keep() {
-  const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "form_token");
+  const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !TRANSIENT.test(name));
   sessionStorage.setItem(KEPT, JSON.stringify(fields.filter(([name]) => name !== "media_id")));
 }
 
@@ -102,6 +110,8 @@ if (form) {
   if (isFresh) restore();
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
+    const assist = event.target.closest(".assist");
+    if (assist) renew(assist);
     showWhen();
     showAll();
     keep();
@@ -119,6 +129,21 @@ if (form) {
     document.getElementById("files-input").focus();
     showCounts();
     check();
+  });
+  form.addEventListener("click", (event) => {
+    const use = event.target.dataset.use;
+    if (!use) return;
+    const result = event.target.closest(".result");
+    if (use === "text") {
+      form.elements.message.value = result.querySelector(".text").textContent;
+      form.elements.message.focus();
+    } else {
+      document.getElementById("files").append(result.querySelector("template").content);
+      document.getElementById("files-input").focus();
+    }
+    renew(result.closest(".assist"));
+    result.remove();
+    form.elements.message.dispatchEvent(new Event("input", { bubbles: true }));
   });
   form.addEventListener("submit", () => {
     document.getElementById("send").classList.add("busy");

@@ -1,0 +1,145 @@
+"""The composer: counters and settings by each platform's own rule, previews, and AI."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.simulator import Simulator
+from e2e_kit.waiting import until
+
+LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
+
+
+@pytest.fixture
+def writer(person: Any) -> Iterator[Any]:
+    person.open("/compose")
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def choose(person: Any, *platforms: str) -> None:
+    for platform in platforms:
+        person.window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
+
+
+def shows(person: Any, css: str, text: str) -> None:
+    asked = f"return document.querySelector('{css}')?.innerText ?? ''"
+    until(lambda: text in person.window.run(asked), 60, f"{css} shows {text!r}")
+
+
+def test_each_platform_counts_by_the_rule_of_the_apis_description(writer: Any) -> None:
+    window = writer.window
+    limits = writer.account.api.get("/openapi.json")["x-platforms"]
+    choose(writer, "FB", "TW")
+    window.type("#message", "word " * 70)
+    counters = window.text("[data-counts=message]")
+    assert f"349 of {limits['FB']['message_limit']:,}" in counters
+    assert f"349 of {limits['TW']['message_limit']}, 69 too many" in counters
+    assert "Instagram" not in counters
+    window.click("summary")
+    own = writer.account.page_id("TW")
+    window.type(f"#own-{own}", "few words")
+    assert "X" not in window.text("[data-counts=message]")
+    assert f"9 of {limits['TW']['message_limit']}" in window.text(f"[data-counts=own-{own}]")
+
+
+def test_settings_of_the_chosen_platforms_are_sent_and_come_back_in_a_copy(
+    writer: Any, picture: Path
+) -> None:
+    window = writer.window
+    assert window.run("return document.querySelectorAll('.settings:not([hidden])').length") == 0
+    choose(writer, "TW", "IG")
+    window.type("#message", "Rye, with caraway")
+    window.type("#files-input", str(picture))
+    shows(writer, "#files", "bread.jpg")
+    window.click(".settings[data-platform=TW] summary")
+    window.run("document.querySelector('#set-x_settings-reply_settings').value = 'following'")
+    window.click(".settings[data-platform=IG] summary")
+    window.type("#set-instagram_settings-alt_text", "A loaf on a board")
+    window.click("input[name=when][value=later]")
+    window.press("#send")
+    assert window.text("h1") == "Scheduled"
+    posts = {it["platform"]: it for it in writer.account.api.get("/posts/scheduled")["scheduled_posts"]}
+    assert posts["TW"]["x_settings"]["reply_settings"] == "following"
+    assert posts["IG"]["instagram_settings"]["alt_text"] == "A loaf on a board"
+    assert posts["IG"].get("x_settings") is None
+    writer.open(f"/compose?copy={posts['IG']['id']}")
+    asked = "return document.querySelector('#set-instagram_settings-alt_text').value"
+    assert window.run(asked) == "A loaf on a board"
+
+
+def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB")
+    window.type("#message", "With a link")
+    shows(writer, "#findings", "Ready")
+    window.click(".settings[data-platform=FB] summary")
+    window.type("#set-facebook_settings-link", "no address")
+    until(lambda: window.has("#findings .finding.bad"), 20, "the refusal is told")
+
+
+def test_each_page_has_a_preview_with_its_own_text_and_the_pictures(writer: Any, picture: Path) -> None:
+    window = writer.window
+    choose(writer, "FB", "IG")
+    window.type("#message", "For everybody")
+    window.click("summary")
+    window.type(f"#own-{writer.account.page_id('IG')}", "For Instagram alone")
+    window.type("#files-input", str(picture))
+    shows(writer, "#previews .FB", "For everybody")
+    shows(writer, "#previews .IG", "For Instagram alone")
+    until(lambda: window.has("#previews .IG .pictures img"), 20, "the picture is there")
+
+
+def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
+    window, api = writer.window, writer.account.api
+    before = api.get("/account/credits")["credits"]["available"]
+    choose(writer, "FB")
+    window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")
+    shows(writer, ".ai", f"{before:,} AI credits are left")
+    window.type("#ai_instruction", "We bake at night")
+    window.click("button[hx-post$=caption]")
+    until(lambda: window.has("[data-use=text]"), 60, "the text is there")
+    assert findings(window) == []
+    text = window.text(".result .text")
+    window.click("[data-use=text]")
+    assert window.run("return document.querySelector('#message').value") == text
+    window.type("#ai_prompt", "A market stall at dawn")
+    window.click("button[hx-post$=image]")
+    until(lambda: window.has("[data-use=file]"), 60, "the image is there")
+    assert not window.has("#files li")
+    window.click("[data-use=file]")
+    assert window.has("#files li [name=media_id]")
+    shows(writer, "#findings", "Ready")
+    after = api.get("/account/credits")["credits"]["available"]
+    assert before - after == 11
+    window.press("#send")
+    assert window.text("h1") == "Published"
+
+
+def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulator: Simulator) -> None:
+    window = writer.window
+    window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")
+    until(lambda: window.has("#ai_prompt"), 20, "the form is there")
+    window.click("button[hx-post$=image]")
+    shows(writer, ".ai", "Say what the image shows.")
+    window.type("#ai_prompt", "x" * 5000)
+    window.click("button[hx-post$=image]")
+    until(lambda: "Say what" not in window.text(".ai [role=alert]"), 30, "the API's refusal is told")
+    assert len(window.run("return document.querySelector('#ai_prompt').value")) == 5000
+    assert findings(window) == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_composer_looks_right(writer: Any, picture: Path, width: int, scheme: str) -> None:
+    window = writer.window
+    window.emulate_phone(width, 900, scheme)
+    choose(writer, "FB", "IG", "TW")
+    window.type("#message", "Rye " * 90)
+    window.type("#files-input", str(picture))
+    until(lambda: window.has("#previews .IG .pictures img"), 30, "the preview is there")
+    window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+    until(lambda: window.has("#ai_prompt"), 20, "the AI form is there")
+    assert findings(window) == []
+    assert window.run("return document.documentElement.scrollWidth") <= width
