@@ -1,19 +1,15 @@
-"""Signing up with the mail's link, a forgotten password, and signing out everywhere: on a stack that sends mails."""
+"""Signing up with the mail's link, a forgotten password, and signing out everywhere."""
 
-import threading
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from e2e_kit.accessibility import findings
 from e2e_kit.chromium import Chromium
-from e2e_kit.mailbox import Mailbox
+from e2e_kit.mails import await_url
 from e2e_kit.operator import Operator
-from e2e_kit.private import private_stack
 from e2e_kit.stack import Stack
 
 PASSWORD = "a sentence nobody guesses"
@@ -25,7 +21,7 @@ class Newcomer:
     """Somebody without an account, in front of a browser."""
 
     window: Chromium
-    mailbox: Mailbox
+    operator: Operator
     stack: Stack
     email: str
 
@@ -42,7 +38,7 @@ class Newcomer:
     def sign_up(self) -> None:
         """Signs up, confirms the address and is signed in."""
         self.fill()
-        self.window.open(self.mailbox.link(self.email))
+        self.window.open(await_url(self.stack, self.email))
         self.window.type("#password", PASSWORD)
         self.window.press("form button")
         self.upgrade()
@@ -51,9 +47,7 @@ class Newcomer:
         """Gives the account a plan of more than ten requests a minute, which two screens need."""
         headers = {"Authorization": f"Bearer {self.window.cookies()['posthaste_session']}"}
         me = requests.get(f"{self.stack.base_url}/me", headers=headers, timeout=30).json()
-        operator = Operator(self.stack)
-        operator("user", "plan", me["authenticated_as"]["user_id"], "elite")
-        operator.close()
+        self.operator("user", "plan", me["authenticated_as"]["user_id"], "elite")
 
     def looks_right(self) -> None:
         """Checks the present page in every width and scheme."""
@@ -64,24 +58,9 @@ class Newcomer:
         self.window.emulate_phone(0, 0, "")
 
 
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with Mailbox() as mailbox:
-        threading.Thread(target=mailbox.serve_forever, daemon=True).start()
-        yield mailbox
-        mailbox.shutdown()
-
-
-@pytest.fixture(scope="module")
-def mailing(mailbox: Mailbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    run = Path(tmp_path_factory.mktemp("mailing"))
-    with private_stack(run, mailbox.settings, compact=True) as stack:
-        yield stack
-
-
 @pytest.fixture
-def newcomer(window: Chromium, mailbox: Mailbox, mailing: Stack) -> Newcomer:
-    who = Newcomer(window, mailbox, mailing, f"{uuid.uuid4().hex}@example.test")
+def newcomer(window: Chromium, operator: Operator, stack: Stack) -> Newcomer:
+    who = Newcomer(window, operator, stack, f"{uuid.uuid4().hex}@example.test")
     window.open(f"{who.url}/sign-in")
     window.forget()
     return who
@@ -95,7 +74,7 @@ def test_a_newcomer_confirms_the_address_by_mail_and_is_in(newcomer: Newcomer) -
     newcomer.fill()
     assert f"A link is on its way to {newcomer.email}" in window.text("main")
     newcomer.looks_right()
-    link = newcomer.mailbox.link(newcomer.email)
+    link = await_url(newcomer.stack, newcomer.email)
     assert link.startswith(f"{newcomer.url}/verify/")
     window.open(link)
     window.type("#password", "not this one")
@@ -113,7 +92,6 @@ def test_a_newcomer_confirms_the_address_by_mail_and_is_in(newcomer: Newcomer) -
 def test_whether_an_address_has_an_account_is_not_told(newcomer: Newcomer) -> None:
     newcomer.fill()
     told = newcomer.window.text("main")
-    newcomer.mailbox.link(newcomer.email)
     newcomer.fill()
     assert newcomer.window.text("main") == told
 
@@ -132,9 +110,7 @@ def test_what_was_typed_stays_when_a_sign_up_is_refused(newcomer: Newcomer) -> N
 
 
 def test_an_invited_person_is_in_at_once(newcomer: Newcomer) -> None:
-    operator = Operator(newcomer.stack)
-    code = operator("user", "invite", newcomer.email)["code"]
-    operator.close()
+    code = newcomer.operator("user", "invite", newcomer.email)["code"]
     window = newcomer.window
     window.open(f"{newcomer.url}/sign-up")
     window.click("details summary")
@@ -152,7 +128,7 @@ def test_a_forgotten_password_is_chosen_anew_with_a_link_that_works_once(newcome
     window.open(f"{newcomer.url}/sign-in/forgot")
     window.type("#email", newcomer.email)
     window.press("form button")
-    link = newcomer.mailbox.link(newcomer.email)
+    link = await_url(newcomer.stack, newcomer.email, "new password")
     assert link.startswith(f"{newcomer.url}/reset/")
     window.open(link)
     newcomer.looks_right()

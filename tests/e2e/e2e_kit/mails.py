@@ -24,9 +24,14 @@ def await_mail(stack: Stack, address: str, subject: str = "") -> EmailMessage:
     return to(stack, address, subject)[0]
 
 
-def await_link(stack: Stack, address: str, subject: str = "") -> list[str]:
-    """Returns the last two parts of the link in the newest mail to an address: an id and its code."""
+def await_url(stack: Stack, address: str, subject: str = "") -> str:
+    """Returns the link in the newest mail to an address, which leads to the dashboard."""
     link = mail.link_in(await_mail(stack, address, subject))
     assert link
-    assert link.startswith(f"{stack.root_url}/auth/"), link
-    return re.split("/", link)[-2:]
+    assert link.startswith(f"{stack.env['DASHBOARD_URL']}/"), link
+    return link
+
+
+def await_link(stack: Stack, address: str, subject: str = "") -> list[str]:
+    """Returns the last two parts of the link in the newest mail to an address: an id and its code."""
+    return re.split("/", await_url(stack, address, subject))[-2:]
