@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from local import release
-from local.demo import journey
+from local.demo import fill, journey
 from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
 from local.processes import watch
@@ -90,8 +90,10 @@ def down(arguments: Sequence[str]) -> int:
 
 
 def run_demo(arguments: Sequence[str]) -> int:
-    """run the main journey against the running stack, step by step"""
-    return journey.main(RUN)
+    """[--fill]: run the main journey against the running stack; --fill: fill the demo account for the dashboard"""
+    parser = argparse.ArgumentParser(prog="./dev demo")
+    parser.add_argument("--fill", action="store_true", help="three weeks of posts, comments and deliveries")
+    return fill.main(RUN) if parser.parse_args(arguments).fill else journey.main(RUN)
 
 
 def ctl(arguments: Sequence[str]) -> int:

@@ -170,7 +170,7 @@ def test_the_demo_account_is_made_once(tmp_path: Path, monkeypatch: pytest.Monke
     account.complete(tmp_path, ignore)
     assert operator.calls == made
     assert read_env(tmp_path) == env
-    linked = {call[-1] for call in made if call[:2] == ("page", "link")}
+    linked = {call[call.index("--platform") + 1] for call in made if call[:2] == ("page", "link")}
     assert linked == set(PLATFORMS)
 
 

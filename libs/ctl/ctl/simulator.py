@@ -31,11 +31,13 @@ class PlatformAccount(Record):
     picture: str | None = None
 
 
-def new_account(config: CtlConfig, platform: str) -> PlatformAccount:
-    """Creates an account. Raises ApiError when there is no simulator, or it refuses or does not answer."""
+def new_account(config: CtlConfig, platform: str, name: str | None = None) -> PlatformAccount:
+    """Creates an account; without a name the simulator makes one up. Raises ApiError without a simulator's answer."""
     if config.simulator_url is None:
         raise ApiError(NO_SIMULATOR)
-    answer = _post(f"{config.simulator_url}/_sim/accounts", {"platform": platform})
+    answer = _post(
+        f"{config.simulator_url}/_sim/accounts", {"platform": platform} | ({"name": name} if name else {})
+    )
     return msgspec.json.decode(answer, type=PlatformAccount)
 
 

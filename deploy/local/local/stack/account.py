@@ -76,11 +76,16 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
     for platform in apps.CODES:
         key = f"PAGE_ID_{platform}"
         if not have(key):
-            page = ctl(run, "page", "link", "--brand", read_env(run)["BRAND_ID"], "--platform", platform)
+            page = link_page(run, read_env(run)["BRAND_ID"], platform, BRANDS["BRAND_ID"])
             note(**{key: page["id"]})
     if not have("SECOND_PAGE_ID"):
-        page = ctl(run, "page", "link", "--brand", read_env(run)["SECOND_BRAND_ID"], "--platform", "FB")
+        page = link_page(run, read_env(run)["SECOND_BRAND_ID"], "FB", BRANDS["SECOND_BRAND_ID"])
         note(SECOND_PAGE_ID=page["id"])
+
+
+def link_page(run: Path, brand_id: str, platform: str, name: str) -> Any:
+    """Returns a new page with its account in the simulator."""
+    return ctl(run, "page", "link", "--brand", brand_id, "--platform", platform, "--name", name)
 
 
 def create_user(run: Path, password: str) -> Any:

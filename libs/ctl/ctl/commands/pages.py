@@ -34,11 +34,12 @@ def page() -> None:
 @click.option(
     "--platform", type=PlatformType(), required=True, help=f"{', '.join(PLATFORMS)}, or a full name."
 )
+@click.option("--name", help="The account's name; without it the simulator makes one up.")
 @pass_session
-def link(session: Session, brand_id: str, platform: str) -> None:
+def link(session: Session, brand_id: str, platform: str, name: str | None) -> None:
     """Create an account in the simulator and connect it to a brand. Works only on the local stack."""
     owner = session.accounts.get_brand_owner(session.caller, GetBrand(brand_id=brand_id, field="brand_id"))
-    account = simulator.new_account(session.config, platform)
+    account = simulator.new_account(session.config, platform, name)
     request = LinkPage(
         owner_account_id=owner.account_id,
         brand_id=owner.brand.id,

@@ -1,0 +1,214 @@
+"""`./dev demo --fill`: three weeks of life in the demo account, for the dashboard to show.
+
+Everything goes through the API, the operator's command line and the simulator's control API, as `./dev demo` does. The
+shared clock is set back three weeks and walked forward post by post; at the end it shows the real time again.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import requests
+
+from local.demo import story
+from local.demo.journey import Journey, Surprise, key
+from local.environment import read_env, write_env
+from local.processes.table import NotReady, read_table, supervisor_pid
+from local.stack import account
+
+#: Set once the account is filled: a second run would only repeat the story.
+DONE = "DEMO_FILLED"
+_BACK = timedelta(days=21)
+#: Between two tries of a delivery that was refused once (30 s) and a reserve.
+_RETRY_SECONDS = 45.0
+_THIRD_BRAND = "Old Mill Café"
+
+
+class Filling:
+    """One run."""
+
+    def __init__(self, run: Path) -> None:
+        self.run, self.walk = run, Journey(run)
+        self.now = datetime.now(UTC)
+        self.shifted = timedelta()
+        self.pages: dict[tuple[int, str], Any] = {}
+
+    def fill(self) -> None:
+        self._find_pages()
+        self._set_clock(-_BACK)
+        try:
+            with self._subscription():
+                for post in story.PAST:
+                    self._go_to(post.days, post.hour)
+                    self._tell(post)
+        finally:
+            account.ctl(self.run, "clock", "reset")
+        self._fail()
+        self._plan()
+        self._draw()
+        account.ctl(self.run, "page", "expire", self.pages[1, "YT"]["id"])
+        write_env(self.run, read_env(self.run) | {DONE: "yes"})
+
+    def _find_pages(self) -> None:
+        env = self.walk.env
+        brands = {env["BRAND_ID"]: 1, env["SECOND_BRAND_ID"]: 2}
+        for page in self._call("GET", "/pages?limit=100", 200)["pages"]:
+            if page["brand_id"] in brands:
+                self.pages.setdefault((brands[page["brand_id"]], page["platform"]), page)
+        owner = ("--user", env["DEMO_USER_ID"], "--name", _THIRD_BRAND, "--timezone", "Europe/Berlin")
+        mill = account.ctl(self.run, "brand", "create", *owner)
+        account.link_page(self.run, mill["id"], "IG", _THIRD_BRAND)
+
+    def _set_clock(self, shift: timedelta) -> None:
+        moved = shift - self.shifted
+        account.ctl(self.run, "clock", "shift", str(moved.total_seconds()))
+        self.shifted = shift
+
+    def _go_to(self, days: int, hour: int) -> None:
+        """Sets the clock to an hour of a day in the past, never back."""
+        at = (self.now - timedelta(days=days)).replace(
+            hour=hour, minute=days * 7 % 50, second=0, microsecond=0
+        )
+        self._set_clock(max(at - datetime.now(UTC), self.shifted))
+
+    def _tell(self, post: story.Told) -> None:
+        """Publishes a post, and plays its visitors."""
+        page = self.pages[post.brand, post.platform]
+        body: dict[str, Any] = {"page_id": page["id"], "message": post.text}
+        if post.with_photo:
+            body["media_urls"] = [self.walk.env["SAMPLE_PHOTO_URL"]]
+        made = self._call("POST", "/posts/publish", 201, json=body)
+        remote = {"platform": post.platform, "post_id": made["platform_post_id"]}
+        for visitor, text, _ in post.comments:
+            self.walk.play("/_sim/comments", **remote, **{"from": visitor}, text=text)
+        answers = {text: answer for _, text, answer in post.comments if answer}
+        if answers:
+            for comment in self._call("GET", f"/comments?post_id={made['post_id']}", 200)["comments"]:
+                answer = next((told for text, told in answers.items() if text in comment["text"]), None)
+                if answer:
+                    reply = {"page_id": page["id"], "comment_id": comment["id"], "message": answer}
+                    self._call("POST", "/comments/reply", 201, json=reply)
+        if post.likes:
+            self.walk.play(
+                "/_sim/metrics",
+                **remote,
+                likes=post.likes,
+                comments=len(post.comments),
+                shares=post.likes // 9,
+            )
+            self._call("GET", f"/posts/published/{made['post_id']}/engagement", 200)
+        print(f"  {post.days:>2} days ago  {post.platform}  {post.text[:60]}", flush=True)
+
+    def _fail(self) -> None:
+        """Lets some posts fail for reasons that the dashboard explains."""
+        for days, platform, fault, text in story.FAILED:
+            page = self.pages[1, platform]
+            at = datetime.now(UTC) + timedelta(days=days)
+            body = {"page_id": page["id"], "message": text, "scheduled_at": at.isoformat()}
+            post_id = self._call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+            self.walk.play("/_sim/faults", platform=platform, account_id=page["account_id"], operation="publish",
+                           mode=fault, times=1)  # fmt: skip
+            account.ctl(self.run, "post", "due", post_id)
+            path = f"/posts/{post_id}"
+            self.walk.until("a failure", lambda: self._call("GET", path, 200)["post"]["status"] == "failed")  # noqa: B023
+            print(f"  failed       {platform}  {text[:60]}", flush=True)
+
+    def _plan(self) -> None:
+        """Schedules the next two weeks, and cancels one post."""
+        day = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
+        for days, hour, brand, platform, text, with_photo in story.NEXT:
+            at = max((day + timedelta(days=days)).replace(hour=hour), day + timedelta(hours=2))
+            body = {
+                "page_id": self.pages[brand, platform]["id"],
+                "message": text,
+                "scheduled_at": at.isoformat(),
+            }
+            if with_photo:
+                body["media_urls"] = [self.walk.env["SAMPLE_PHOTO_URL"]]
+            last = self._call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]
+        self._call("DELETE", f"/posts/scheduled/{last['id']}", 200)
+        print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
+
+    def _draw(self) -> None:
+        """Uploads a photo, and lets AI make an image and two texts."""
+        photo = ("loaf.jpg", self.walk.fetch_sample(), "image/jpeg")
+        self._call("POST", "/media/upload", 201, files={"file": photo})
+        brand = {"brand_id": self.walk.env["BRAND_ID"]}
+        self._call(
+            "POST", "/ai/images", 201, json={"prompt": "A market stall at dawn, loaves in baskets", **brand}
+        )
+        for wish in ("We bake at night", "The last gingerbread of the year"):
+            self._call("POST", "/ai/captions", 200, json={"instruction": wish, "words": 25, **brand})
+
+    @contextmanager
+    def _subscription(self) -> Iterator[None]:
+        """Subscribes a server to what happens; it refuses every third delivery once, so that some come again."""
+        if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
+            yield  # started with --strict: the loopback takes no deliveries
+            return
+        with _receiver() as url:
+            events = ["post.published", "comment.received", "comment.replied"]
+            hook = {"name": "Till and stock", "url": url, "events": events}
+            made = self._call("POST", "/webhooks", 201, json=hook)
+            yield
+            self._set_clock(self.shifted + timedelta(seconds=_RETRY_SECONDS))
+            path = f"/webhooks/{made['id']}/deliveries?status=pending"
+            self.walk.until("the deliveries", lambda: not self._call("GET", path, 200)["deliveries"])
+
+    def _call(self, method: str, path: str, expect: int, **options: Any) -> Any:
+        headers = key() if method == "POST" and "files" not in options else {}
+        return self.walk.call(method, path, expect, quiet=True, headers=headers, **options)
+
+
+@contextmanager
+def _receiver() -> Iterator[str]:
+    """A server on the loopback that answers 503 to the first try of every third delivery."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            name = self.headers.get("webhook-id", "")
+            is_first = name not in seen
+            seen.append(name)
+            self.send_response(503 if is_first and len(set(seen)) % 3 == 0 else 204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Prints nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/till"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def main(run: Path) -> int:
+    """Returns 0 when the account is filled, else 1."""
+    if supervisor_pid(run) is None:
+        raise NotReady("nothing is running: ./dev up --detach first")
+    env = read_env(run)
+    if DONE in env:
+        print(f"The demo account is filled already: {env['DASHBOARD_URL']} (./dev up prints the login)")
+        return 0
+    begun_at = time.monotonic()
+    try:
+        Filling(run).fill()
+    except (Surprise, NotReady, requests.RequestException) as problem:
+        print(f"\nStopped: {problem}", file=sys.stderr)
+        return 1
+    print(
+        f"\nFilled in {time.monotonic() - begun_at:.0f} s. Look: {env['DASHBOARD_URL']} (./dev up prints the login)"
+    )
+    return 0
