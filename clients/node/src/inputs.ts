@@ -111,6 +111,18 @@ export interface YouTubePostSettings {
   category_id?: string | undefined;
 }
 
+/**
+ * What the post on one of several pages has instead of the call's own. Fields that are not sent keep
+ * the call's.
+ */
+export interface PageOverride {
+  /** One of page_ids. */
+  page_id: string;
+  message?: string | null | undefined;
+  /** Replaces the settings field of the page's platform. */
+  settings?: FacebookPostSettings | InstagramPostSettings | LinkedInPostSettings | TikTokPostSettings | XPostSettings | YouTubePostSettings | null | undefined;
+}
+
 /** An uploaded part, with the ETag from the storage's answer. */
 export interface PartTag {
   number: number;
@@ -189,6 +201,8 @@ export interface SchedulePosts {
   x_settings?: XPostSettings | null | undefined;
   youtube_settings?: YouTubePostSettings | null | undefined;
   page_ids: readonly string[];
+  /** Another text or other settings for some of the pages, each named once. */
+  overrides?: readonly PageOverride[] | undefined;
   scheduled_at: Date | string;
 }
 
@@ -218,6 +232,8 @@ export interface PublishPosts {
   x_settings?: XPostSettings | null | undefined;
   youtube_settings?: YouTubePostSettings | null | undefined;
   page_ids: readonly string[];
+  /** Another text or other settings for some of the pages, each named once. */
+  overrides?: readonly PageOverride[] | undefined;
 }
 
 /**
@@ -236,6 +252,27 @@ export interface ValidatePost {
   message?: string | null | undefined;
   first_comment?: string | null | undefined;
   page_id: string;
+  scheduled_at?: Date | string | null | undefined;
+}
+
+/**
+ * A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are
+ * findings.
+ */
+export interface ValidatePosts {
+  media_ids?: readonly string[] | undefined;
+  media_urls?: readonly string[] | undefined;
+  facebook_settings?: FacebookPostSettings | null | undefined;
+  instagram_settings?: InstagramPostSettings | null | undefined;
+  linkedin_settings?: LinkedInPostSettings | null | undefined;
+  tiktok_settings?: TikTokPostSettings | null | undefined;
+  x_settings?: XPostSettings | null | undefined;
+  youtube_settings?: YouTubePostSettings | null | undefined;
+  message?: string | null | undefined;
+  first_comment?: string | null | undefined;
+  page_ids: readonly string[];
+  /** Another text or other settings for some of the pages, each named once. */
+  overrides?: readonly PageOverride[] | undefined;
   scheduled_at?: Date | string | null | undefined;
 }
 

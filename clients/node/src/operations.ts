@@ -499,11 +499,20 @@ export abstract class Operations {
   }
 
   /**
-   * Run all checks of schedule or publish; nothing is stored or counted.
+   * Run all checks of schedule or publish, for one page or for several; nothing is stored or counted.
    *
    * `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
    */
   async validatePost(body: inputs.ValidatePost, options: CallOptions = {}): Promise<records.Validation> {
+    return this.call({ method: "POST", path: "/api/v1/posts/validate", body, keyed: true }, options);
+  }
+
+  /**
+   * Run all checks of schedule or publish, for one page or for several; nothing is stored or counted.
+   *
+   * `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
+   */
+  async validatePosts(body: inputs.ValidatePosts, options: CallOptions = {}): Promise<records.PageValidations> {
     return this.call({ method: "POST", path: "/api/v1/posts/validate", body, keyed: true }, options);
   }
 

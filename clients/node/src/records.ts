@@ -549,6 +549,23 @@ export interface MediaChange {
   height?: number | null;
 }
 
+/** One validation per page, in the order of the request. */
+export interface PageValidations {
+  /** Whether the post is valid on every page. */
+  valid: boolean;
+  results: PageValidation[];
+}
+
+/** What a call for this page alone would find. */
+export interface PageValidation {
+  valid: boolean;
+  errors?: Finding[];
+  warnings?: Finding[];
+  /** What will be made of the files, as information. */
+  media_changes?: MediaChange[];
+  page_id: string;
+}
+
 export interface ScheduledPostList {
   scheduled_posts: ScheduledPost[];
   next_cursor?: string | null;

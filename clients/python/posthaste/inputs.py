@@ -124,6 +124,26 @@ class YouTubePostSettings(TypedDict):
     category_id: NotRequired[str]
 
 
+class PageOverride(TypedDict):
+    """What the post on one of several pages has instead of the call's own. Fields that are not sent keep
+    the call's.
+    """
+
+    #: One of page_ids.
+    page_id: str
+    message: NotRequired[str | None]
+    #: Replaces the settings field of the page's platform.
+    settings: NotRequired[
+        FacebookPostSettings
+        | InstagramPostSettings
+        | LinkedInPostSettings
+        | TikTokPostSettings
+        | XPostSettings
+        | YouTubePostSettings
+        | None
+    ]
+
+
 class PartTag(TypedDict):
     """An uploaded part, with the ETag from the storage's answer."""
 

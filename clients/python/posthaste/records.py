@@ -640,6 +640,27 @@ class MediaChange:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PageValidations:
+    """One validation per page, in the order of the request."""
+
+    #: Whether the post is valid on every page.
+    valid: bool
+    results: list[PageValidation]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageValidation:
+    """What a call for this page alone would find."""
+
+    valid: bool
+    errors: list[Finding] = dataclasses.field(default_factory=list)
+    warnings: list[Finding] = dataclasses.field(default_factory=list)
+    #: What will be made of the files, as information.
+    media_changes: list[MediaChange] = dataclasses.field(default_factory=list)
+    page_id: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledPostList:
     scheduled_posts: list[ScheduledPost]
     next_cursor: str | None = None

@@ -281,6 +281,16 @@ class PublishPost(PostContent, kw_only=True):
     page_id: str
 
 
+class PageOverride(Record, forbid_unknown_fields=True):
+    """What the post on one of several pages has instead of the call's own. Fields that are not sent keep the call's."""
+
+    #: One of page_ids.
+    page_id: str
+    message: str | UnsetType | None = UNSET
+    #: Replaces the settings field of the page's platform.
+    settings: Settings | UnsetType | None = UNSET
+
+
 class PagesOfPost(PostContent, kw_only=True):
     """A client's request to schedule or publish on one page, or on several that get one post each.
 
@@ -290,8 +300,12 @@ class PagesOfPost(PostContent, kw_only=True):
     #: Exactly one of these fields is given. The value is appended to the operation's name to name the body with this
     #: field.
     ONE_OF: ClassVar[dict[str, str]] = {"page_id": "", "page_ids": "s"}
+    #: Fields that may be given only together with another one.
+    ONLY_WITH: ClassVar[dict[str, str]] = {"overrides": "page_ids"}
     page_id: str | None = None
     page_ids: PageIds | None = None
+    #: Another text or other settings for some of the pages, each named once.
+    overrides: Annotated[tuple[PageOverride, ...], Meta(max_length=MAX_PAGES_PER_CALL)] = ()
 
 
 class PublishOnPages(PagesOfPost, kw_only=True):
@@ -302,10 +316,25 @@ class ScheduleOnPages(PagesOfPost, kw_only=True):
     scheduled_at: datetime
 
 
-class PlannedPage(Record):
-    """One of several pages. Its post has its own operation, derived from the call's."""
+class ValidateOnPages(PagesOfPost, kw_only=True):
+    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
+
+    message: str | None = None
+    first_comment: str | None = None
+    scheduled_at: datetime | None = None
+
+
+class PageContent(Record):
+    """One of several pages. A message or settings that are set replace the call's."""
 
     page_id: str
+    message: str | UnsetType | None = UNSET
+    settings: Settings | UnsetType | None = UNSET
+
+
+class PlannedPage(PageContent, kw_only=True):
+    """A page whose post has its own operation, derived from the call's."""
+
     operation_id: str
     #: False: validated with the others but not posted, because the quota is used up.
     goes: bool = True
@@ -325,6 +354,13 @@ class ValidatePost(PostContent, kw_only=True):
     page_id: str
     message: str | None = None
     first_comment: str | None = None
+    scheduled_at: datetime | None = None
+
+
+class ValidatePosts(PostContent, kw_only=True):
+    """A dry run for several pages."""
+
+    pages: tuple[PageContent, ...]
     scheduled_at: datetime | None = None
 
 
@@ -566,6 +602,20 @@ class Validation(Record):
     media_changes: tuple[MediaChange, ...] = ()
 
 
+class PageValidation(Validation, kw_only=True):
+    """What a call for this page alone would find."""
+
+    page_id: str
+
+
+class PageValidations(Record):
+    """One validation per page, in the order of the request."""
+
+    #: Whether the post is valid on every page.
+    valid: bool
+    results: tuple[PageValidation, ...]
+
+
 class ListPublishedPosts(Record):
     page_id: str | None = None
     platform: PlatformName | None = None
@@ -686,7 +736,8 @@ class ReceiveHook(Record):
     gateway=(
         "list_pages get_page count_pages check_page unlink_page begin_link finish_link view_link"
         " decide_link get_link choose_accounts schedule_post publish_post schedule_posts publish_posts"
-        " validate_post get_post list_scheduled_posts get_scheduled_post edit_post cancel_post retry_post"
+        " validate_post validate_posts get_post list_scheduled_posts get_scheduled_post edit_post cancel_post"
+        " retry_post"
         " release_held_posts cancel_held_posts list_published_posts get_engagement list_comments"
         " reply_to_comment verify_hook receive_hook"
     ),
@@ -714,6 +765,7 @@ class PublishingApi(Protocol):
     def schedule_posts(self, caller: Caller, request: SchedulePosts) -> PageResults: ...
     def publish_posts(self, caller: Caller, request: PublishPosts) -> PageResults: ...
     def validate_post(self, caller: Caller, request: ValidatePost) -> Validation: ...
+    def validate_posts(self, caller: Caller, request: ValidatePosts) -> PageValidations: ...
     def get_post(self, caller: Caller, request: PostId) -> FullPost: ...
     def list_scheduled_posts(self, caller: Caller, request: ListScheduledPosts) -> ScheduledPostList: ...
     def get_scheduled_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...

@@ -98,6 +98,7 @@ class PublishingService:
     schedule_posts = call(several_pages.schedule_on_pages)
     publish_posts = call(several_pages.publish_on_pages)
     validate_post = call(validation.validate)
+    validate_posts = call(validation.validate_on_pages)
     list_scheduled_posts = call(post_lists.scheduled)
     get_scheduled_post = call(reading.show)
     get_post = call(full_posts.show)

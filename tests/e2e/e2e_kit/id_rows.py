@@ -67,6 +67,13 @@ ROWS = (
     Row("POST", "/posts/publish", {"page_ids": ["{page}"], "message": "x"}),
     Row("POST", "/posts/schedule", {"page_ids": ["{page}"], "message": "x", "scheduled_at": tomorrow()}),
     Row("POST", "/posts/validate", {"page_id": "{page}", "message": "x"}),
+    Row("POST", "/posts/validate", {"page_ids": ["{page}"], "message": "x"}),
+    Row(
+        "POST",
+        "/posts/validate",
+        {"page_ids": ["<page>"], "message": "x", "overrides": [{"page_id": "{page}", "message": "y"}]},
+        (400, "VALIDATION_ERROR"),
+    ),
     Row("GET", "/posts/scheduled?page_id={page}"),
     Row("GET", "/posts/published?page_id={page}"),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),

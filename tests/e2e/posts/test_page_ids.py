@@ -46,6 +46,36 @@ def test_posts_are_queued_on_every_page_and_hold_their_files(account: Account, j
     account.api.delete(f"/media/{media_id}")
 
 
+def test_a_page_has_its_own_text_and_the_dry_run_knows_of_it(
+    account: Account, simulator: Simulator, photo: str
+) -> None:
+    own = {"page_id": account.page_id("IG"), "message": "Only here"}
+    body = {"page_ids": ids(account), "message": "Everywhere", "media_urls": [photo], "overrides": [own]}
+    found = account.api.post("/posts/validate", body, 200)
+    assert [(row["page_id"], row["valid"]) for row in found["results"]] == [
+        (one, True) for one in ids(account)
+    ]
+    assert (found["valid"], used(account.api)) == (True, 0)
+    account.api.post("/posts/publish", body)
+    assert [simulator.posts(page)[0]["text"] for page in account.pages.values()] == [
+        "Everywhere",
+        "Only here",
+    ]
+
+
+def test_a_misspelt_setting_of_one_page_is_found_and_refuses_all_of_it(
+    account: Account, simulator: Simulator, photo: str
+) -> None:
+    own = {"page_id": account.page_id("FB"), "settings": {"lnik": "https://example.com"}}
+    body = {"page_ids": ids(account), "message": "x", "media_urls": [photo], "overrides": [own]}
+    first, second = account.api.post("/posts/validate", body, 200)["results"]
+    assert (first["errors"][0]["field"], second["valid"]) == ("overrides[0].settings.lnik", True)
+    answer = account.api.call("POST", "/posts/publish", json=body)
+    refused(answer, 400, "VALIDATION_ERROR", page_id=account.page_id("FB"))
+    assert "did you mean link?" in answer.json()["error"]
+    assert [simulator.posts(page) for page in account.pages.values()] == [[], []]
+
+
 def test_one_rule_broken_refuses_all_of_it(account: Account, simulator: Simulator) -> None:
     """Instagram accepts no post without media."""
     answer = account.api.call("POST", "/posts/publish", json={"page_ids": ids(account), "message": "words"})

@@ -76,6 +76,7 @@ class PostsOperations(Caller):
         tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
         x_settings: inputs.XPostSettings | Unset | None = UNSET,
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
         """Schedule a post on one page or on several.
@@ -99,6 +100,7 @@ class PostsOperations(Caller):
                     "x_settings": x_settings,
                     "youtube_settings": youtube_settings,
                     "page_ids": page_ids,
+                    "overrides": overrides,
                     "scheduled_at": scheduled_at,
                 },
                 keyed=True,
@@ -163,6 +165,7 @@ class PostsOperations(Caller):
         tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
         x_settings: inputs.XPostSettings | Unset | None = UNSET,
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
         """Publish a post now, on one page or on several; answers when the platforms have accepted it.
@@ -186,6 +189,7 @@ class PostsOperations(Caller):
                     "x_settings": x_settings,
                     "youtube_settings": youtube_settings,
                     "page_ids": page_ids,
+                    "overrides": overrides,
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
@@ -209,7 +213,8 @@ class PostsOperations(Caller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Validation:
-        """Run all checks of schedule or publish; nothing is stored or counted.
+        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
+        counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """
@@ -230,6 +235,54 @@ class PostsOperations(Caller):
                     "message": message,
                     "first_comment": first_comment,
                     "page_id": page_id,
+                    "scheduled_at": scheduled_at,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def validate_posts(
+        self,
+        *,
+        page_ids: Sequence[str],
+        media_ids: Sequence[str] | Unset = UNSET,
+        media_urls: Sequence[str] | Unset = UNSET,
+        facebook_settings: inputs.FacebookPostSettings | Unset | None = UNSET,
+        instagram_settings: inputs.InstagramPostSettings | Unset | None = UNSET,
+        linkedin_settings: inputs.LinkedInPostSettings | Unset | None = UNSET,
+        tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
+        x_settings: inputs.XPostSettings | Unset | None = UNSET,
+        youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        message: str | Unset | None = UNSET,
+        first_comment: str | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
+        scheduled_at: datetime | str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.PageValidations:
+        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
+        counted.
+
+        `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                "/api/v1/posts/validate",
+                records.PageValidations,
+                body={
+                    "media_ids": media_ids,
+                    "media_urls": media_urls,
+                    "facebook_settings": facebook_settings,
+                    "instagram_settings": instagram_settings,
+                    "linkedin_settings": linkedin_settings,
+                    "tiktok_settings": tiktok_settings,
+                    "x_settings": x_settings,
+                    "youtube_settings": youtube_settings,
+                    "message": message,
+                    "first_comment": first_comment,
+                    "page_ids": page_ids,
+                    "overrides": overrides,
                     "scheduled_at": scheduled_at,
                 },
                 keyed=True,
@@ -570,6 +623,7 @@ class AsyncPostsOperations(AsyncCaller):
         tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
         x_settings: inputs.XPostSettings | Unset | None = UNSET,
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
         """Schedule a post on one page or on several.
@@ -593,6 +647,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "x_settings": x_settings,
                     "youtube_settings": youtube_settings,
                     "page_ids": page_ids,
+                    "overrides": overrides,
                     "scheduled_at": scheduled_at,
                 },
                 keyed=True,
@@ -657,6 +712,7 @@ class AsyncPostsOperations(AsyncCaller):
         tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
         x_settings: inputs.XPostSettings | Unset | None = UNSET,
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
         """Publish a post now, on one page or on several; answers when the platforms have accepted it.
@@ -680,6 +736,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "x_settings": x_settings,
                     "youtube_settings": youtube_settings,
                     "page_ids": page_ids,
+                    "overrides": overrides,
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
@@ -703,7 +760,8 @@ class AsyncPostsOperations(AsyncCaller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Validation:
-        """Run all checks of schedule or publish; nothing is stored or counted.
+        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
+        counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """
@@ -724,6 +782,54 @@ class AsyncPostsOperations(AsyncCaller):
                     "message": message,
                     "first_comment": first_comment,
                     "page_id": page_id,
+                    "scheduled_at": scheduled_at,
+                },
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def validate_posts(
+        self,
+        *,
+        page_ids: Sequence[str],
+        media_ids: Sequence[str] | Unset = UNSET,
+        media_urls: Sequence[str] | Unset = UNSET,
+        facebook_settings: inputs.FacebookPostSettings | Unset | None = UNSET,
+        instagram_settings: inputs.InstagramPostSettings | Unset | None = UNSET,
+        linkedin_settings: inputs.LinkedInPostSettings | Unset | None = UNSET,
+        tiktok_settings: inputs.TikTokPostSettings | Unset | None = UNSET,
+        x_settings: inputs.XPostSettings | Unset | None = UNSET,
+        youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
+        message: str | Unset | None = UNSET,
+        first_comment: str | Unset | None = UNSET,
+        overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
+        scheduled_at: datetime | str | Unset | None = UNSET,
+        idempotency_key: str | None = None,
+    ) -> records.PageValidations:
+        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
+        counted.
+
+        `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                "/api/v1/posts/validate",
+                records.PageValidations,
+                body={
+                    "media_ids": media_ids,
+                    "media_urls": media_urls,
+                    "facebook_settings": facebook_settings,
+                    "instagram_settings": instagram_settings,
+                    "linkedin_settings": linkedin_settings,
+                    "tiktok_settings": tiktok_settings,
+                    "x_settings": x_settings,
+                    "youtube_settings": youtube_settings,
+                    "message": message,
+                    "first_comment": first_comment,
+                    "page_ids": page_ids,
+                    "overrides": overrides,
                     "scheduled_at": scheduled_at,
                 },
                 keyed=True,

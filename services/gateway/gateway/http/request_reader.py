@@ -1,12 +1,14 @@
 """Makes an endpoint's record of a request's path, query and body, or raises the documented error.
 
 All fields are checked before one error is raised: for missing fields first (MISSING_FIELD), then for timestamps
-(INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored.
+(INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored, but not
+in a record that forbids them.
 """
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 from urllib.parse import parse_qsl
@@ -25,6 +27,8 @@ _FLAGS = {"true": True, "false": False}
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 #: msgspec's messages end with the place inside the value.
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
+#: What msgspec says of a record that takes no unknown fields.
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 #: A time outside of these counts as the nearer one, and no list and no schedule reaches it. Between them, adding a time
 #: zone or some days never overflows.
 _FIRST, _LAST = datetime(1901, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
@@ -82,6 +86,8 @@ class Reader:
         self.takes_body = takes_body and bool(self.own_fields)
         #: Fields of which exactly one must be given, the usual one first, with what they add to the body's name.
         self.one_of: Mapping[str, str] = getattr(record, "ONE_OF", {})
+        #: Fields that may be given only together with another one, which the value names.
+        self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
         """Returns the record of a request. Raises the ApiErrors that the module's docstring lists, INVALID_JSON, and
@@ -130,12 +136,17 @@ class Reader:
                 if field.is_date:
                     bad_dates.append(field.name)
                 else:
-                    errors.append(_broken(field.name, str(error)))
+                    errors.append(_broken(field, str(error)))
         given = [name for name in self.one_of if converted.get(name) is not None or name in _named(errors)]
         if self.one_of and not given:
             missing.insert(0, next(iter(self.one_of)))
         errors += [
             {"field": name, "message": f"Must not be given together with {given[0]}"} for name in given[1:]
+        ]
+        errors += [
+            {"field": name, "message": f"Is only for {other}"}
+            for name, other in self.only_with.items()
+            if converted.get(name) and converted.get(other) is None and other not in _named(errors)
         ]
         if missing:
             raise ApiError(MISSING_FIELD, f"{missing[0]} is required.", field=missing[0])
@@ -152,11 +163,27 @@ def _named(errors: list[dict[str, str]]) -> set[str]:
     return {re.split(r"[.\[]", error["field"])[0] for error in errors}
 
 
-def _broken(name: str, message: str) -> dict[str, str]:
+def _broken(field: Field, message: str) -> dict[str, str]:
     place = _PLACE.search(message)
-    if place is None:
-        return {"field": name, "message": message}
-    return {"field": name + place[1].replace("[...]", ""), "message": message[: place.start()]}
+    name, said = field.name, message
+    if place is not None:
+        name, said = field.name + place[1].replace("[...]", ""), message[: place.start()]
+    unknown = _UNKNOWN.match(said)
+    if unknown is None:
+        return {"field": name, "message": said}
+    known = sorted(
+        {one.encode_name for kind in _records_in(field.type) for one in msgspec.structs.fields(kind)}
+    )
+    close = get_close_matches(unknown[1], known, n=1)
+    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+    return {"field": f"{name}.{unknown[1]}", "message": f"is not a field; {advice}"}
+
+
+def _records_in(kind: Any) -> set[type[msgspec.Struct]]:
+    """Returns the records in a type such as a tuple of records."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return {kind}
+    return {found for part in get_args(kind) for found in _records_in(part)}
 
 
 def _utc(value: datetime) -> datetime:

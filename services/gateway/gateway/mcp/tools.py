@@ -95,8 +95,9 @@ TOOLS: dict[str, Tool] = {
         ),
         Tool(
             "validate_post", posts.validate_post, "Check a post",
-            "Checks a post against the rules of its platform and the account's limits without sending it. Call this "
-            "before publish_post or schedule_post, and correct what it finds.",
+            "Checks a post on one page (page_id) or up to twenty (page_ids) against the rules of its platform and the "
+            "account's limits without sending it. Call this before publish_post or schedule_post, and correct what it "
+            "finds.",
             dry=True,
         ),
         Tool(

@@ -133,7 +133,9 @@ def body_of(row: Endpoint) -> dict[str, Any]:
 
 def several_pages(body: dict[str, Any]) -> dict[str, Any]:
     """The same body for several pages instead of one."""
-    return {"page_ids": [_PAGE, _OTHER_PAGE], **{name: body[name] for name in body if name != "page_id"}}
+    own = {"page_id": _OTHER_PAGE, "message": "Fresh bread, right now"}
+    same = {name: body[name] for name in body if name != "page_id"}
+    return {"page_ids": [_PAGE, _OTHER_PAGE], **same, "overrides": [own]}
 
 
 def path_value(row: Endpoint, name: str) -> str:

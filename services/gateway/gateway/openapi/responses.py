@@ -80,7 +80,7 @@ def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
 def responses_of(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     """The responses of an operation, by status."""
     responses = {str(row.status): _success(row, schemas), **_refusals(row)}
-    if row.several is not None:
+    if row.several is not None and row.status != HTTPStatus.OK:  # a dry run has no pages that failed
         some = {
             "description": "Some pages succeeded; each failed page has its own error.",
             "headers": _own_headers(row),

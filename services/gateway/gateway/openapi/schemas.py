@@ -9,6 +9,7 @@ import msgspec
 
 from contracts.platforms import PLATFORMS
 from contracts.post_settings import POST_SETTINGS
+from contracts.publishing import PageOverride
 from gateway.http.request_reader import Field, Reader
 from gateway.openapi.field_texts import texts_of, without_references
 
@@ -48,7 +49,7 @@ class Schemas:
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
         bodies = [
-            self._add_body(reader, name + suffix, frozenset(reader.one_of) - {given}, given)
+            self._add_body(reader, name + suffix, _not_beside(reader, given), given)
             for given, suffix in reader.one_of.items()
         ]
         return {"oneOf": bodies}
@@ -64,6 +65,12 @@ class Schemas:
         required = [field.name for field in own if field.required or field.name == given]
         self.components[name] = {**whole, "title": name, "properties": properties, "required": required}
         return {"$ref": _REF.format(name=name)}
+
+
+def _not_beside(reader: Reader, given: str) -> frozenset[str]:
+    """The fields that may not be given together with this one of several."""
+    bound = {name for name, other in reader.only_with.items() if other != given}
+    return frozenset(reader.one_of) - {given} | bound
 
 
 def described_fields(record: type) -> dict[str, Schema]:
@@ -119,6 +126,9 @@ def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
             for option in found.get("anyOf", [found]):
                 if option.get("type") == "string":
                     option["format"] = "date-time"
+        if record is PageOverride and field.name == "settings":
+            kinds = [{"$ref": ref.format(name=name)} for name in _SETTINGS.values()]
+            found = {"anyOf": [*kinds, {"type": "null"}]}
         if field.name in _SETTINGS:
             found = {"anyOf": [{"$ref": ref.format(name=_SETTINGS[field.name])}, {"type": "null"}]}
         if field.attribute in texts:

@@ -25,7 +25,7 @@ from contracts.errors import (
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
-from gateway.routes import several_pages
+from gateway.routes import overrides, several_pages
 from gateway.routes.filters import platform_code
 from gateway.routes.views import PostView, ScheduledPostView
 
@@ -50,7 +50,7 @@ def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> Scheduled
     if request.page_ids is not None:
         return several_pages.send(
             exchange,
-            request.page_ids,
+            request,
             lambda pages: api.SchedulePosts(**_fields_for(api.SchedulePosts, request), pages=pages),
             publishing.schedule_posts,
         )
@@ -72,17 +72,37 @@ def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.Publish
     if request.page_ids is not None:
         return several_pages.send(
             exchange,
-            request.page_ids,
+            request,
             lambda pages: api.PublishPosts(**_fields_for(api.PublishPosts, request), pages=pages),
             publishing.publish_posts,
         )
     return exchange.relay(publishing.publish_post, api.PublishPost(**_fields_for(api.PublishPost, request)))
 
 
-@endpoint("POST", "/posts/validate", scope="write:posts", meter="", errors=_REACH)
-def validate_post(exchange: Exchange, request: api.ValidatePost) -> api.Validation:
-    """Run all checks of schedule or publish; nothing is stored or counted."""
-    return exchange.relay(exchange.services.publishing.validate_post, request)
+@endpoint(
+    "POST", "/posts/validate", scope="write:posts", meter="", result=api.Validation, several=api.PageValidations,
+    errors=_REACH,
+)  # fmt: skip
+def validate_post(
+    exchange: Exchange, request: api.ValidateOnPages
+) -> api.Validation | api.PageValidations | Answer:
+    """Run all checks of schedule or publish, for one page or for several; nothing is stored or counted."""
+    publishing = exchange.services.publishing
+    if request.page_ids is None:
+        return exchange.relay(
+            publishing.validate_post, api.ValidatePost(**_fields_for(api.ValidatePost, request))
+        )
+    asked = api.ValidatePosts(**_fields_for(api.ValidatePosts, request), pages=overrides.pages_of(request))
+    found = exchange.ask(publishing.validate_posts, asked)
+    results = tuple(
+        msgspec.structs.replace(
+            result,
+            errors=overrides.findings_of(result.errors, result.page_id, request),
+            warnings=overrides.findings_of(result.warnings, result.page_id, request),
+        )
+        for result in found.results
+    )
+    return msgspec.structs.replace(found, results=results)
 
 
 @endpoint("GET", "/posts/scheduled", scope="read:posts", meter="reads", errors=_REACH)

@@ -10,14 +10,14 @@ from typing import TypeVar
 import msgspec
 
 from contracts.caller import Caller
-from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
-from contracts.publishing import PageResult, PageResults, PlannedPage
+from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, ApiError
+from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage
 from contracts.quota import ChargeUnit, ChargeUnits
 from contracts.record import Nothing
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer, success
-from gateway.http.request_reader import ID
 from gateway.idempotency.keys import is_being_looked_up, leaves_outcome_open
+from gateway.routes import overrides
 
 _BUCKET = "publishes"
 
@@ -26,7 +26,7 @@ Request = TypeVar("Request")
 
 def send(
     exchange: Exchange,
-    page_ids: Sequence[str],
+    request: PagesOfPost,
     request_for: Callable[[tuple[PlannedPage, ...]], Request],
     method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
@@ -36,13 +36,13 @@ def send(
     there is one, else the first error. With an idempotency key it also raises the outage (503) of any page: repeating
     the call with that key then sends the missing posts, while a stored 207 would never change.
     """
-    pages = _charge(exchange, _planned(exchange, page_ids))
+    pages = _charge(exchange, _planned(exchange, request))
     try:
         answer = exchange.ask(method, request_for(pages))
     except ApiError as problem:
         if exchange.made_nothing(problem):
             _give_back(exchange, [page for page in pages[1:] if page.goes])
-        raise
+        raise overrides.renamed(problem, request) from problem
     by_page = {result.page_id: result for result in answer.results}
     without_unit = [page for page in pages if page.page_id not in by_page]
     if without_unit:
@@ -62,15 +62,16 @@ def send(
     return success(207 if errors else 201, PageResults(results=with_ids), exchange.headers)
 
 
-def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
-    if len(set(page_ids)) < len(page_ids):
-        raise invalid("page_ids", "Names a page more than once")
-    if not all(map(ID.fullmatch, page_ids)):  # they become parts of keys, whose length is limited
-        raise ApiError(NOT_FOUND, field="page_ids")
+def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
     own = exchange.caller.operation_id
     return [
-        PlannedPage(page_id=page_id, operation_id=f"{own}_{page_id}" if number else str(own))
-        for number, page_id in enumerate(page_ids)
+        PlannedPage(
+            page_id=page.page_id,
+            message=page.message,
+            settings=page.settings,
+            operation_id=f"{own}_{page.page_id}" if number else str(own),
+        )
+        for number, page in enumerate(overrides.pages_of(request))
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import structlog
+from msgspec import UNSET
 
 from chassis.db.operations import Operations
 from contracts import publishing as api
@@ -17,6 +18,7 @@ from contracts.caller import Caller
 from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import PLATFORMS
 from publishing import attachments
+from publishing.context import AppContext
 from publishing.posts import answers, checks, schedule
 from publishing.posts import publish_now as at_once
 from publishing.posts.answers import Answer
@@ -30,6 +32,9 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
+#: A request for several pages.
+OnPages = api.PublishPosts | api.ValidatePosts
+
 #: Schedules or publishes the post on one page.
 PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 
@@ -37,7 +42,7 @@ PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 def schedule_on_pages(app: SendingContext, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
     """Queues a post on every page with quota. Raises the first error of any page before a post is queued."""
     scheduled_at = checks.instant(request.scheduled_at)
-    pages = _pages(app, caller, request)
+    pages = pages_of(app, caller, request)
     with app.database.reading() as connection:
         _, now = Pages(connection).get_with_time(request.pages[0].page_id)
 
@@ -47,7 +52,7 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
         single = api.SchedulePost(
-            page_id=page.id, scheduled_at=scheduled_at, **_content(request, page, pages)
+            page_id=page.id, scheduled_at=scheduled_at, **content_of(request, page, pages)
         )
         return api.PageResult(page_id=page.id, status=201, scheduled_post=schedule.schedule(app, who, single))
 
@@ -56,10 +61,10 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
     """Publishes a post on every page now. A page whose platform does not answer in time gets an unknown outcome."""
-    pages = _pages(app, caller, request)
+    pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
-        single = api.PublishPost(page_id=page.id, **_content(request, page, pages))
+        single = api.PublishPost(page_id=page.id, **content_of(request, page, pages))
         with app.live_call(who.account_id):
             done = at_once.publish(app, who, single, answer)
         return api.PageResult(page_id=page.id, status=201, post=done)
@@ -67,7 +72,7 @@ def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPo
     return _run(app, caller, request, pages, partial(_check, app, caller, request, pages, is_now=True), one)
 
 
-def _pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> dict[str, PageRow]:
+def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, PageRow]:
     """Returns the pages in the order of the request. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
     with app.database.reading() as connection:
         found = Pages(connection).many([page.page_id for page in request.pages])
@@ -82,17 +87,17 @@ def _check(
     """Raises the first rule that is broken on any page, with its page_id. A page that has expired or may write no
     comments is not refused here: only its own result is an error.
     """
-    find = _found_once(partial(attachments.look, app, caller))
+    find = found_once(partial(attachments.look, app, caller))
     for page in pages.values():
         try:
             if is_now:
                 checks.check_connected(app, page)
-            checks.check_content(app, api.PostContent(**_content(request, page, pages)), page, find)
+            checks.check_content(app, api.PostContent(**content_of(request, page, pages)), page, find)
         except ApiError as error:
             raise ApiError(error.row, error.message, **error.extras | {"page_id": page.id}) from error
 
 
-def _found_once(find: Find) -> Find:
+def found_once(find: Find) -> Find:
     """Returns a `find` that asks media for the files once for all pages."""
     known: list[Sequence[Attached]] = []
 
@@ -104,12 +109,18 @@ def _found_once(find: Find) -> Find:
     return found
 
 
-def _content(request: api.PublishPosts, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
+def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
     """Returns the content for one page, without the settings of the other pages' platforms."""
     own = PLATFORMS[page.platform].settings_field
     others = {PLATFORMS[one.platform].settings_field for one in pages.values()} - {own}
     names = api.PostContent.__struct_fields__
-    return {name: getattr(request, name) for name in names if name not in others}
+    content = {name: getattr(request, name) for name in names if name not in others}
+    named = next(one for one in request.pages if one.page_id == page.id)
+    if named.message is not UNSET:
+        content["message"] = named.message
+    if named.settings is not UNSET:
+        content[own] = named.settings
+    return content
 
 
 def _run(

@@ -1,6 +1,8 @@
 """Validates posts without storing or counting anything."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from contracts import publishing as api
@@ -11,7 +13,7 @@ from contracts.errors import (
 from publishing import attachments
 from publishing.context import AppContext
 from publishing.platforms.media_limits import changes
-from publishing.posts import guardrail_checks
+from publishing.posts import guardrail_checks, several_pages
 from publishing.posts.checks import (
     check_connected,
     check_first_comment,
@@ -21,6 +23,7 @@ from publishing.posts.checks import (
 )
 from publishing.records import Attached, PageRow
 from publishing.rules import reach
+from publishing.rules.content import Find
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -33,6 +36,30 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, page)
+    return api.Validation(**_findings(app, request, page, now, partial(attachments.look, app, caller)))
+
+
+def validate_on_pages(app: AppContext, caller: Caller, request: api.ValidatePosts) -> api.PageValidations:
+    """Validates the post on each page by itself; posts of one call do not count against each other's guardrails.
+
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED.
+    """
+    pages = several_pages.pages_of(app, caller, request)
+    with app.database.reading() as connection:
+        _, now = Pages(connection).get_with_time(request.pages[0].page_id)
+    look = several_pages.found_once(partial(attachments.look, app, caller))
+    results = []
+    for page in pages.values():
+        content = several_pages.content_of(request, page, pages)
+        single = api.ValidatePost(page_id=page.id, scheduled_at=request.scheduled_at, **content)
+        results.append(api.PageValidation(page_id=page.id, **_findings(app, single, page, now, look)))
+    return api.PageValidations(valid=all(result.valid for result in results), results=tuple(results))
+
+
+def _findings(
+    app: AppContext, request: api.ValidatePost, page: PageRow, now: datetime, look: Find
+) -> dict[str, Any]:
+    """Returns the fields of the page's validation. `look` asks media for the files."""
     errors: list[ApiError] = []
     if page.expired:
         errors.append(app.expired(page.id))
@@ -45,7 +72,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
     files: list[Attached] = []
 
     def find(media_ids: Sequence[str]) -> Sequence[Attached]:
-        files.extend(attachments.look(app, caller, media_ids))
+        files.extend(look(media_ids))
         return files
 
     errors += content_findings(app, request, page, find)
@@ -55,12 +82,12 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
         breach = guardrail_checks.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None
     if breach is not None:
         errors.append(guardrail_checks.refusal(breach, at or now))
-    return api.Validation(
-        valid=not errors,
-        errors=tuple(map(_finding, errors)),
-        warnings=tuple(map(_finding, warnings)),
-        media_changes=tuple(changes(page.platform, named)),
-    )
+    return {
+        "valid": not errors,
+        "errors": tuple(map(_finding, errors)),
+        "warnings": tuple(map(_finding, warnings)),
+        "media_changes": tuple(changes(page.platform, named)),
+    }
 
 
 def _connected(app: AppContext, page: PageRow) -> list[ApiError]:

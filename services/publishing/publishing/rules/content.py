@@ -46,7 +46,7 @@ def findings(
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
         return
-    if len(content.message or "") > MAX_MESSAGE_LENGTH:  # only in a dry run: real calls refuse it on parsing
+    if len(content.message or "") > MAX_MESSAGE_LENGTH:  # in a dry run or for one of several pages
         yield invalid("message", f"must have at most {MAX_MESSAGE_LENGTH} characters")
     yield from _urls(content, routed_hosts, own_media)
     yield from _foreign(content, platform)

@@ -7,8 +7,15 @@ import msgspec
 import pytest
 
 from contracts import quota
-from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from contracts.publishing import PageResult, PageResults, PublishPosts
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError, invalid
+from contracts.publishing import (
+    Finding,
+    PageResult,
+    PageResults,
+    PageValidation,
+    PageValidations,
+    PublishPosts,
+)
 
 PUBLISH, SCHEDULE = "/api/v1/posts/publish", "/api/v1/posts/schedule"
 PAGES = ["pag_1", "pag_2", "pag_3"]
@@ -188,6 +195,79 @@ def test_which_pages_must_be_clear(client, bus, pages) -> None:
         assert (answer.status_code, answer.json["code"]) == (400, "VALIDATION_ERROR")
         assert {error["field"].partition("[")[0] for error in answer.json["errors"]} == {"page_ids"}
     assert not bus.asked("publish_posts") + bus.asked("schedule_posts")
+
+
+def test_a_pages_own_text_and_settings_are_passed_on_with_it(client, bus, outcomes) -> None:
+    own = {"page_id": "pag_2", "message": "Hello, you", "settings": {"visibility": "private"}}
+    assert client.post(PUBLISH, json=BODY | {"overrides": [own]}).status_code == 201
+    first, second, _ = bus.asked("publish_posts")[0][1].pages
+    assert (first.message, first.settings) == (msgspec.UNSET, msgspec.UNSET)
+    assert (second.message, second.settings) == (own["message"], own["settings"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        (
+            {"overrides": [{"page_id": "pag_1", "mesage": "x"}]},
+            "overrides[0].mesage",
+            "did you mean message?",
+        ),
+        ({"overrides": [{"page_id": "pag_1", "qqq": "x"}]}, "overrides[0].qqq", "message, page_id, settings"),
+        ({"overrides": [{"message": "x"}]}, "overrides[0]", "page_id"),
+        ({"overrides": [{"page_id": "pag_9"}]}, "overrides[0].page_id", "is not one of page_ids"),
+        (
+            {"page_ids": None, "page_id": "pag_1", "overrides": [{"page_id": "pag_1"}]},
+            "overrides",
+            "page_ids",
+        ),
+        ({"overrides": [{"page_id": "pag_1", "settings": 1}]}, "overrides[0].settings", "object"),
+        ({"overrides": [{"page_id": "pag_1"}] * 21}, "overrides", "20"),
+    ],
+)
+def test_overrides_that_cannot_be_meant_are_refused(client, bus, body, field, said) -> None:
+    for path in (PUBLISH, SCHEDULE, "/api/v1/posts/validate"):
+        answer = client.post(path, json=BODY | {"scheduled_at": "2027-01-01T00:00:00Z"} | body)
+        assert (answer.status_code, answer.json["code"]) == (400, "VALIDATION_ERROR")
+        [error] = answer.json["errors"]
+        assert error["field"] == field
+        assert said in error["message"]
+    assert not bus.asked("publish_posts") + bus.asked("schedule_posts") + bus.asked("charge_units")
+
+
+def test_a_rule_broken_by_an_override_is_named_there(client, bus, outcomes) -> None:
+    problem = invalid("youtube_settings.visiblity", "is not a setting; did you mean visibility?")
+    problem.extras["page_id"] = "pag_2"
+    bus.answers["publish_posts"] = problem
+    own = {"page_id": "pag_2", "settings": {"visiblity": "private"}}
+    answer = client.post(PUBLISH, json=BODY | {"overrides": [own]})
+    assert (answer.status_code, answer.json["page_id"]) == (400, "pag_2")
+    assert answer.json["errors"][0]["field"] == "overrides[0].settings.visiblity"
+
+
+def test_a_dry_run_answers_for_every_page_and_takes_no_unit(client, bus) -> None:
+    finding = Finding(code="VALIDATION_ERROR", message="message: is too long", field="message")
+    bus.answers["validate_posts"] = PageValidations(
+        valid=False,
+        results=(
+            PageValidation(page_id="pag_1", valid=True),
+            PageValidation(page_id="pag_2", valid=False, errors=(finding,)),
+        ),
+    )
+    body = {
+        "page_ids": PAGES[:2],
+        "message": "x",
+        "overrides": [{"page_id": "pag_2", "message": "y" * 6_000}],
+    }
+    answer = client.post("/api/v1/posts/validate", json=body)
+    assert (answer.status_code, answer.json["valid"]) == (200, False)
+    assert [row["valid"] for row in answer.json["results"]] == [True, False]
+    [error] = answer.json["results"][1]["errors"]
+    assert (error["field"], error["message"]) == (
+        "overrides[0].message",
+        "overrides[0].message: is too long",
+    )
+    assert not bus.asked("charge_units")
 
 
 @pytest.mark.parametrize("page_id", ["p" * 129, "pag_2\n", ""])
