@@ -1,6 +1,7 @@
 """Finds out what each process reads from its environment by running its config.py; adds the kits to the path."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from cryptography.fernet import Fernet
 from chassis import config
 from chassis.message_keys import all_message_keys, new_secrets
 
+#: Set by `./dev test --containers` to core or full.
+collect_ignore = [] if "CONTAINERS" in os.environ else ["containers"]
 sys.path.insert(0, str(Path(__file__).parent))
 #: chassis' own service for tests.
 sys.path.insert(0, str(Path(__file__).parents[2] / "libs/chassis/tests/probe"))

@@ -165,7 +165,7 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """[--changed] [--slow] [--faults [--core]] [pytest arguments]: run tests, on servers that are removed afterwards"""
+    """[--changed] [--slow] [--faults | --containers [--core]] [pytest arguments]: run tests, on their own servers"""
     return runs.test(arguments, tell)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -34,7 +35,7 @@ class Filling:
     """One run."""
 
     def __init__(self, run: Path) -> None:
-        self.run, self.walk = run, Journey(run)
+        self.run, self.walk = run, Journey(run, partial(account.ctl, run), None)
         self.now = datetime.now(UTC)
         self.shifted = timedelta()
         self.pages: dict[tuple[int, str], Any] = {}
@@ -63,7 +64,7 @@ class Filling:
                 self.pages.setdefault((brands[page["brand_id"]], page["platform"]), page)
         owner = ("--user", env["DEMO_USER_ID"], "--name", _THIRD_BRAND, "--timezone", "Europe/Berlin")
         mill = account.ctl(self.run, "brand", "create", *owner)
-        account.link_page(self.run, mill["id"], "IG", _THIRD_BRAND)
+        account.link_page(partial(account.ctl, self.run), mill["id"], "IG", _THIRD_BRAND)
 
     def _set_clock(self, shift: timedelta) -> None:
         moved = shift - self.shifted

@@ -1,4 +1,4 @@
-"""A webhook receiver on the loopback for `./dev demo`: keeps the deliveries while the demo runs."""
+"""A webhook receiver for `./dev demo`: keeps the deliveries while the demo runs."""
 
 import queue
 import threading
@@ -17,9 +17,9 @@ class Delivery:
 
 
 class Listener:
-    """Answers every POST with 204. Use it in a `with` statement."""
+    """Answers every POST with 204. Use it in a `with` statement. Port 0: any free one."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         deliveries: queue.Queue[Delivery] = queue.Queue()
 
         class Handler(BaseHTTPRequestHandler):
@@ -35,12 +35,13 @@ class Listener:
                 """Prints nothing: the demo reports what matters."""
 
         self._deliveries = deliveries
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self._server = HTTPServer((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/posthaste"
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}/posthaste"
 
     def next(self, seconds: float) -> Delivery | None:
         """Returns the next delivery, or None if none arrives in time."""

@@ -9,6 +9,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,23 @@ class Refused(NotReady):
         self.error = error
 
 
+#: Runs the operator's command line and returns its decoded output. Raises Refused.
+Ctl = Callable[..., Any]
+
+
 def ctl(run: Path, *arguments: str) -> Any:
     """Runs `./dev ctl --json …` and returns its decoded output. Raises Refused."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ctl", "--json", *arguments],
-        env=operator_env(run), cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    return decoded(
+        arguments,
+        subprocess.run(
+            [sys.executable, "-m", "ctl", "--json", *arguments],
+            env=operator_env(run), cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        ),
     )  # fmt: skip
+
+
+def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> Any:
+    """Returns the decoded output of the command line. Raises Refused with the API's error if it failed."""
     if done.returncode == 0:
         return json.loads(done.stdout)
     try:
@@ -44,8 +56,12 @@ def ctl(run: Path, *arguments: str) -> Any:
     raise Refused(arguments, error, (done.stdout + done.stderr).strip()[-2000:])
 
 
-def complete(run: Path, tell: Callable[[str], None]) -> None:
-    """Creates what is missing of the demo account, and writes it to `env`."""
+def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = None) -> None:
+    """Creates what is missing of the demo account, and writes it to `env`.
+
+    `elsewhere`: the command line of a stack that `./dev` did not start.
+    """
+    operate = elsewhere or partial(ctl, run)
 
     def have(key: str) -> bool:
         return key in read_env(run)
@@ -56,7 +72,7 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
     if not have("SANDBOX_TOKEN"):
         tell("creating the demo account")
         password = secrets.token_urlsafe(9)
-        created = create_user(run, password)
+        created = create_user(operate, password)
         note(
             DEMO_USER_ID=created["user"]["id"],
             SANDBOX_TOKEN=created["sandbox_api_token"],
@@ -65,35 +81,35 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
         )
     user_id = read_env(run)["DEMO_USER_ID"]
     if not have("LIVE_TOKEN"):
-        created = ctl(run, "token", "create", "--user", user_id, "--scopes", "*", "--name", "demo")
+        created = operate("token", "create", "--user", user_id, "--scopes", "*", "--name", "demo")
         note(LIVE_TOKEN=created["api_token"])
     for key, name in BRANDS.items():
         if not have(key):
-            brand = ctl(
-                run, "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
+            brand = operate(
+                "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
             )
             note(**{key: brand["id"]})
     for platform in apps.CODES:
         key = f"PAGE_ID_{platform}"
         if not have(key):
-            page = link_page(run, read_env(run)["BRAND_ID"], platform, BRANDS["BRAND_ID"])
+            page = link_page(operate, read_env(run)["BRAND_ID"], platform, BRANDS["BRAND_ID"])
             note(**{key: page["id"]})
     if not have("SECOND_PAGE_ID"):
-        page = link_page(run, read_env(run)["SECOND_BRAND_ID"], "FB", BRANDS["SECOND_BRAND_ID"])
+        page = link_page(operate, read_env(run)["SECOND_BRAND_ID"], "FB", BRANDS["SECOND_BRAND_ID"])
         note(SECOND_PAGE_ID=page["id"])
 
 
-def link_page(run: Path, brand_id: str, platform: str, name: str) -> Any:
+def link_page(operate: Ctl, brand_id: str, platform: str, name: str) -> Any:
     """Returns a new page with its account in the simulator."""
-    return ctl(run, "page", "link", "--brand", brand_id, "--platform", platform, "--name", name)
+    return operate("page", "link", "--brand", brand_id, "--platform", platform, "--name", name)
 
 
-def create_user(run: Path, password: str) -> Any:
+def create_user(operate: Ctl, password: str) -> Any:
     """Returns the demo user; with another address if the usual one exists but its tokens, shown once, are lost."""
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:
             person = ("--email", email, "--password", password, "--firstname", "Dana")
-            return ctl(run, "user", "create", "--tier", "elite", *person)
+            return operate("user", "create", "--tier", "elite", *person)
         except Refused as refused:
             if refused.error.get("code") != "EMAIL_TAKEN":
                 raise

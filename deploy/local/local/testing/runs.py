@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from local.containers import packages
+from local.containers.network import network
 from local.paths import ROOT, RUN_TEST
 from local.processes.table import bound_to_parent, supervisor_pid
 from local.servers import postgres
@@ -37,6 +39,8 @@ NEEDS_STACK = (ROOT / "tests",)
 #: Tests that start their own stack over faulty connections, and how long all of them may take.
 FAULTS = ROOT / "tests" / "e2e" / "faults"
 FAULTS_SECONDS = 1200.0
+#: Tests of docker-compose.yml on an engine that they start.
+CONTAINERS = ROOT / "deploy" / "tests" / "containers"
 
 
 def test(arguments: Sequence[str], tell: Tell) -> int:
@@ -46,12 +50,15 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
     then three run the tests marked `alone`, each with its own stack. A few failures are run again alone (again.py).
     With paths, starts only the servers that these need, or uses those of `./dev servers up`.
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
-    with --core a small part of each. With --slow the platforms are as slow as the real ones, and tests wait longer.
+    --containers those on a container engine, with --core a small part of each. With --slow the platforms are as slow
+    as the real ones, and tests wait longer.
     """
-    ours = {"--faults", "--core", "--slow", "--changed"} & {*arguments}
+    ours = {"--faults", "--containers", "--core", "--slow", "--changed"} & {*arguments}
     arguments, slow = [it for it in arguments if it not in ours], "--slow" in ours
     if "--faults" in ours:
         return faults(arguments, "--core" in ours, slow, tell)
+    if "--containers" in ours:
+        return containers(arguments, "--core" in ours, tell)
     if "--changed" in ours:
         chosen = changed.tests(ROOT, changed.files(ROOT))
         if not chosen:
@@ -97,6 +104,16 @@ def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
         except subprocess.TimeoutExpired:
             tell(f"stopped after {FAULTS_SECONDS / 60:.0f} minutes")
             return 1
+
+
+def containers(arguments: Sequence[str], core: bool, tell: Tell) -> int:
+    """Runs the tests on a container engine, in a network of their own. Returns pytest's exit code. Needs root."""
+    packages.provide(tell)
+    with run_directory("containers", tell) as run, network() as enter:
+        run.mkdir()
+        paths = [] if paths_of(arguments) else [str(CONTAINERS)]
+        env = {"CONTAINERS": "core" if core else "full", "TEST_RUN_DIR": str(run)}
+        return child([*enter, *PYTEST, *arguments, *paths], env)
 
 
 def worst(*codes: int) -> int:

@@ -1,0 +1,144 @@
+"""The project's own `docker-compose.yml` on the engine, with a demo account: what the tests of containers call."""
+
+import ipaddress
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chassis.broker_access import UNITS
+from chassis.message_keys import all_message_keys, new_secrets
+from local.containers import images
+from local.containers.engine import Engine
+from local.demo.journey import Journey
+from local.environment import read_env, values_of, write_env
+from local.paths import ROOT
+from local.stack import account, units
+from local.stack.stack import Tell, wait_answers
+
+DEMO = ROOT / "deploy" / "compose" / "demo.env"
+#: Where a test listens for webhooks; every account may have them delivered there, on any of the engine's networks.
+RECEIVER_PORT = 18765
+ENGINE_NETWORKS = "172.16.0.0/12"
+#: Settings of demo.env that size it for a small server.
+OF_COMPACT = {
+    "CONNECTIONS",
+    "DOWNLOADS_AT_ONCE",
+    "MALLOC_ARENA_MAX",
+    "UPLOADS_AT_ONCE",
+    "WORKERS",
+    "DATABASE_POOL_SIZE",
+}
+UP_SECONDS = "240"
+
+
+class Composed:
+    """One stack of Compose, in a run directory with its settings (`settings.env`) and its demo account (`env`).
+
+    `profile`: compact (all services in one process) or core. The simulator plays the platforms for both.
+    """
+
+    def __init__(self, engine: Engine, run: Path, profile: str) -> None:
+        self.engine = engine
+        self.run = run
+        self.profile = profile
+        self.settings = run / "settings.env"
+        run.mkdir(parents=True)
+        (run / "backup").mkdir(mode=0o700)
+        self.settings.touch(mode=0o600)
+        demo = values_of(DEMO)
+        if profile != "compact":
+            demo = {name: value for name, value in demo.items() if name not in OF_COMPACT}
+            demo |= {f"AMQP_PASSWORD_{unit.upper()}": f"demo-only-{unit}" for unit in UNITS}
+            keys = all_message_keys(new_secrets())
+            demo |= {f"MESSAGE_KEYS_{unit.upper()}": keys[unit] for unit in UNITS}
+        self.set(demo | images.SETTINGS)
+        self.set(
+            {
+                "COMPOSE_PROFILES": f"{profile},demo",
+                "BACKUP_FOLDER": str(run / "backup"),
+                "WEBHOOK_ALLOWED_CIDRS": f"*={ENGINE_NETWORKS}:{RECEIVER_PORT}",
+            }
+        )
+        write_env(
+            run,
+            {
+                "BASE_URL": f"{demo['PUBLIC_BASE_URL']}/api/v1",
+                "DASHBOARD_URL": demo["DASHBOARD_URL"],
+                "SIMULATOR_URL": "http://127.0.0.1:8090",
+                **units.SAMPLES,
+            },
+        )
+
+    def set(self, values: Mapping[str, str]) -> None:
+        """Adds settings, as an operator adds lines to `.env`: the last line of a name counts."""
+        with self.settings.open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in values.items())
+
+    def compose(
+        self, *words: str, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs `docker compose` with the settings. Raises AssertionError if it fails, unless `check` is false."""
+        options = (
+            "--project-directory",
+            str(ROOT),
+            "--project-name",
+            "posthaste",
+            "--env-file",
+            str(self.settings),
+        )
+        return self.engine.docker("compose", *options, *words, stdin=stdin, check=check)
+
+    def build(self) -> None:
+        """Builds the images of the profile, and the operator's, with the project's Dockerfile."""
+        for names in ((), ("ctl",)):
+            self.compose("build", "--quiet", *names)
+
+    def up(self, *names: str) -> None:
+        """Starts what is not up to date, and waits until it is healthy. Raises AssertionError with the states."""
+        done = self.compose("up", "--detach", "--wait", "--wait-timeout", UP_SECONDS, *names, check=False)
+        if done.returncode != 0:
+            states = self.compose("ps", "--all", "--format", "{{.Service}} {{.Status}}").stdout
+            logs = self.compose("logs", "--tail", "20").stdout
+            raise AssertionError(
+                f"the stack did not become healthy:\n{done.stderr[-2000:]}\n{states}\n{logs[-6000:]}"
+            )
+        if not names:
+            wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=60.0)
+
+    def start(self, tell: Tell) -> None:
+        """Brings everything up, with the demo account."""
+        self.up()
+        self.operator()
+        account.complete(self.run, tell, self.ctl)
+
+    def operator(self) -> None:
+        """Starts one container for many commands of the operator: starting one takes a second."""
+        self.compose("run", "--detach", "--name", "operator", "--entrypoint", "sleep", "ctl", "infinity")
+
+    def down(self) -> None:
+        """Removes containers and volumes."""
+        self.engine.docker("rm", "--force", "operator", check=False)
+        self.compose("down", "--volumes", "--remove-orphans", "--timeout", "20")
+
+    @property
+    def api(self) -> str:
+        return read_env(self.run)["BASE_URL"]
+
+    def ctl(self, *arguments: str) -> Any:
+        """Runs the operator's command line in its container. Raises Refused."""
+        argv = ("exec", "operator", "python", "-m", "ctl", "--json", *arguments)
+        return account.decoded(arguments, self.engine.docker(*argv, check=False))
+
+    def journey(self) -> Journey:
+        """Returns the demo journey on this stack, with webhooks to an address of the engine's outer network."""
+        found = json.loads(self.engine.docker("network", "inspect", "posthaste_outside").stdout)
+        host = str(ipaddress.ip_address(found[0]["IPAM"]["Config"][0]["Gateway"]))
+        return Journey(self.run, self.ctl, (host, RECEIVER_PORT))
+
+    def containers(self) -> dict[str, str]:
+        """Returns service → id of its running container, for the images of ours."""
+        shown = self.compose("ps", "--format", "{{.Service}} {{.ID}} {{.Image}}").stdout.split("\n")
+        rows = [line.split() for line in shown if line]
+        return {service: id_ for service, id_, image in rows if image.startswith("posthaste/")}

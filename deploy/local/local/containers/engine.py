@@ -1,0 +1,105 @@
+"""The engine: dockerd in process, mount and (through `network.py`) network namespaces of its own.
+
+One process holds it all: when that is killed, so are dockerd and every process of every container, as when a machine
+loses its power. The images, containers and volumes are in the folder, and the next `boot` finds them.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from local.containers import packages
+from local.containers.network import DNS
+from local.processes.table import NotReady, bound_to_parent
+
+DOCKER = "/usr/bin/docker"
+BOOT_SECONDS = 60.0
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+#: $1: the folder, $2: the control group. /run is new at each boot, as on a machine: an old pid file would tell dockerd
+#: that it runs already.
+BOOT = f"""
+mount -t tmpfs tmpfs /run
+/usr/sbin/dockerd --host "unix://$1/docker.sock" --data-root "$1/docker" --storage-driver overlay2 --dns {DNS} \\
+  --cgroup-parent "$2" >>"$1/dockerd.log" 2>&1 &
+wait $!
+"""
+
+
+class Engine:
+    """One engine, in a folder of its own. Start it in the network of the tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.group = f"/posthaste-{os.getpid()}"
+        self.machine: psutil.Popen | None = None
+        plugins = folder / "config" / "cli-plugins"
+        plugins.mkdir(parents=True)
+        (plugins / "docker-compose").symlink_to(
+            packages.COMPOSE / "usr/libexec/docker/cli-plugins/docker-compose"
+        )
+        #: Of every command: nothing of this machine's environment reaches Compose, which would read settings from it.
+        self.env = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(folder),
+            "DOCKER_HOST": f"unix://{folder}/docker.sock",
+            "DOCKER_CONFIG": str(folder / "config"),
+            "DOCKER_BUILDKIT": "0",
+            "COMPOSE_PARALLEL_LIMIT": "2",
+        }
+
+    def boot(self) -> None:
+        """Starts dockerd, and with it the containers that ran before. Raises NotReady with the end of its log."""
+        unshare = [
+            "unshare",
+            "--pid",
+            "--mount",
+            "--propagation=private",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ]
+        argv = [*unshare, "--", "sh", "-c", BOOT, "sh", str(self.folder), self.group]
+        self.machine = psutil.Popen(bound_to_parent(argv, 9))
+        end = time.monotonic() + BOOT_SECONDS
+        while self.docker("version", check=False).returncode:
+            if time.monotonic() > end or self.machine.poll() is not None:
+                raise NotReady(f"dockerd did not start:\n{(self.folder / 'dockerd.log').read_text()[-2000:]}")
+            time.sleep(0.1)
+
+    def power_off(self) -> None:
+        """Kills dockerd and every process of every container, at once and without a signal that they could handle."""
+        if self.machine is not None:
+            with suppress(psutil.NoSuchProcess):
+                inside = self.machine.children(recursive=True)
+                self.machine.kill()
+                psutil.wait_procs(inside, timeout=BOOT_SECONDS)
+            self.machine.wait()
+            self.machine = None
+
+    def remove(self) -> None:
+        """Kills everything and deletes the images, containers and volumes; the log of dockerd stays."""
+        self.power_off()
+        shutil.rmtree(self.folder / "docker", ignore_errors=True)
+        for controller in CONTROL_GROUPS.glob(f"*{self.group}"):
+            for group, *_ in sorted(os.walk(controller), reverse=True):
+                with suppress(OSError):
+                    os.rmdir(group)
+
+    def docker(
+        self, *words: str, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command of docker's. Raises AssertionError with its output if it fails, unless `check` is false."""
+        done = subprocess.run(
+            [DOCKER, *words], env=self.env, input=stdin or "", capture_output=True, text=True
+        )
+        if check and done.returncode != 0:
+            shown = " ".join(words)
+            raise AssertionError(
+                f"docker {shown} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+            )
+        return done

@@ -1,0 +1,57 @@
+"""Images that stand in for those of `docker-compose.yml` and the Dockerfile, made of Debian's packages.
+
+They behave as much like the official ones as Compose asks for. What they cannot show: whether the pinned digests are
+right, and how the exact versions behave (Debian's Python, PostgreSQL, RabbitMQ and Caddy; SeaweedFS for MinIO).
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from local.containers import packages
+from local.containers.engine import Engine
+
+HERE = Path(__file__).parent / "images"
+#: The variables by which docker-compose.yml takes third-party images from elsewhere, and what they are here.
+SETTINGS = {
+    "PYTHON_IMAGE": "stand-in/python:1",
+    "CADDY_IMAGE": "stand-in/caddy:1",
+    "POSTGRES_IMAGE": "stand-in/postgres:1",
+    "RABBITMQ_IMAGE": "stand-in/rabbitmq:1",
+    "MINIO_IMAGE": "stand-in/storage:1",
+    "MINIO_CLIENT_IMAGE": "stand-in/storage:1",
+}
+AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def make_python(engine: Engine) -> None:
+    """Makes the image that ours stand on, and gives it this machine's way to the package index."""
+    engine.docker("import", str(packages.root("python")), "root/python:1")
+    index = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    told = f"[global]\ncert = {AUTHORITIES}\n" + (f"index-url = {index}\n" if index else "")
+    _build(engine, "python", SETTINGS["PYTHON_IMAGE"], {"pip.conf": told}, [AUTHORITIES])
+
+
+def make_servers(engine: Engine) -> None:
+    """Makes the images of PostgreSQL, RabbitMQ, Caddy and the storage."""
+    engine.docker("import", str(packages.root("servers")), "root/servers:1")
+    for name in ("postgres", "rabbitmq", "caddy"):
+        _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"])
+    _build(engine, "storage", SETTINGS["MINIO_IMAGE"], files=[Path(sys.executable).parent / "weed"])
+
+
+def _build(
+    engine: Engine, name: str, tag: str, texts: dict[str, str] | None = None, files: list[Path] | None = None
+) -> None:
+    context = engine.folder / "contexts" / name
+    shutil.copytree(HERE / name, context)
+    for path, text in (texts or {}).items():
+        (context / path).write_text(text)
+    for file in files or []:
+        shutil.copy(file, context)
+    engine.docker("build", "--quiet", "--tag", tag, str(context))
+    shutil.rmtree(context)

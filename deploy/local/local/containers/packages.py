@@ -1,0 +1,98 @@
+"""The programs and root file systems of the engine: Debian's packages, installed or unpacked. Needs Debian and root.
+
+No image registry is asked: the images that ours stand on are made of Debian's packages (`images.py`).
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from local.paths import RUN_TEST
+from local.processes.table import NotReady
+from local.servers import packages, postgres
+
+FOLDER = RUN_TEST / "packages"
+COMPOSE = FOLDER / "docker-compose"
+MISSING = """\
+The tests of containers need Debian 12 or newer, and root: they make network namespaces and start a container engine.
+Missing: a program of docker.io, iptables, mmdebstrap or slirp4netns, and apt-get could not install them."""
+PROGRAMS = {
+    "dockerd": "docker.io",
+    "iptables": "iptables",
+    "mmdebstrap": "mmdebstrap",
+    "slirp4netns": "slirp4netns",
+}
+#: The release of Debian whose Compose, PostgreSQL and RabbitMQ are nearest to the images of docker-compose.yml.
+SERVERS_RELEASE = "trixie"
+#: Name of a root file system → its release of Debian and its packages. `python` has the version that `./dev` runs on.
+ROOTS = {
+    "python": ("bookworm", "python3,python3-venv,ca-certificates,netbase,tzdata"),
+    "servers": (SERVERS_RELEASE, "postgresql,rabbitmq-server,gosu,ca-certificates,caddy"),
+}
+#: What nothing in a container reads.
+LEFT_OUT = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
+Tell = Callable[[str], None]
+
+
+def provide(tell: Tell) -> None:
+    """Installs and makes whatever is missing. Raises NotReady, with what apt or mmdebstrap said."""
+    if os.geteuid() != 0:
+        raise NotReady(
+            "./dev test --containers needs root: it makes namespaces and starts a container engine"
+        )
+    packages.install(tuple(PROGRAMS.values()), _has_programs, MISSING, tell)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    repository = _run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Component: main"]
+    )
+    mirror = next((line for line in repository.splitlines() if "security" not in line), None)
+    if mirror is None:
+        raise NotReady(MISSING)
+    with ThreadPoolExecutor() as pool:
+        made = [pool.submit(_make_root, name, mirror, tell) for name in ROOTS]
+        packages.unpack("docker-compose", COMPOSE, MISSING, tell, SERVERS_RELEASE)
+        for each in made:
+            each.result()
+
+
+def root(name: str) -> Path:
+    """Returns the archive of a root file system, a key of ROOTS."""
+    return FOLDER / f"root-{name}.tar"
+
+
+def _has_programs() -> bool:
+    return all(map(shutil.which, PROGRAMS))
+
+
+def _make_root(name: str, mirror: str, tell: Tell) -> None:
+    if root(name).exists():
+        return
+    release, wanted = ROOTS[name]
+    tell(f"making a root file system with {wanted} (once; half a minute)")
+    fresh = root(name).with_suffix(".new.tar")
+    # In memory where there is room: on a disk it takes twice as long.
+    place = postgres.MEMORY if postgres.has_memory() else FOLDER
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        argv = [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            f"--include={wanted}",
+            "--dpkgopt=force-unsafe-io",
+        ]
+        _run([*argv, *LEFT_OUT, release, str(fresh), mirror], TMPDIR=folder)
+    fresh.replace(root(name))
+
+
+def _run(argv: list[str], **env: str) -> str:
+    """Returns the command's output. Raises NotReady with its errors."""
+    done = subprocess.run(
+        argv, env=os.environ | env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise NotReady(f"{' '.join(argv[:1])}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
+    return done.stdout

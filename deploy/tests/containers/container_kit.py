@@ -1,0 +1,62 @@
+"""What the tests of containers share: the demo account's client, and everything that the account owns, to compare."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+
+from local.containers.compose import Composed
+from local.environment import read_env
+from posthaste import Posthaste
+
+CALL_SECONDS = 30.0
+#: A JPEG of the simulator's, at the address by which the stack itself knows it.
+PHOTO = "/media/photo-1080x1080.jpg"
+
+
+@contextmanager
+def account(stack: Composed) -> Iterator[Posthaste]:
+    """The demo account through the Python client, which repeats what got no answer, with the same idempotency key."""
+    env = read_env(stack.run)
+    url = env["BASE_URL"].removesuffix("/api/v1")
+    with Posthaste(env["LIVE_TOKEN"], base_url=url, timeout_seconds=CALL_SECONDS) as client:
+        yield client
+
+
+def schedule(client: Posthaste, stack: Composed, name: str, number: int) -> str:
+    """Schedules a post for a day to come, three hours after the one before. Returns its id."""
+    at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=24 + 3 * number)
+    page = read_env(stack.run)["SECOND_PAGE_ID"]
+    made = client.schedule_post(page_id=page, message=f"{name} {number}", scheduled_at=at)
+    return made.scheduled_post.id
+
+
+def photo(stack: Composed) -> bytes:
+    """Returns a photo to upload."""
+    answer = requests.get(
+        read_env(stack.run)["SIMULATOR_URL"] + PHOTO,
+        headers={"Host": "media.posthaste.test"},
+        timeout=CALL_SECONDS,
+    )
+    answer.raise_for_status()
+    return answer.content
+
+
+def belongings(client: Posthaste) -> dict[str, Any]:
+    """Returns the account's pages, posts and files, each file with its bytes."""
+    media = list(client.iterate_media())
+    return {
+        "pages": list(client.iterate_pages()),
+        "scheduled": list(client.iterate_scheduled_posts()),
+        "published": list(client.iterate_published_posts()),
+        "media": media,
+        "files": {row.media_id: download(row.url) for row in media},
+    }
+
+
+def download(url: str) -> bytes:
+    answer = requests.get(url, timeout=CALL_SECONDS)
+    answer.raise_for_status()
+    return answer.content

@@ -1,0 +1,56 @@
+"""kill -9 of dockerd and of every process in every container, while posts are being scheduled."""
+
+import threading
+import time
+
+from container_kit import account, schedule
+
+from local.containers.compose import Composed
+from local.stack.stack import wait_answers
+
+#: How long from the engine's start until every service responds.
+READY_SECONDS = 30.0
+#: How many posts are scheduled before the end comes, and how many in all. Each writer has its own.
+BEFORE, POSTS = 15, 40
+WRITERS = 2
+
+
+def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(stack: Composed) -> None:
+    made: dict[str, str] = {}
+    trouble: list[BaseException] = []
+    reached = threading.Semaphore(0)
+
+    def write(writer: int) -> None:
+        """Repeats what got no answer, as any client does."""
+        try:
+            with account(stack) as client:
+                for number in range(writer, POSTS, WRITERS):
+                    made[f"Power {number}"] = schedule(client, stack, "Power", number)
+                    reached.release()
+        except BaseException as error:  # noqa: BLE001 - reported by the test
+            trouble.append(error)
+            reached.release(BEFORE)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
+    for each in writers:
+        each.start()
+    for _ in range(BEFORE):
+        reached.acquire()
+    acknowledged = dict(made)
+    stack.engine.power_off()
+    begun_at = time.monotonic()
+    stack.engine.boot()
+    wait_answers(stack.api.removesuffix("/api/v1") + "/readyz", seconds=READY_SECONDS * 3)
+    seconds = time.monotonic() - begun_at
+    stack.engine.docker("start", "operator")
+    for each in writers:
+        each.join()
+    assert not trouble
+    assert acknowledged.items() <= made.items()
+    with account(stack) as client:
+        there = {
+            row.id: row.message for row in client.iterate_scheduled_posts() if "Power" in (row.message or "")
+        }
+    assert there == {id_: message for message, id_ in made.items()}
+    assert len(there) == POSTS
+    assert seconds <= READY_SECONDS

@@ -1,0 +1,56 @@
+"""Images built by the project's Dockerfile, and docker-compose.yml as it is: does it work, and is it confined?"""
+
+import pytest
+from container_kit import account
+
+from local.containers.compose import Composed
+
+#: Of each process in the container: pid, and the lines of its status that tell what it may do.
+STATUS = "for p in /proc/[0-9]*; do grep -HE '^(Uid|NoNewPrivs|Cap[A-Z][a-z]+):' $p/status 2>/dev/null; done"
+CAPABILITIES = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
+OURS = "10001"
+
+
+def test_the_demo_journey_succeeds_with_webhooks(stack: Composed, capsys: pytest.CaptureFixture[str]) -> None:
+    stack.journey().walk()
+    steps = capsys.readouterr().out
+    assert "The reply arrives at our server; verify its signature" in steps
+    assert "left out" not in steps
+
+
+def test_no_process_of_ours_is_root_has_a_capability_or_can_gain_one(stack: Composed) -> None:
+    for service, container in stack.containers().items():
+        seen = stack.engine.docker("exec", container, "sh", "-c", STATUS).stdout.splitlines()
+        assert seen, service
+        for line in seen:
+            where, name, *values = line.split(":", 1)[0], *line.split(":", 1)[1].replace(":", "").split()
+            told = f"{service} {where} {name} {values}"
+            if name == "Uid":
+                assert set(values) == {OURS}, told
+            elif name == "NoNewPrivs":
+                assert values == ["1"], told
+            else:
+                assert name in CAPABILITIES, told
+                assert int(values[0], 16) == 0, told
+
+
+def test_the_root_file_system_is_read_only_even_for_root(stack: Composed) -> None:
+    for service, container in stack.containers().items():
+        done = stack.engine.docker(
+            "exec", "--user", "0", container, "touch", "/opt/posthaste/written", check=False
+        )
+        assert "Read-only file system" in done.stderr, f"{service}: {done.stderr}"
+
+
+def test_services_have_no_way_out_of_the_inner_network(stack: Composed) -> None:
+    """quota and media talk to nobody outside; in `compact` one process has every service's ways."""
+    reach = "import socket; socket.create_connection(('10.0.2.3', 53), 5)"
+    for service, container in stack.containers().items():
+        inner = service in ("quota", "media")
+        done = stack.engine.docker("exec", container, "python", "-IS", "-c", reach, check=False)
+        assert ("Network is unreachable" in done.stderr) is inner, f"{service}: {done.stderr}"
+
+
+def test_an_account_sees_what_it_published(stack: Composed) -> None:
+    with account(stack) as client:
+        assert next(client.iterate_pages()).id

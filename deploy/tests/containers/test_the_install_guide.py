@@ -1,0 +1,113 @@
+"""docs/install.md, word by word: its commands in one shell, on a fresh clone, until the first post and webhook.
+
+Not as written: the packages of step 1 (the engine is there), the domain (in /etc/hosts, Caddy's own authority),
+the images that stand in for the official ones, and the login at the platform (the simulator's page is linked by `ctl`).
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.containers import images
+from local.containers.compose import DEMO, ENGINE_NETWORKS, RECEIVER_PORT, Composed
+from local.demo.listener import Listener
+from local.environment import values_of
+from local.paths import ROOT
+
+DOMAIN, MAIL = "posthaste.bakery.test", "dana@bakery.test"
+MOST_STEPS = 8
+BLOCKS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Said before a block, by the words that it begins with. Of the whole guide this alone is not in it.
+BEFORE = {
+    'getent hosts "$DOMAIN"': "cat ../settings >.env",
+    "python3 deploy/compose/doctor.py": (
+        "docker compose cp caddy:/data/caddy/pki/authorities/local/root.crt ../root.crt >/dev/null\n"
+        "cat /etc/ssl/certs/ca-certificates.crt ../root.crt >../all.crt\n"
+        "export SSL_CERT_FILE=$PWD/../all.crt CURL_CA_BUNDLE=$PWD/../all.crt"
+    ),
+    "PAG=$(": 'docker compose run --rm -T ctl --json page link --brand "$BRD" --platform FB >/dev/null',
+}
+
+
+def settings() -> dict[str, str]:
+    """Returns the lines that are in `.env` before step 3: the stand-ins, and the simulator's addresses."""
+    demo = values_of(DEMO)
+    played = {
+        name: value
+        for name, value in demo.items()
+        if re.match(r"(FACEBOOK|INSTAGRAM|META)_|OUTBOUND_HOST_MAP|SIMULATOR_URL", name)
+    }
+    return (
+        played
+        | images.SETTINGS
+        | {
+            "CADDY_TLS": "tls internal",
+            "COMPOSE_PROFILES": "core,tls,demo",
+            "WEBHOOK_ALLOWED_CIDRS": f"*={ENGINE_NETWORKS}:{RECEIVER_PORT}",
+        }
+    )
+
+
+def script(guide: str) -> str:
+    """Returns the guide's commands, without those that install packages."""
+    lines = ["set -euo pipefail"]
+    for block in BLOCKS.findall(guide):
+        lines += [said for begin, said in BEFORE.items() if block.startswith(begin)]
+        lines += [line for line in block.splitlines() if not line.startswith("sudo ")]
+    return (
+        "\n".join(lines).replace("posthaste.your-company.com", DOMAIN).replace("you@your-company.com", MAIL)
+    )
+
+
+def test_the_guide_has_few_steps_and_every_block_is_run() -> None:
+    guide = (ROOT / "docs" / "install.md").read_text()
+    assert len(re.findall(r"^## \d", guide, re.MULTILINE)) <= MOST_STEPS
+    assert guide.count("```") == 2 * len(BLOCKS.findall(guide))
+
+
+def test_it_leads_to_the_first_post_and_the_first_webhook(stack: Composed, is_core: bool) -> None:
+    if is_core or stack.profile != "core":
+        pytest.skip("the whole run follows it, once")
+    stack.down()
+    folder = stack.run / "install"
+    folder.mkdir()
+    host = "172.17.0.1"  # the engine's default bridge, which is there always
+    lines = "".join(f"{name}={value}\n" for name, value in settings().items())
+    (folder / "settings").write_text(lines)
+    (folder / "hosts").write_text(f"127.0.0.1 localhost\n127.0.0.1 {DOMAIN}\n")
+    (folder / "script").write_text(script((ROOT / "docs" / "install.md").read_text()))
+    shell = f"mount --bind {folder}/hosts /etc/hosts && exec bash {folder}/script"
+    with Listener(host, RECEIVER_PORT) as listener:
+        done = subprocess.run(
+            ["unshare", "--mount", "--propagation=private", "sh", "-c", shell],
+            cwd=folder, env=stack.engine.env | {"REPOSITORY": str(ROOT), "RECEIVER": listener.url, "USER": "root"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+        try:
+            assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+            post = answers(done.stdout)[-1]
+            delivery = listener.next(30.0)
+            assert delivery is not None
+            event = json.loads(delivery.body)
+            assert event["event"] == "post.published"
+            assert event["data"]["post_id"] == post["post_id"]
+        finally:
+            clone = Path(folder, "posthaste")
+            subprocess.run(
+                ["/usr/bin/docker", "compose", "down", "--volumes", "--timeout", "20"],
+                cwd=clone, env=os.environ | stack.engine.env, capture_output=True,
+            )  # fmt: skip
+
+
+def answers(text: str) -> list[Any]:
+    """Returns the JSON objects in the output: curl puts no new line after an answer."""
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while (at := text.find('{"', at)) >= 0:
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+    return found
