@@ -125,9 +125,10 @@ def test_every_place_where_pip_or_npm_installs_asks_for_hashes() -> None:
     assert kit.count('"-m", "pip"') == kit.count('"--require-hashes", "--only-binary", ":all:"') == 1
     assert '"ci"' in kit  # which installs what the lock names, and nothing whose hash differs
     client = (ROOT / "libs/testkit/testkit/node_client.py").read_text()
-    for npm in (client, kit):
-        assert not re.search(r'(_NPM|\*npm), "(?!ci"|pack"|install", "--offline")', npm)
-    assert client.count("_NPM, ") == 2  # to pack our own package, and to install it
+    n8n = (ROOT / "libs/testkit/testkit/n8n_node.py").read_text()
+    for npm in (client, kit, n8n):
+        assert not re.search(r'(NPM|\*npm), "(?!ci"|pack"|install", "--offline")', npm)
+    assert client.count("NPM, ") == 2  # to pack our own package, and to install it
     page = (ROOT / "docs/api/quickstart.md").read_text()
     commands = re.findall(r"^.*\bnpm .*$", page, re.MULTILINE)
     assert commands == [

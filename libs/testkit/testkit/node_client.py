@@ -10,7 +10,8 @@ from testkit.foreign_packages import NODE, ROOT, installed_or_skip
 CLIENTS = ROOT / "clients"
 #: Node.js as a wheel, so that `./dev test` needs none on the machine.
 NODE_PROGRAM = NODE / "bin" / "node"
-_NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+#: npm's program, run by NODE_PROGRAM.
+NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 #: Longest time for one command, on a busy machine.
 _SECONDS = 180
 
@@ -35,7 +36,7 @@ def node_on_path(home: Path) -> dict[str, str]:
     programs = home / "programs"
     programs.mkdir()
     (programs / "node").symlink_to(NODE_PROGRAM)
-    (programs / "npm").symlink_to(_NPM)
+    (programs / "npm").symlink_to(NPM)
     variables = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
     # The machine's certificates: Node's own list knows no company's proxy.
@@ -61,7 +62,7 @@ def copied(into: Path) -> Path:
 
 def packed(folder: Path) -> Path:
     """Returns the package that `npm pack` makes of a copy; npm builds it first, as for a release."""
-    run_node(folder, _NPM, "pack", "--silent")
+    run_node(folder, NPM, "pack", "--silent")
     [package] = folder.glob("posthaste-client-*.tgz")
     return package
 
@@ -69,4 +70,4 @@ def packed(folder: Path) -> Path:
 def install_package(package: Path, into: Path) -> None:
     """Installs a package and nothing else: it depends on none, and no registry is asked."""
     (into / "package.json").write_text('{"private": true, "type": "module"}')
-    run_node(into, _NPM, "install", "--offline", "--no-audit", "--no-fund", package)
+    run_node(into, NPM, "install", "--offline", "--no-audit", "--no-fund", package)

@@ -30,6 +30,7 @@ PYPI, NPM = "PyPI", "npm"
 #: Folders with a package-lock.json.
 NODE_LOCKS = (
     ROOT / "clients" / "node",
+    ROOT / "clients" / "n8n",
     ROOT / "simulator" / "tests" / "foreign",
     ROOT / "services" / "gateway" / "tests" / "foreign",
 )
