@@ -21,7 +21,7 @@ CALL = re.compile(
     r" +(?=[a-z-])(?!https:)"
 )
 #: Where another command, a comment or the end of a sentence begins.
-END = re.compile(r" +#| \\?\| | > | && |;|\)")
+END = re.compile(r" +#| \\?\| | >[ \w]| && |;|\)")
 #: Values of the guides' variables, where a command takes only certain ones.
 VARIABLES = {"$PLATFORM": "facebook"}
 

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,8 +60,7 @@ def installed_node(into: Path) -> N8nNode:
     run_node(copy, NPM, "pack", "--silent", HOME=os.environ.get("HOME", str(into)))
     [archive] = copy.glob("n8n-nodes-posthaste-*.tgz")
     package = into / "node_modules" / "n8n-nodes-posthaste"
-    with tarfile.open(archive) as packed:
-        packed.extractall(into / "unpacked", filter="data")
+    shutil.unpack_archive(archive, into / "unpacked")
     package.parent.mkdir()
     (into / "unpacked" / "package").rename(package)
     return N8nNode(package, node_modules)

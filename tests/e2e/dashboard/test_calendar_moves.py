@@ -125,6 +125,7 @@ def test_who_moves_what_somebody_else_has_moved_is_told(planner: Any) -> None:
     assert stored(planner).day == 15
 
 
+@pytest.mark.alone
 def test_while_the_service_is_away_the_post_goes_back_and_says_so(planner: Any, stack: Stack) -> None:
     with stack.held_down("publishing"):
         drag(planner, LATER)

@@ -87,6 +87,7 @@ def test_an_answer_that_a_platform_refuses_stays_with_the_reason(asked: Any, sim
     shows(asked, "Every Friday!", "Sent")
 
 
+@pytest.mark.alone
 def test_an_answer_survives_an_api_that_is_away_and_is_written_once(asked: Any, stack: Stack) -> None:
     window, api = asked.window, asked.account.api
     asked.open("/comments")

@@ -43,6 +43,11 @@ NOT_FOR_BRANDS = (403, "MISSING_SCOPE")
 #: Of a token that may call every route.
 EVERYTHING = "*,manage:*"
 _POST = {"page_id": "<page>", "message": "x"}
+_OVERRIDDEN = {
+    "page_ids": ["<page>"],
+    "message": "x",
+    "overrides": [{"page_id": "{page}", "message": "y"}],
+}
 ROWS = (
     Row("GET", "/brands/{brand}"),
     Row("GET", "/brands/{brand}/pages"),
@@ -68,12 +73,10 @@ ROWS = (
     Row("POST", "/posts/schedule", {"page_ids": ["{page}"], "message": "x", "scheduled_at": tomorrow()}),
     Row("POST", "/posts/validate", {"page_id": "{page}", "message": "x"}),
     Row("POST", "/posts/validate", {"page_ids": ["{page}"], "message": "x"}),
-    Row(
-        "POST",
-        "/posts/validate",
-        {"page_ids": ["<page>"], "message": "x", "overrides": [{"page_id": "{page}", "message": "y"}]},
-        (400, "VALIDATION_ERROR"),
-    ),
+    # A page that is not among the call's own is refused, whoever it belongs to.
+    Row("POST", "/posts/publish", _OVERRIDDEN, (400, "VALIDATION_ERROR")),
+    Row("POST", "/posts/schedule", _OVERRIDDEN | {"scheduled_at": tomorrow()}, (400, "VALIDATION_ERROR")),
+    Row("POST", "/posts/validate", _OVERRIDDEN, (400, "VALIDATION_ERROR")),
     Row("GET", "/posts/scheduled?page_id={page}"),
     Row("GET", "/posts/published?page_id={page}"),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),

@@ -1,0 +1,112 @@
+"""Two hundred hostile texts wherever a stranger can write: posts, comments and their authors' names, names of brands.
+
+Each is shown as it is: nothing runs, nothing is loaded from elsewhere, and no page is wider than its window. With
+`FULL_SIZE=1` the page of every post is opened, otherwise of every eighth.
+"""
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from e2e_kit.operator import Accounts
+from e2e_kit.payloads import PAYLOADS
+from e2e_kit.simulator import Simulator
+from e2e_kit.waiting import until
+
+WIDTH = 360
+EVERY = 1 if os.environ.get("FULL_SIZE") else 8
+#: Comments that one read of a post brings at most.
+COMMENTS_EACH = 50
+NEXT = "return document.querySelector('a[href*=\"after=\"]')?.getAttribute('href')"
+#: What is wider than the window, with the beginning of its text.
+WIDE = (
+    "return [...document.querySelectorAll('main *')].filter(it => it.scrollWidth > innerWidth)"
+    ".slice(-3).map(it => [it.outerHTML.slice(0, 90), escape(it.textContent.trim().slice(0, 30))])"
+)
+LOADING = "return document.querySelectorAll('[hx-trigger=load]').length"
+
+
+@pytest.fixture
+def phone(person: Any) -> Iterator[Any]:
+    person.window.emulate_phone(WIDTH, 740, "light")
+    person.window.logged()
+    yield person
+    person.window.emulate_phone(0, 0, "")
+
+
+def look(person: Any, path: str) -> None:
+    """Opens a page and unfolds it. Nothing may have run, and the page is as wide as the window."""
+    window = person.window
+    person.open(path)
+    until(lambda: not window.run(LOADING), 20, f"{path} is complete")
+    window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+    assert window.run("return window.ran === undefined"), path
+    assert window.url.startswith(person.url), path
+    assert window.run("return document.documentElement.scrollWidth") == WIDTH, (path, window.run(WIDE))
+
+
+def assert_nothing_was_refused(person: Any) -> None:
+    """The policy had nothing to refuse: no text became markup."""
+    assert [it for it in person.window.logged() if "Content Security Policy" in it or "evil.test" in it] == []
+
+
+def test_there_are_two_hundred_of_them() -> None:
+    assert len(set(PAYLOADS)) == len(PAYLOADS) == 200
+
+
+def test_texts_of_posts_are_shown_as_they_are(phone: Any) -> None:
+    first = dt.datetime.now(dt.UTC).replace(microsecond=0) + dt.timedelta(hours=6)
+    made = {}
+    # Two in a post, because an account may ask only so often in a minute.
+    half = len(PAYLOADS) // 2
+    for number, text in enumerate(map("\n".join, zip(PAYLOADS[:half], PAYLOADS[half:], strict=True))):
+        body = {
+            "page_id": phone.account.page_id(),
+            "message": text,
+            "scheduled_at": (first + dt.timedelta(hours=16 * number)).isoformat(),
+        }
+        made[phone.account.api.post("/posts/schedule", body)["scheduled_post"]["id"]] = text
+    path, lists = "/posts", 0
+    while path:
+        look(phone, path)
+        path, lists = phone.window.run(NEXT), lists + 1
+    assert lists > 1
+    for month in {(first + dt.timedelta(days=days)).strftime("%Y-%m") for days in (0, 31, 60)}:
+        look(phone, f"/calendar?month={month}")
+    look(phone, "/")
+    for post_id, text in list(made.items())[::EVERY]:
+        look(phone, f"/posts/{post_id}")
+        assert phone.window.run("return document.querySelector('.text').textContent") == text
+        look(phone, f"/compose?copy={post_id}")
+    assert_nothing_was_refused(phone)
+
+
+def test_comments_of_visitors_are_shown_as_they_are(phone: Any, simulator: Simulator) -> None:
+    api, page_id = phone.account.api, phone.account.page_id("FB")
+    for start in range(0, len(PAYLOADS), COMMENTS_EACH):
+        post = api.post("/posts/publish", {"page_id": page_id, "message": f"Open from {start}"})
+        for text in PAYLOADS[start : start + COMMENTS_EACH]:
+            simulator.comment("FB", post["platform_post_id"], text, visitor=text[:60])
+        look(phone, f"/comments/of/{post['post_id']}")
+        shown = phone.window.run("return [...document.querySelectorAll('.said')].map(it => it.textContent)")
+        assert sorted(shown) == sorted(PAYLOADS[start : start + COMMENTS_EACH])
+    look(phone, "/comments")
+    assert_nothing_was_refused(phone)
+
+
+def test_names_of_brands_are_shown_as_they_are(phone: Any, accounts: Accounts) -> None:
+    account = phone.account
+    manager = accounts.client(accounts.token(account.user_id, "*,manage:*")["api_token"])
+    names = [text for text in PAYLOADS if len(text) <= 60 and text == text.strip() and text.isprintable()][
+        ::12
+    ]
+    assert len(names) >= 8
+    for name in names:
+        manager.patch(f"/brands/{account.brand_id}", {"name": name})
+        look(phone, f"/brands/{account.brand_id}")
+        look(phone, "/compose")
+        look(phone, "/brands")
+        assert name in phone.window.run("return document.body.textContent")
+    assert_nothing_was_refused(phone)
