@@ -184,7 +184,9 @@ class FinishLink(Record):
 
 
 class ViewLink(Record):
-    """A request for the page of a session. `browser`: SHA-256 (hex) of the secret in the session's cookie."""
+    """A request for the page of a session. `browser`: a key of 64 hex digits derived from the session's cookie. It is a
+    secret: publishing stores its hash alone.
+    """
 
     session_id: str
     browser: str

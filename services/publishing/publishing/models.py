@@ -98,10 +98,10 @@ links = Table(
     #: pending, exchanging (a browser came back and no other may), found (the person has agreed), refused (by the
     #: person), failed.
     Column("state", Text, nullable=False),
-    #: SHA-256 of the secret in the cookie of the browser that came back; only that browser may agree.
+    #: SHA-256 of the key of the browser that came back (`pages/browser.py`); only that browser may agree.
     Column("browser", Text),
-    #: The later content of `found`, until the person agrees; encrypted. The state is still `exchanging`, which the
-    #: previous release shows as pending.
+    #: The later content of `found`, until the person agrees; encrypted with the browser's key and then with ours. The
+    #: state is still `exchanging`.
     Column("unconfirmed", Text),
     #: The account's name when the session began.
     Column("account_name", Text),

@@ -1,7 +1,7 @@
 """The cookie that binds an OAuth login to one browser: a secret per session, and values derived from it. Pure.
 
-The services only get the secret's hash. Over HTTPS its name begins with `__Host-`, so that no other host of the same
-domain can set it (RFC 6265bis 4.1.3.2).
+The services only get a key derived from the secret. Over HTTPS its name begins with `__Host-`, so that no other host of
+the same domain can set it (RFC 6265bis 4.1.3.2).
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class ConnectCookie:
 
     @property
     def browser(self) -> str:
-        """The hash by which the services know the browser (`contracts.publishing.ViewLink`)."""
+        """The key by which publishing knows the browser (`contracts.publishing.ViewLink`)."""
         return hashlib.sha256(f"{self.session_id}:{self.secret}".encode()).hexdigest()
 
     @property

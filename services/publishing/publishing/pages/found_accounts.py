@@ -1,4 +1,7 @@
-"""The accounts that a login gives access to: kept encrypted with the link session, and linked once they are chosen."""
+"""The accounts that a login gives access to: kept encrypted with the link session, and linked once they are chosen.
+
+Until the person agrees only that person's browser can decrypt them (`pages/browser.py`).
+"""
 
 from collections.abc import Sequence
 
@@ -11,6 +14,7 @@ from contracts.errors import NOT_FOUND, ApiError
 from contracts.record import Record
 from publishing.context import AppContext
 from publishing.pages import linked_pages
+from publishing.pages.browser import Browser
 from publishing.pages.connection import may_comment
 from publishing.pages.renewal import Grant
 from publishing.platforms.oauth.base import Found
@@ -96,6 +100,23 @@ def shown(account: FoundAccount, platform: str) -> api.LinkableAccount:
         page_id=account.page_id,
         can_comment=may_comment(platform, account.grant.credentials.scopes),
     )
+
+
+def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) -> str:
+    """Encrypts accounts so that they can be read only with the browser's key and with ours."""
+    found = FoundAccounts(accounts=tuple(accounts))
+    return app.vault.encrypt(browser.lock(msgspec.json.encode(found).decode()))
+
+
+def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
+    """Decrypts what `locked` made. Raises NOT_FOUND for another browser, and when no configured key reads it."""
+    if stored is None:
+        return []
+    try:
+        found = browser.unlock(app.vault.decrypt(stored))
+    except UnreadableSecret as error:
+        raise ApiError(NOT_FOUND) from error
+    return list(msgspec.json.decode(found, type=FoundAccounts).accounts)
 
 
 def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:

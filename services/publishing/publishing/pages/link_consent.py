@@ -4,21 +4,19 @@ A session belongs to the browser that came back from the platform with the state
 the session's address sees at most who asks for access, and cannot decide.
 """
 
-import re
-
 import structlog
 
 from contracts import publishing as api
 from contracts.errors import NOT_FOUND, ApiError
 from publishing.context import AppContext
 from publishing.pages import found_accounts, link_sessions, linked_pages
+from publishing.pages.browser import Browser
 from publishing.rules import return_urls
 from publishing.store.links import LinkRow, Links
 from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-_BROWSER = re.compile(r"[0-9a-f]{64}", re.ASCII)
 #: The error of a session that the person cancelled, as the app reads it.
 _CANCELLED = {
     "error_code": "CANCELLED",
@@ -32,13 +30,14 @@ def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
     Until a browser has come back every browser may look. Raises NOT_FOUND, with reason other_browser if another browser
     has come back.
     """
-    if not _BROWSER.fullmatch(request.browser):
+    browser = Browser.of(request.browser)
+    if browser is None:
         raise ApiError(NOT_FOUND)
     with app.database.reading() as connection:
         link = Links(connection).get(request.session_id)
     if link is not None and link.state == "pending":
-        return _shown(app, link, link_sessions.authorize_url(app, link, request.browser))
-    return _shown(app, _owned(link, request.browser))
+        return _shown(app, link, browser, link_sessions.authorize_url(app, link, browser))
+    return _shown(app, *_owned(link, browser))
 
 
 def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
@@ -46,36 +45,38 @@ def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
 
     Raises as `view` does.
     """
+    browser = Browser.of(request.browser)
     with app.database.transaction() as connection:
         links = Links(connection)
-        link = _owned(links.get(request.session_id, lock=True), request.browser)
-        if request.is_given:
-            values = {"found": link.unconfirmed}
-            decided = links.decide(link.id, "found", values, link_sessions.CHOICE_SECONDS)
-        else:
-            decided = links.decide(link.id, "refused", _CANCELLED, link_sessions.CHOICE_SECONDS)
+        link, browser = _owned(links.get(request.session_id, lock=True), browser)
+        state, values = ("found", {}) if request.is_given else ("refused", _CANCELLED)
+        decided = links.decide(link.id, state, values, link_sessions.CHOICE_SECONDS)
         if decided is not None:
             log.info("link_decided", link_id=link.id, platform=link.platform, is_given=request.is_given)
         if decided is not None and request.is_given:
             again = Pages(connection).linked_accounts(decided.brand_id, decided.platform)
-            accounts = found_accounts.accounts_in(app, decided.found)
+            accounts = found_accounts.unlocked(app, browser, link.unconfirmed)
             found_accounts.link_chosen(app, connection, decided, accounts, again)
-        link = _owned(links.get(request.session_id), request.browser)
+        link, browser = _owned(links.get(request.session_id), browser)
     if request.is_given:
         linked_pages.wake_linked()
-    return _shown(app, link)
+    return _shown(app, link, browser)
 
 
-def _owned(link: LinkRow | None, browser: str) -> LinkRow:
+def _owned(link: LinkRow | None, browser: Browser | None) -> tuple[LinkRow, Browser]:
     if link is None:
         raise ApiError(NOT_FOUND)
-    if not link_sessions.is_browser(link.browser, browser):
+    if browser is None or not browser.has_id(link.browser):
         raise link_sessions.other_browser()
-    return link
+    return link, browser
 
 
-def _shown(app: AppContext, link: LinkRow, authorize_url: str | None = None) -> api.LinkPageView:
-    accounts = found_accounts.accounts_in(app, link.unconfirmed or link.found)
+def _shown(
+    app: AppContext, link: LinkRow, browser: Browser, authorize_url: str | None = None
+) -> api.LinkPageView:
+    accounts = found_accounts.unlocked(app, browser, link.unconfirmed) or found_accounts.accounts_in(
+        app, link.found
+    )
     status = link_sessions.status_of(link, accounts)
     if status == "pending":
         status = "start" if authorize_url else "confirm" if link.unconfirmed else "wait"

@@ -6,7 +6,6 @@ pages that the brand had linked before get their new credentials, even if the ap
 ids.
 """
 
-import hmac
 import re
 import secrets
 from collections.abc import Sequence
@@ -26,12 +25,13 @@ from contracts.events import ConnectRefused
 from contracts.platforms import PLATFORMS, parse_platform
 from publishing.context import AppContext
 from publishing.pages import linked_pages
+from publishing.pages.browser import Browser
 from publishing.pages.found_accounts import (
     FoundAccount,
-    FoundAccounts,
     accounts_in,
     found_account,
     link_chosen,
+    locked,
     shown,
 )
 from publishing.platforms.base import PlatformRefusal
@@ -46,7 +46,7 @@ log = structlog.get_logger()
 #: How long the person may take at the platform (decisions), how long the accounts found wait for the person's consent,
 #: and how long the app may choose among them.
 _STATE_SECONDS, _CONSENT_SECONDS, CHOICE_SECONDS = 600.0, 600.0, 3_600.0
-#: `SESSION.BROWSER.SIGNATURE`: the session's id, the hash of the browser's secret, and our signature over both.
+#: `SESSION.BROWSER.SIGNATURE`: the session's id, the browser's id, and our signature over both.
 _STATE = re.compile(r"([a-z0-9_]{1,64})\.([0-9a-f]{64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 #: OAuth errors that mean that the person declined (RFC 6749 4.1.2.1; the last two are LinkedIn's).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
@@ -85,19 +85,19 @@ def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBe
     return api.LinkBegun(session_id=link.id, authorize_url=url, expires_at=link.expires_at)
 
 
-def authorize_url(app: AppContext, link: LinkRow, browser: str) -> str:
+def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
     """Returns the address of the platform's login for this browser.
 
     Raises NOT_FOUND when no configured key can decrypt the session, as after a rotation.
     """
-    bound = f"{link.id}.{browser}"
+    bound = f"{link.id}.{browser.id}"
     state = f"{bound}.{app.vault.sign(bound)}"
     login = login_of(app, link.platform, link.account_type)
     return login.authorize_url(state, redirect_uri(app, link.platform), _verifier(app, link))
 
 
 def _read_state(app: AppContext, state: str) -> tuple[str, str]:
-    """Returns the session's id and the browser's hash from a state of ours. Raises NOT_FOUND for any other state.
+    """Returns the session's id and the browser's from a state of ours. Raises NOT_FOUND for any other state.
 
     A state of the previous release names no browser: it is refused, and the person begins again.
     """
@@ -123,22 +123,25 @@ def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
     Raises NOT_FOUND for a state that is not ours or too old, and with reason other_browser for one that was made for
     another browser.
     """
-    link_id, browser = _read_state(app, request.state)
+    link_id, made_for = _read_state(app, request.state)
     platform = parse_platform(request.platform)
-    is_same = is_browser(browser, request.browser)
+    browser = Browser.of(request.browser)
+    if browser is not None and not browser.has_id(made_for):
+        browser = None
     with app.database.transaction() as connection:
         links = Links(connection)
-        taken = links.take(link_id, platform, browser, _EXCHANGE_SECONDS) if is_same else None
+        taken = links.take(link_id, platform, browser.id, _EXCHANGE_SECONDS) if browser else None
         link = taken or links.get(link_id)
         if link is None or link.platform != platform:
             raise ApiError(NOT_FOUND)
-        is_owner = is_same and is_browser(link.browser, browser)
-        if not is_owner and links.note_refused(link.id):
+        if browser is not None and not browser.has_id(link.browser):
+            browser = None
+        if browser is None and links.note_refused(link.id):
             _tell_refusal(connection, link)
-    if not is_owner:
+    if browser is None:
         raise other_browser()
     if taken is not None:
-        link = _settle(app, taken, request)
+        link = _settle(app, taken, request, browser)
     return _view(app, link)
 
 
@@ -197,7 +200,7 @@ def forget_links(app: AppContext) -> int:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
 
-def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
+def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Browser) -> LinkRow:
     """Exchanges the code of a claimed return and stores the result or the failure."""
     state, values, accounts = (
         "failed",
@@ -210,10 +213,7 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
         else:
             with app.live_call(link.account_id):
                 accounts = _find(app, link, request.code)
-            state, values = (
-                "exchanging",
-                {"unconfirmed": app.vault.seal(FoundAccounts(accounts=tuple(accounts)))},
-            )
+            state, values = "exchanging", {"unconfirmed": locked(app, browser, accounts)}
     except PlatformRefusal as refusal:
         values = {"error_code": refusal.code, "error_message": refusal.message}
     except ApiError as error:
@@ -303,11 +303,6 @@ def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:
         raise ApiError(NOT_FOUND)
     caller.check_reach(link.account_id, link.brand_id)
     return link
-
-
-def is_browser(stored: str | None, given: str) -> bool:
-    """Compares two hashes of browsers' secrets in constant time. A missing hash is never equal to another."""
-    return bool(stored and given) and hmac.compare_digest(str(stored).encode(), given.encode())
 
 
 def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:

@@ -1,7 +1,7 @@
 """Nothing is linked without the consent of the person whose pages they are, in the browser that person used.
 
-The attacker begins a session for his own brand and brings a victim to it. `VICTIM` and `ATTACKER` are the hashes of
-two browsers' secrets, as the gateway derives them from the cookie of a session.
+The attacker begins a session for his own brand and brings a victim to it. `VICTIM` and `ATTACKER` are the keys of two
+browsers, as the gateway derives them from the cookie of a session.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +10,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 import pytest
+from cryptography.fernet import Fernet
 from publishing_kit.world import World
 
+from chassis.vault import UnreadableSecret
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import Event
 from publishing.pages import link_sessions, linked_pages
+from publishing.pages.browser import Browser
 
 VICTIM, ATTACKER = "b" * 64, "a" * 64
 
@@ -281,7 +284,7 @@ def test_consent_outlives_the_process_that_found_the_pages(world: World, link: A
 
 def test_an_exchange_that_died_can_be_agreed_to_by_nobody(world: World, link: Any) -> None:
     assert link.query
-    world.run("UPDATE links SET state = 'exchanging', browser = :browser", browser=VICTIM)
+    world.run("UPDATE links SET state = 'exchanging', browser = :browser", browser=Browser(VICTIM).id)
     assert link.page().status == "wait"
     assert link.decide().status == "wait"
     assert refusal_of(link.choose, "a1") == ("POST_IN_PROGRESS", None)
@@ -295,12 +298,43 @@ def test_a_code_is_not_exchanged_again_after_the_decision(link: Any, login: Any)
     assert len(login.codes) == 1
 
 
-def test_what_waits_for_consent_cannot_be_read_in_the_database(world: World, link: Any) -> None:
+def test_what_waits_for_consent_cannot_be_read_with_the_database_and_all_our_keys(
+    world: World, link: Any
+) -> None:
     link.back()
     [row] = world.ask("SELECT * FROM links")
-    assert row.unconfirmed
-    assert "Page a1" not in str(row)
-    assert "access c0de" not in str(row)
+    without_our_layer = world.app.vault.decrypt(row.unconfirmed)
+    for text in (str(row), without_our_layer):
+        assert "Page a1" not in text
+        assert "access c0de" not in text
+    for key in (ATTACKER, row.browser):  # of another browser, and all that the row tells of the right one
+        with pytest.raises(UnreadableSecret):
+            Browser(key).unlock(without_our_layer)
+    assert "access c0de" in Browser(VICTIM).unlock(without_our_layer)
+
+
+def test_a_browsers_key_is_neither_stored_nor_taken_to_the_platform(world: World, link: Any) -> None:
+    query = dict(link.query)
+    link.agree()
+    [row] = world.ask("SELECT * FROM links")
+    assert VICTIM not in str(row)
+    assert VICTIM not in str(query)
+    assert VICTIM not in repr(Browser(VICTIM))
+
+
+def test_who_copies_the_stored_browser_into_a_request_decides_nothing(world: World, link: Any) -> None:
+    link.back()
+    [row] = world.ask("SELECT browser FROM links")
+    assert refusal_of(link.decide, row.browser) == refusal_of(link.page, row.browser) == OTHER
+
+
+def test_what_waited_cannot_be_linked_after_our_key_is_gone_but_can_be_cancelled(
+    world: World, link: Any, make_app: Any
+) -> None:
+    link.back()
+    world.app = make_app(credential_keys=(Fernet.generate_key().decode(),))
+    assert refusal_of(link.decide) == refusal_of(link.page) == GONE
+    assert link.decide(is_given=False).status == "refused"
 
 
 def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an_open_consent(

@@ -1,0 +1,54 @@
+"""The browser in which a person logs in at a platform, known by a key that only its cookie leads to. Pure.
+
+The key is never stored. Its hash names the browser, in the state and in the session's row; what was found is encrypted
+with the key until the person agrees, so that nobody else can read it: neither we, nor whoever has the database and all
+keys of this server.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, field
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from chassis.vault import UnreadableSecret
+
+_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser by its key (`contracts.publishing.ViewLink`)."""
+
+    key: str = field(repr=False)
+
+    @classmethod
+    def of(cls, key: str) -> "Browser | None":
+        """Returns the browser; None if the key is missing or malformed."""
+        return cls(key) if _KEY.fullmatch(key) else None
+
+    @property
+    def id(self) -> str:
+        """Names the browser to others: SHA-256 (hex) of the key."""
+        return hashlib.sha256(self.key.encode()).hexdigest()
+
+    def has_id(self, id_: str | None) -> bool:
+        return hmac.compare_digest(self.id.encode(), (id_ or "").encode())
+
+    def lock(self, text: str) -> str:
+        """Encrypts a text so that only this browser's key reads it."""
+        return self._fernet().encrypt(text.encode()).decode()
+
+    def unlock(self, locked: str) -> str:
+        """Raises UnreadableSecret for a text of another browser."""
+        try:
+            return self._fernet().decrypt(locked.encode()).decode()
+        except InvalidToken:
+            raise UnreadableSecret("this browser's key does not read the text") from None
+
+    def _fernet(self) -> Fernet:
+        # A derived key, because the id, which is public, is made of the key itself.
+        derived = hmac.new(self.key.encode(), b"accounts found", hashlib.sha256).digest()
+        return Fernet(base64.urlsafe_b64encode(derived))
