@@ -14,7 +14,8 @@ from chassis.bus import inbox, outbox
 from chassis.bus.consumer import on_event, on_events
 from chassis.bus.link import NotConfirmed
 from chassis.bus.rpc import Bus, connect
-from chassis.bus.server import RpcServer, ServiceLink, rpc
+from chassis.bus.server import RpcServer, rpc
+from chassis.bus.service_link import ServiceLink
 from chassis.db.database import Database
 from chassis.runtime import gauges
 from chassis.runtime.loops import end_all, finish, loop

@@ -18,7 +18,7 @@ from chassis.bus import inbox, quarantine, topology
 from chassis.bus.frames import UNREADABLE
 from chassis.bus.link import Message, NotConfirmed
 from chassis.bus.refusals import note_refused
-from chassis.bus.server import ServiceLink
+from chassis.bus.service_link import ServiceLink
 from chassis.signatures import Refused, Signatures
 from chassis.telemetry import logs, tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError

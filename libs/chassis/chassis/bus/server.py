@@ -45,8 +45,9 @@ from chassis.bus.frames import (
     refusal_of,
 )
 from chassis.bus.lateness import Lateness
-from chassis.bus.link import TICK_SECONDS, Link
+from chassis.bus.link import TICK_SECONDS
 from chassis.bus.refusals import note_refused
+from chassis.bus.service_link import ServiceLink
 from chassis.signatures import Peer, Refused, Signatures
 from chassis.telemetry import logs, tracing
 from contracts.caller import Caller
@@ -57,10 +58,6 @@ log = structlog.get_logger()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Unacknowledged frames per process: enough to keep all workers busy. More frames wait at the broker, for any replica.
-PREFETCH_FRAMES = 16
-#: How long to wait for the broker's answer to a cancelled consumer, which normally takes milliseconds.
-_CANCEL_SECONDS = 2.0
 #: The longest that a reply waits for others to share its message. As long as calls may wait.
 GATHER_SECONDS = 0.002
 #: How long after its start a process receives frames from before it. Our choice: thousands arrive in this time.
@@ -69,56 +66,6 @@ LEFTOVER_SECONDS = 5.0
 NOT_ITS_METHOD = "not its method"
 NOT_THE_OPERATOR = "not the operator"
 REPLAYED = "replayed"
-
-
-class ServiceLink(SharedExtension):
-    """The process's one connection, shared by calls, events and the outbox."""
-
-    def __init__(self) -> None:
-        self.openers: list[Callable[[Channel], None]] = []
-        self.link: Link
-
-    def setup(self) -> None:
-        name = self.container.service_name
-        #: When an open link was last lost (monotonic).
-        self.lost_at = -math.inf
-        self.link = Link(
-            self.container.config["AMQP_URL"],
-            name,
-            self._on_open,
-            self._on_lost,
-            declare=lambda channel: topology.declare_service(channel, name),
-        )
-
-    def start(self) -> None:
-        """Starts the link. The first extension that needs it calls this, after all have been set up."""
-        if not self.link.is_started:
-            self.link.start()
-
-    def stop(self) -> None:
-        self.link.stop()
-
-    kill = stop
-
-    def cancel(self, consumer_tag: str) -> None:
-        """Cancels a consumer, and waits until the broker confirms it or the timeout passes."""
-        cancelled = threading.Event()
-
-        def ask() -> None:
-            if self.link.channel is not None:
-                self.link.channel.basic_cancel(consumer_tag, lambda _frame: cancelled.set())
-
-        if self.link.is_open and consumer_tag:
-            self.link.call_soon(ask)
-            cancelled.wait(_CANCEL_SECONDS)
-
-    def _on_lost(self) -> None:
-        self.lost_at = time.monotonic()
-
-    def _on_open(self, channel: Channel) -> None:
-        channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
-        for opener in self.openers:
-            opener(channel)
 
 
 class RpcServer(SharedExtension, ProviderCollector):

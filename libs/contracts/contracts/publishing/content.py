@@ -1,0 +1,157 @@
+"""What clients send to schedule, publish, validate or edit a post, on one page or on several."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from msgspec import UNSET, Meta, UnsetType, defstruct
+
+from contracts.platforms import PLATFORMS
+from contracts.record import Record
+
+#: Spec "Request field limits". The platform's own limit applies too.
+MAX_MESSAGE_LENGTH = 5_000
+Message = Annotated[str, Meta(max_length=MAX_MESSAGE_LENGTH)]
+#: decisions: media_ids and media_urls together. The platform's own limit applies too.
+MAX_MEDIA_PER_POST = 10
+Settings = dict[str, Any]
+#: decisions "page_ids (several pages)".
+MAX_PAGES_PER_CALL = 20
+PageIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_PAGES_PER_CALL)]
+R = TypeVar("R", bound=Record)
+# Described, not enforced: another release may know more values.
+MediaKind = Annotated[str, Meta(extra_json_schema={"enum": ["photo", "video"]})]
+
+
+def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
+    """Adds a field `<name>_settings` of this type for each platform, after the record's own fields."""
+
+    def extended(record: type[R]) -> type[R]:
+        fields = [(platform.settings_field, kind, default) for platform in PLATFORMS.values()]
+        named = {"__doc__": record.__doc__, "__qualname__": record.__qualname__}
+        made: Any = defstruct(
+            record.__name__, fields, bases=(record,), module=record.__module__, namespace=named
+        )
+        return made  # type: ignore[no-any-return]
+
+    return extended
+
+
+class MediaItem(Record):
+    src: str
+    #: photo or video
+    type: MediaKind
+
+
+@with_settings(Settings | None, None)
+class PostContent(Record):
+    """The content of a post, shared by schedule, publish and validate."""
+
+    message: Message | None = None
+    media_ids: tuple[str, ...] = ()
+    media_urls: tuple[str, ...] = ()
+    first_comment: Annotated[str, Meta(max_length=8_000)] | None = None
+
+
+class SchedulePost(PostContent, kw_only=True):
+    page_id: str
+    scheduled_at: datetime
+
+
+class PublishPost(PostContent, kw_only=True):
+    page_id: str
+
+
+class PageOverride(Record, forbid_unknown_fields=True):
+    """What the post on one of several pages has instead of the call's own. Fields that are not sent keep the call's."""
+
+    #: One of page_ids.
+    page_id: str
+    message: str | UnsetType | None = UNSET
+    #: Replaces the settings field of the page's platform.
+    settings: Settings | UnsetType | None = UNSET
+
+
+class PagesOfPost(PostContent, kw_only=True):
+    """A client's request to schedule or publish on one page, or on several that get one post each.
+
+    With several pages, each settings field applies to the pages of its platform.
+    """
+
+    #: Exactly one of these fields is given. The value is appended to the operation's name to name the body with this
+    #: field.
+    ONE_OF: ClassVar[dict[str, str]] = {"page_id": "", "page_ids": "s"}
+    #: Fields that may be given only together with another one.
+    ONLY_WITH: ClassVar[dict[str, str]] = {"overrides": "page_ids"}
+    page_id: str | None = None
+    page_ids: PageIds | None = None
+    #: Another text or other settings for some of the pages, each named once.
+    overrides: Annotated[tuple[PageOverride, ...], Meta(max_length=MAX_PAGES_PER_CALL)] = ()
+
+
+class PublishOnPages(PagesOfPost, kw_only=True):
+    pass
+
+
+class ScheduleOnPages(PagesOfPost, kw_only=True):
+    scheduled_at: datetime
+
+
+class ValidateOnPages(PagesOfPost, kw_only=True):
+    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
+
+    message: str | None = None
+    first_comment: str | None = None
+    scheduled_at: datetime | None = None
+
+
+class PageContent(Record):
+    """One of several pages. A message or settings that are set replace the call's."""
+
+    page_id: str
+    message: str | UnsetType | None = UNSET
+    settings: Settings | UnsetType | None = UNSET
+
+
+class PlannedPage(PageContent, kw_only=True):
+    """A page whose post has its own operation, derived from the call's."""
+
+    operation_id: str
+    #: False: validated with the others but not posted, because the quota is used up.
+    goes: bool = True
+
+
+class PublishPosts(PostContent, kw_only=True):
+    pages: tuple[PlannedPage, ...]
+
+
+class SchedulePosts(PublishPosts, kw_only=True):
+    scheduled_at: datetime
+
+
+class ValidatePost(PostContent, kw_only=True):
+    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
+
+    page_id: str
+    message: str | None = None
+    first_comment: str | None = None
+    scheduled_at: datetime | None = None
+
+
+class ValidatePosts(PostContent, kw_only=True):
+    """A dry run for several pages."""
+
+    pages: tuple[PageContent, ...]
+    scheduled_at: datetime | None = None
+
+
+@with_settings(Settings | UnsetType | None, UNSET)
+class EditPost(Record):
+    """PATCH: only the fields that are sent change; null clears an optional field."""
+
+    id: str
+    scheduled_at: datetime | UnsetType = UNSET
+    message: Message | UnsetType | None = UNSET
+    media_ids: tuple[str, ...] | UnsetType = UNSET
+    media_urls: tuple[str, ...] | UnsetType = UNSET
+    first_comment: Annotated[str, Meta(max_length=8000)] | UnsetType | None = UNSET

@@ -1,0 +1,122 @@
+"""Linking pages: the sessions in which a person logs in at a platform and chooses accounts."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from contracts.platforms import PlatformCode
+from contracts.publishing.pages import Page, PostError
+from contracts.record import Record
+
+# Described, not enforced: another release may know more values.
+LinkStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["pending", "choose", "linked", "refused", "failed"]})
+]
+
+
+class BeginLink(Record):
+    """Begins to link a page. `platform` is a code; the gateway adds the present names of brand and account."""
+
+    platform: str
+    brand_id: str
+    brand_name: str = ""
+    account_name: str = ""
+    #: Where the person is sent at the end: one of the URLs that the operator allows for the account.
+    return_url: str | None = None
+    #: One of the platform's `account_types`; None: the first that the server has an app for.
+    account_type: str | None = None
+
+
+class LinkBegun(Record):
+    """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
+
+    session_id: str
+    authorize_url: str
+    expires_at: datetime
+
+
+class FinishLink(Record):
+    """The result of a platform's login. `platform` is its full lowercase name. `browser`: see `ViewLink`."""
+
+    platform: str
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    error_description: str = ""
+    browser: str = ""
+
+
+class ViewLink(Record):
+    """A request for the page of a session. `browser`: a key of 64 hex digits derived from the session's cookie. It is a
+    secret: publishing stores its hash alone.
+    """
+
+    session_id: str
+    browser: str
+
+
+class DecideLink(Record):
+    """The person's decision: to grant the brand access to the pages found, or to cancel. `browser`: see `ViewLink`."""
+
+    session_id: str
+    browser: str
+    is_given: bool
+
+
+class GetLink(Record):
+    session_id: str
+
+
+class LinkableAccount(Record):
+    """A page, profile or channel that can be linked. `page_id` is set once it is linked to this brand."""
+
+    account_id: str
+    name: str
+    username: str | None
+    followers: int
+    picture: str | None
+    page_id: str | None = None
+    #: Whether the platform lets it write comments: first comments and replies. None: not known.
+    can_comment: bool | None = None
+
+
+class LinkSession(Record):
+    """The progress of linking pages, as the app sees it."""
+
+    session_id: str
+    platform: PlatformCode
+    brand_id: str
+    #: pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
+    status: LinkStatus
+    accounts: tuple[LinkableAccount, ...]
+    error: PostError | None
+    expires_at: datetime
+    brand_name: str | None = None
+
+
+class LinkPageView(Record):
+    """The progress of linking pages, as the person in the browser sees it."""
+
+    session_id: str
+    platform: str
+    brand_name: str
+    account_name: str
+    #: start (go to `authorize_url`), wait (the platform's answer is being read), confirm (`accounts` were found,
+    #: nothing is linked yet), or as in `LinkSession`: choose, linked, refused, failed
+    status: str
+    accounts: tuple[LinkableAccount, ...] = ()
+    error: PostError | None = None
+    #: The platform's login, only for this browser.
+    authorize_url: str | None = None
+    #: The app's URL with session and outcome, once there is an outcome.
+    return_url: str | None = None
+
+
+class ChooseAccounts(Record):
+    session_id: str
+    account_ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)]
+
+
+class PagesLinked(Record):
+    pages: tuple[Page, ...]

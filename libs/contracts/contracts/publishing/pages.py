@@ -1,0 +1,105 @@
+"""Pages: the platform accounts that are connected to brands."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from contracts.platforms import PlatformCode, PlatformName
+from contracts.record import Record
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+
+
+class PostError(Record):
+    code: str
+    message: str
+
+
+class Page(Record):
+    """A connected platform account."""
+
+    id: str
+    platform: PlatformCode
+    name: str
+    username: str | None
+    account_id: str
+    brand_id: str
+    brand_name: str
+    followers: int
+    picture: str | None
+    expired: bool
+    created_at: datetime
+
+
+class ListPages(Record):
+    platform: PlatformName | None = None
+    brand_id: str | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class PageList(Record):
+    pages: tuple[Page, ...]
+    next_cursor: str | None = None
+
+
+class GetPage(Record):
+    id: str
+
+
+class CountPages(Record):
+    brand_ids: tuple[str, ...]
+
+
+class PageCounts(Record):
+    """Pages per brand id; a brand without pages is absent."""
+
+    counts: dict[str, int]
+
+
+class LinkPage(Record):
+    """Operator: connects a platform account to a brand. Linking it again repairs the same page."""
+
+    owner_account_id: str
+    brand_id: str
+    brand_name: str
+    platform: str
+    remote_account_id: str
+    access_token: str
+    name: str
+    username: str | None = None
+    followers: int = 0
+    picture: str | None = None
+
+
+class PageHealth(Record):
+    """The present state of a page's connection, according to the platform."""
+
+    page_id: str
+    platform: PlatformCode
+    #: Whether the connection works and has all permissions that our features need.
+    healthy: bool
+    expired: bool
+    #: Missing permissions for posting, reading and replying; None: unknown.
+    missing_permissions: tuple[str, ...] | None
+    #: None: unknown, or the token does not expire.
+    token_expires_at: datetime | None
+    error: PostError | None
+    reconnect_url: str | None
+    checked_at: datetime
+    #: Whether the platform lets the page write comments: first comments and replies. None: not known.
+    can_comment: bool | None = None
+
+
+class UnlinkPage(Record):
+    id: str
+    #: Whether to cancel the page's queued posts.
+    cancel_queued: bool = False
+
+
+class PageUnlinked(Record):
+    success: bool
+    id: str
+    #: Posts that were cancelled.
+    cancelled_posts: tuple[str, ...] = ()

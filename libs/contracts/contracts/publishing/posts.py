@@ -1,0 +1,296 @@
+"""Posts and what became of them: their states, attempts, findings and results."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta
+
+from contracts.maker import Maker
+from contracts.platforms import PlatformCode, PlatformName
+from contracts.publishing.content import MediaItem, PostContent
+from contracts.publishing.pages import Limit, PostError
+from contracts.record import Record
+
+# Described values that are not enforced: another release may know more of them.
+PostStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["queued", "held", "published", "failed", "cancelled"]})
+]
+AttemptStatus = Annotated[
+    str, Meta(extra_json_schema={"enum": ["open", "published", "refused", "not_published", "given_up"]})
+]
+PostOrigin = Annotated[str, Meta(extra_json_schema={"enum": ["scheduled", "immediate"]})]
+FirstCommentStatus = Annotated[str, Meta(extra_json_schema={"enum": ["pending", "published", "failed"]})]
+LostAccess = Annotated[str, Meta(extra_json_schema={"enum": ["token_revoked", "collaborator_removed"]})]
+
+
+class PostHold(Record):
+    """Why a post is held: its maker lost access."""
+
+    #: token_revoked or collaborator_removed
+    reason: LostAccess
+    held_at: datetime
+    made_by: Maker
+
+
+class FirstCommentResult(Record):
+    """The outcome of a published post's first comment."""
+
+    #: pending, published or failed
+    status: FirstCommentStatus
+    #: Set when it has failed: the post itself stays published.
+    error: PostError | None = None
+
+
+class ScheduledPost(PostContent, kw_only=True):
+    """A post with a time, in any state (spec "ScheduledPost")."""
+
+    id: str
+    page_id: str
+    brand_id: str
+    platform: PlatformCode
+    media: tuple[MediaItem, ...]
+    scheduled_at: datetime
+    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: PostStatus
+    created_at: datetime
+    attempts: int = 0
+    next_attempt_at: datetime | None = None
+    remote_id: str | None = None
+    permalink: str | None = None
+    published_at: datetime | None = None
+    error: PostError | None = None
+    #: Set on a held post.
+    hold: PostHold | None = None
+    #: Set on a published post with a first comment.
+    first_comment_result: FirstCommentResult | None = None
+
+
+class PostId(Record):
+    id: str
+
+
+class Cancelled(Record):
+    success: bool
+    id: str
+
+
+class ListScheduledPosts(Record):
+    page_id: str | None = None
+    #: Comma-separated of queued, held, failed, cancelled, published; or all.
+    status: str = "queued"
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class ScheduledPostList(Record):
+    scheduled_posts: tuple[ScheduledPost, ...]
+    next_cursor: str | None = None
+
+
+class HeldPosts(Record):
+    """Selects held posts that the caller may access: these, those of one maker, or all."""
+
+    #: As in `PagesOfPost`.
+    ONE_OF: ClassVar[dict[str, str]] = {"post_ids": "", "made_by": "OfMaker"}
+    post_ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)] | None = None
+    #: The id of a user or a token, or `anybody`.
+    made_by: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+class ReleasePosts(HeldPosts, kw_only=True):
+    #: Whether posts whose time has passed stay held or are published now.
+    past_due: Literal["hold", "now"] = "hold"
+
+
+class RefusedPost(Record):
+    """A selected post that was not changed."""
+
+    id: str
+    error: PostError
+
+
+class PostsReleased(Record):
+    #: Queued again, soonest first.
+    released: tuple[str, ...]
+    #: Posts that could not be released, each with the reason; at most 500 posts in all.
+    refused: tuple[RefusedPost, ...] = ()
+    #: Number of posts left, because one call releases at most 500. Repeat the call.
+    remaining: int = 0
+
+
+class HeldPostsCancelled(Record):
+    cancelled: tuple[str, ...]
+    #: Requested posts that are not held.
+    refused: tuple[RefusedPost, ...] = ()
+    #: Number of posts left, because one call cancels at most 500. Repeat the call.
+    remaining: int = 0
+
+
+class PostProblem(PostError):
+    """An error of a post, with what to do. The message holds the platform's own text and code."""
+
+    recommended_fix: str
+
+
+class PostAttempt(Record):
+    """One attempt to publish a post."""
+
+    number: int
+    #: open (no answer yet, or being looked up), published, refused (by the platform), not_published (looked up and not
+    #: there) or given_up (the platform did not reveal the result for a day)
+    outcome: AttemptStatus
+    began_at: datetime
+    ended_at: datetime | None
+    error: PostProblem | None
+
+
+class PageOfPost(Record):
+    """The page of a post, as it is now."""
+
+    id: str
+    name: str
+    username: str | None
+    expired: bool
+    #: When the page was unlinked; the post stays.
+    unlinked_at: datetime | None
+
+
+class FullPost(PostContent, kw_only=True):
+    """Everything known about a post, published at once or scheduled, in any state."""
+
+    id: str
+    #: scheduled, or immediate: published at once
+    origin: PostOrigin
+    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: PostStatus
+    platform: PlatformCode
+    page_id: str
+    page: PageOfPost
+    brand_id: str
+    brand_name: str
+    media: tuple[MediaItem, ...]
+    created_at: datetime
+    #: None for an immediate post.
+    scheduled_at: datetime | None
+    next_attempt_at: datetime | None
+    published_at: datetime | None
+    #: The platform's id of the published post.
+    remote_id: str | None
+    permalink: str | None
+    error: PostProblem | None
+    #: Set on a held post.
+    hold: PostHold | None
+    #: Set on a published post with a first comment.
+    first_comment_result: FirstCommentResult | None
+    #: Oldest first.
+    attempts: tuple[PostAttempt, ...]
+    #: Who made, changed, retried or released it last. None: unknown.
+    made_by: Maker | None
+
+
+class PublishResult(Record):
+    """The result of an immediate publish (spec "Publish result fields")."""
+
+    post_id: str
+    platform: PlatformCode
+    page_id: str
+    brand_id: str
+    message: str | None
+    media: tuple[MediaItem, ...]
+    status: PostStatus
+    was_published: bool
+    platform_post_id: str | None
+    published_at: datetime
+    permalink: str | None
+
+
+class PageResult(Record, omit_defaults=True):
+    """The result for one of several pages: its post, or the error that a call for this page alone would get."""
+
+    page_id: str
+    #: HTTP status that a call for this page alone would get.
+    status: int
+    scheduled_post: ScheduledPost | None = None
+    post: PublishResult | None = None
+    error: dict[str, Any] | None = None
+
+
+class PageResults(Record):
+    """One result per page, in the order of the request."""
+
+    results: tuple[PageResult, ...]
+
+
+class Finding(Record):
+    """One finding of a dry run. `code`: the error code of the real call."""
+
+    code: str
+    message: str
+    field: str | None = None
+
+
+class MediaChange(Record):
+    """What will be made of a file because the platform does not take it as it is. The original is kept."""
+
+    #: media_ids[0] and so on.
+    field: str
+    message: str
+    mime_type: str
+    #: In pixels, at most; None: as the file's.
+    width: int | None = None
+    height: int | None = None
+
+
+class Validation(Record):
+    valid: bool
+    errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    #: What will be made of the files, as information.
+    media_changes: tuple[MediaChange, ...] = ()
+
+
+class PageValidation(Validation, kw_only=True):
+    """What a call for this page alone would find."""
+
+    page_id: str
+
+
+class PageValidations(Record):
+    """One validation per page, in the order of the request."""
+
+    #: Whether the post is valid on every page.
+    valid: bool
+    results: tuple[PageValidation, ...]
+
+
+class ListPublishedPosts(Record):
+    page_id: str | None = None
+    platform: PlatformName | None = None
+    since: datetime | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class Metrics(Record):
+    likes: int = 0
+    comments: int = 0
+    shares: int = 0
+
+
+class PublishedPost(Record):
+    id: str
+    page_id: str
+    brand_id: str
+    platform: PlatformCode
+    remote_id: str
+    permalink: str | None
+    published_at: datetime
+    message: str | None
+    metrics: Metrics
+    #: Set on a post with a first comment.
+    first_comment_result: FirstCommentResult | None = None
+
+
+class PublishedPostList(Record):
+    published_posts: tuple[PublishedPost, ...]
+    next_cursor: str | None = None
