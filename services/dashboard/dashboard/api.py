@@ -1,8 +1,9 @@
 """The API as a request of a browser uses it: the Python client, with the person's session and address."""
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast, overload
 
 import httpx2
@@ -24,17 +25,37 @@ _WRITE_SECONDS = 130.0
 _EXTENSION = "posthaste_api"
 
 
+#: When each call of a request began and ended, in seconds of `time.perf_counter`.
+Calls = list[tuple[float, float]]
+
+
 class _ForPerson:
     """Sends the calls of one request with the person's browser and address, which the API lists with a session and
-    limits sign-ins by."""
+    limits sign-ins by. Notes how long each took.
+    """
 
-    def __init__(self, http: httpx2.Client, headers: dict[str, str]) -> None:
-        self._http, self._headers = http, headers
+    def __init__(self, http: httpx2.Client, headers: dict[str, str], calls: Calls) -> None:
+        self._http, self._headers, self._calls = http, headers, calls
 
+    @contextmanager
     def stream(
         self, method: str, url: str, *, headers: dict[str, str], **more: Any
-    ) -> AbstractContextManager[httpx2.Response]:
-        return self._http.stream(method, url, headers=headers | self._headers, **more)
+    ) -> Iterator[httpx2.Response]:
+        begun_at = time.perf_counter()
+        try:
+            with self._http.stream(method, url, headers=headers | self._headers, **more) as response:
+                yield response
+        finally:
+            self._calls.append((begun_at, time.perf_counter()))
+
+
+def seconds_of(calls: Calls) -> float:
+    """Returns for how long at least one of the calls ran."""
+    total = end = 0.0
+    for begun_at, ended_at in sorted(calls):
+        total += max(0.0, ended_at - max(begun_at, end))
+        end = max(end, ended_at)
+    return total
 
 
 class Api:
@@ -58,7 +79,7 @@ class Api:
             base_url=self._config.api_url,
             timeout_seconds=_WRITE_SECONDS if writes else _READ_SECONDS,
             retries=_RETRIES,
-            http=cast(httpx2.Client, _ForPerson(self._http, headers)),
+            http=cast(httpx2.Client, _ForPerson(self._http, headers, g.api_calls)),
         )
 
 

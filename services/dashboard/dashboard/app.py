@@ -1,51 +1,41 @@
-"""The Flask application: security headers, forms checked, errors as pages, and the blueprints."""
+"""The Flask application: security headers, forms checked, times measured, and the blueprints."""
 
 import secrets
+import time
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, g, redirect, render_template, request, url_for
-from werkzeug.exceptions import HTTPException
+from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as AnyResponse
 
-from dashboard import api, cookies, times, words
+from dashboard import api, assets, cookies, problems, times, words
 from dashboard.config import Config
 from dashboard.routes import BLUEPRINTS, NAVIGATION
-from posthaste.errors import (
-    ApiError,
-    AuthenticationError,
-    LimitReached,
-    NoAnswer,
-    PermissionDenied,
-    PosthasteError,
-    ServerError,
-)
 
 #: What a signed-out browser may open.
 _OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
 _OPEN |= {f"sign_up.{it}" for it in ("show", "create", "confirm", "verify", "choose", "reset")}
-#: A day: the address of a file of ours holds its version.
-_STATIC_SECONDS = 86_400
 
 
 def create_app(config: Config) -> Flask:
     """Returns the application of one process."""
     app = Flask(__name__)
     app.config.update(MAX_CONTENT_LENGTH=config.max_body_bytes, MAX_FORM_MEMORY_SIZE=2**20)
-    app.config.update(DASHBOARD=config, SEND_FILE_MAX_AGE_DEFAULT=_STATIC_SECONDS)
+    app.config.update(DASHBOARD=config)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     if config.trusted_proxy_hops:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxy_hops, x_proto=1)  # type: ignore[method-assign]
     api.attach(app, config)
+    assets.attach(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.add_url_rule("/healthz", "healthz", lambda: ("ok", 200))
     _add_words(app, config)
     _guard(app, config)
-    _add_errors(app, config)
+    problems.attach(app, config)
     return app
 
 
@@ -83,11 +73,12 @@ def _guard(app: Flask, config: Config) -> None:
 
     @app.before_request
     def before() -> AnyResponse | None:
+        g.begun_at, g.api_calls = time.perf_counter(), []
         cookies.load(config.is_https)
         if request.method not in ("GET", "HEAD", "OPTIONS") and not cookies.is_from_our_page(
             request, g.form_key, g.session_token
         ):
-            return app.make_response((_page("stale", 403), 403))
+            return app.make_response(problems.page("stale", 403))
         if request.endpoint in _OPEN or request.endpoint is None or g.session_token:
             return None
         if "HX-Request" in request.headers:  # a part of a page: the whole page has to go
@@ -110,54 +101,10 @@ def _guard(app: Flask, config: Config) -> None:
             headers["Strict-Transport-Security"] = "max-age=31536000"
         if request.endpoint != "static":
             headers["Cache-Control"] = "no-store"
+            seconds, asked = time.perf_counter() - g.begun_at, api.seconds_of(g.api_calls)
+            headers["Server-Timing"] = (
+                f'page;dur={1000 * (seconds - asked):.1f}, api;dur={1000 * asked:.1f};desc="{len(g.api_calls)} calls"'
+            )
             if g.get("has_new_form_key"):
                 cookies.set_cookie(response, "form", g.form_key, config.is_https)
         return response
-
-
-def _page(kind: str, status: int, **more: Any) -> str:
-    return render_template("error.html", kind=kind, status=status, **more)
-
-
-def _add_errors(app: Flask, config: Config) -> None:
-    @app.errorhandler(AuthenticationError)
-    def signed_out(error: AuthenticationError) -> AnyResponse:
-        """The session ended: elsewhere, or after 30 days without use."""
-        response: AnyResponse
-        if "HX-Request" in request.headers:
-            response = Response(status=204, headers={"HX-Redirect": url_for("sign_in.show", ended=1)})
-        else:
-            response = redirect(url_for("sign_in.show", ended=1))
-        cookies.set_cookie(response, "session", "", config.is_https)
-        return response
-
-    @app.errorhandler(ApiError)
-    def refused(error: ApiError) -> tuple[str, int]:
-        kind = "refused"
-        if error.status == 404:
-            kind = "missing"
-        elif isinstance(error, PermissionDenied):
-            kind = "forbidden"
-        elif isinstance(error, LimitReached):
-            kind = "limit"
-        elif isinstance(error, ServerError):
-            kind = "down"
-        return _page(kind, error.status, error=error), error.status
-
-    @app.errorhandler(PosthasteError)
-    def unanswered(error: PosthasteError) -> tuple[str, int]:
-        app.logger.warning("the API did not answer: %s", error)
-        kind = "unknown" if isinstance(error, NoAnswer) and error.idempotency_key else "down"
-        return _page(kind, 503), 503
-
-    @app.errorhandler(HTTPException)
-    def http(error: HTTPException) -> tuple[str, int]:
-        status = error.code or 500
-        kind = {404: "missing", 405: "missing", 413: "large"}.get(status, "broken")
-        return _page(kind, status), status
-
-    @app.errorhandler(ValueError)
-    def malformed(error: ValueError) -> tuple[str, int]:
-        """An id in the address that is none, such as an empty one."""
-        app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
-        return _page("missing", 404), 404

@@ -1,13 +1,13 @@
-"""A post as a person writes it: what the composer's form holds, and the calls that it becomes. Pure."""
+"""A post as a person writes it: what the composer's form holds, and the call that it becomes. Pure."""
 
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from werkzeug.datastructures import MultiDict
 
 from dashboard import settings, times
+from posthaste.inputs import PageOverride
 
 #: The API takes one text on at most so many pages at once.
 MOST_PAGES = 20
@@ -78,14 +78,13 @@ class Draft:
             return str(refused)
         return ""
 
-    def parts(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        """Yields (text, pages, idempotency key): the pages with the shared text together, each other page alone."""
-        shared = tuple(page for page in self.page_ids if page not in self.own_texts)
-        if shared:
-            yield self.message, shared, f"{self.key}-shared"
-        for page in self.page_ids:
-            if page in self.own_texts:
-                yield self.own_texts[page], (page,), f"{self.key}-{page}"
+    def overrides(self) -> list[PageOverride]:
+        """Returns the pages with a text of their own, as the API takes them beside the shared one."""
+        return [
+            {"page_id": page, "message": self.own_texts[page]}
+            for page in self.page_ids
+            if page in self.own_texts
+        ]
 
 
 def _text(form: Form, name: str) -> str:

@@ -52,6 +52,7 @@ _PLATFORM_NAMES = {
 #: Fields of the API → where the composer shows a finding.
 _FIELDS = {
     "message": "Text",
+    "overrides": "Text",
     "media_ids": "Photos and videos",
     "media_urls": "Photos and videos",
     "first_comment": "First comment",

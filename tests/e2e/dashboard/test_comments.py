@@ -53,8 +53,16 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     window.click(f"{form} button")
     shows(asked, "Every Friday!", "Sent")
     asked.open("/comments")
-    shows(asked, "Until when are you open?", "Every comment is answered.")
-    assert "Do you have spelt?" not in window.run(SHOWN)
+    shows(asked, "Until when are you open?")
+    until(lambda: "open on FB" not in window.run(SHOWN), 20, "the answered post leaves the list")
+    form = form_of(asked, "Until when")
+    window.type(f"{form} textarea", "Until midnight.")
+    window.click(f"{form} button")
+    shows(asked, "Until midnight.", "Sent")
+    asked.open("/comments")
+    shows(asked, "Every comment on these posts is answered.")
+    assert not window.has(".talk")
+    assert findings(window) == []
     asked.open("/comments?state=all")
     shows(asked, "Do you have spelt?", "Until when are you open?")
 

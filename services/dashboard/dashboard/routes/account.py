@@ -9,6 +9,7 @@ from flask import Blueprint, current_app, redirect, render_template, request, ur
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, words
+from dashboard.kept import forget
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
 
@@ -87,6 +88,7 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
         if [it.field for it in error.fields] == ["current_password"]:
             return _shown("The present password is not right."), error.status
         return _shown(words.said(error)), error.status
+    forget("account")
     return redirect(url_for("account.show", done=done))
 
 

@@ -5,12 +5,15 @@ from typing import Any
 from flask import Blueprint, render_template, request
 
 from dashboard import api, charts, times, words
+from dashboard.kept import kept
 from dashboard.routes.shared import recent_places
 
 screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _DAYS = 30
 _ON_A_PAGE = 50
+#: The audit log needs the account only to say "You".
+_ACCOUNT_SECONDS = 600.0
 
 
 @screens.get("")
@@ -74,7 +77,7 @@ def audit() -> str:
     found, places, account = api.together(
         lambda: client.list_audit(brand_id=brand_id, limit=_ON_A_PAGE, cursor=cursor),
         recent_places(client),
-        client.get_account,
+        kept("account", _ACCOUNT_SECONDS, client.get_account),
     )
     actors = words.ACTORS | {account.user.id: "You"}
     return _page(

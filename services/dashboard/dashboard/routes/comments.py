@@ -58,6 +58,8 @@ def of_post(post_id: str) -> Answer:
     state = _state()
     shown = [it for it in found if state == "all" or not (it.is_answered or it.is_own)]
     page = places.pages.get(page_id)
+    if state == "open" and not shown and not problem:  # the post leaves the list
+        return Response(headers={"HX-Retarget": f"#talk-{post_id}", "HX-Reswap": "delete"})
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, problem=problem,
                            state=state, count_all=len(found),
                            zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip

@@ -12,7 +12,15 @@ from dashboard.platforms import recent_platforms
 from dashboard.routes.media import store
 from dashboard.routes.shared import Places, recent_places
 from dashboard.settings import chosen, raw_of
-from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError, NoAnswer, ServerError
+from posthaste.errors import (
+    ApiError,
+    AuthenticationError,
+    InvalidRequest,
+    LimitReached,
+    MediaError,
+    NoAnswer,
+    ServerError,
+)
 from posthaste.records import Finding, FullPost, Media, Page, PageResult
 
 screens = Blueprint("compose", __name__, url_prefix="/compose")
@@ -42,7 +50,7 @@ def show() -> str:
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(
-        lambda: Places(client), lambda: client.get_post(copied).post if copied else None
+        recent_places(client), lambda: client.get_post(copied).post if copied else None
     )
     zone = next((brand.timezone for brand in places.brands.values()), "UTC")
     draft = Draft.empty(zone)
@@ -63,7 +71,7 @@ def show() -> str:
 def send() -> tuple[str, int] | str:
     """Uploads the chosen files and sends the post. Whatever is refused, the form keeps what was typed."""
     draft = Draft.from_form(request.form)
-    places = Places(api.reader())
+    places = recent_places(api.reader())()
     problem = draft.problem()
     if not problem:
         draft, problem = _with_files(draft)
@@ -71,7 +79,18 @@ def send() -> tuple[str, int] | str:
         return _form(draft, places, problem), 400
     if request.form.get("do") == "check":
         return _form(draft, places, findings=_findings(draft, places))
-    results = [result for part in draft.parts() for result in _sent(draft, places, *part)]
+    try:
+        results = _sent(draft, places)
+    except NoAnswer:
+        unknown = "No answer came, so it may have gone out. Send it again: each page gets it only once."
+        return _form(draft, places, unknown), 503
+    except AuthenticationError:
+        raise
+    except ApiError as error:  # nothing happened: the form says why
+        passes = isinstance(error, (LimitReached, ServerError))
+        return _form(
+            draft, places, words.said(error), None if passes else _findings(draft, places)
+        ), error.status
     if all(it.code for it in results) and len(results) == 1:  # nothing happened: the form says why
         return _form(draft, places, results[0].problem, _findings(draft, places)), 422
     return render_template("sent.html", results=results, draft=draft, places=places)
@@ -83,7 +102,7 @@ def edit() -> str:
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))
-    return _form(draft, Places(api.reader()))
+    return _form(draft, recent_places(api.reader())())
 
 
 @screens.post("/check")
@@ -169,59 +188,49 @@ def _with_files(draft: Draft) -> tuple[Draft, str]:
 
 def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
     """Returns what the API finds about each page's post, errors first."""
-    client, at = api.reader(), draft.at()
-    settings = _settings(draft, places, draft.page_ids)
-
-    def validate(page_id: str) -> list[Finding]:
-        try:
-            found = client.validate_post(
-                page_id=page_id, message=draft.text_for(page_id) or None, media_ids=list(draft.media_ids),
-                first_comment=draft.first_comment or None, scheduled_at=at, **settings,
-            )  # fmt: skip
-        except (AuthenticationError, ServerError):
-            raise
-        except ApiError as error:
-            return [
-                Finding(code=error.code, message=it.message, field=it.field) for it in words.fields_of(error)
-            ]
-        return [
-            *found.errors,
-            *(Finding(code="", message=it.message, field=it.field) for it in found.warnings),
+    page_ids = list(draft.page_ids)
+    content = _content(draft, places)
+    try:
+        validated = api.reader().validate_posts(page_ids=page_ids, scheduled_at=draft.at(), **content)
+    except (AuthenticationError, LimitReached, ServerError):
+        raise
+    except ApiError as error:  # it is about the whole call, such as a malformed setting
+        problems = [
+            Finding(code=error.code, message=it.message, field=it.field) for it in words.fields_of(error)
         ]
+        return dict.fromkeys(page_ids, problems)
+    return {
+        it.page_id: [
+            *it.errors,
+            *(Finding(code="", message=one.message, field=one.field) for one in it.warnings),
+        ]
+        for it in validated.results
+    }
 
-    return dict(zip(draft.page_ids, api.all_of(validate, draft.page_ids), strict=True))
 
-
-def _settings(draft: Draft, places: Places, page_ids: tuple[str, ...]) -> dict[str, Any]:
-    """Returns the settings of the platforms of these pages, as far as they differ from the defaults."""
+def _content(draft: Draft, places: Places) -> dict[str, Any]:
+    """Returns what the calls that validate and send have in common. Settings are sent as far as they differ from the
+    defaults.
+    """
     platforms = recent_platforms(api.reader())()
-    codes = {places.pages[it].platform for it in page_ids if it in places.pages}
-    found = {
+    codes = {places.pages[it].platform for it in draft.page_ids if it in places.pages}
+    settings = {
         platforms[code].settings_field: chosen(platforms[code].settings, draft.settings) for code in codes
     }
-    return {field: values for field, values in found.items() if values}
+    return {
+        "message": draft.message or None, "overrides": draft.overrides(), "media_ids": list(draft.media_ids),
+        "first_comment": draft.first_comment or None,
+    } | {field: values for field, values in settings.items() if values}  # fmt: skip
 
 
-def _sent(draft: Draft, places: Places, text: str, page_ids: tuple[str, ...], key: str) -> list[Result]:
-    """Sends one text to some pages. An error of the whole call becomes the result of each page."""
-    client, at = api.writer(), draft.at()
-    content: dict[str, Any] = {
-        "page_ids": list(page_ids), "message": text or None, "media_ids": list(draft.media_ids),
-        "first_comment": draft.first_comment or None, "idempotency_key": key,
-    } | _settings(draft, places, page_ids)  # fmt: skip
-    try:
-        if at is None:
-            results = client.publish_posts(**content).results
-        else:
-            results = client.schedule_posts(scheduled_at=at, **content).results
-    except AuthenticationError:
-        raise
-    except NoAnswer:
-        unknown = "No answer came. Look at the list of posts before you send it again: it may have gone out."
-        return [Result(places.pages.get(it), it, code="NO_ANSWER", problem=unknown) for it in page_ids]
-    except ApiError as error:
-        problem = words.said(error)
-        return [Result(places.pages.get(it), it, code=error.code, problem=problem) for it in page_ids]
+def _sent(draft: Draft, places: Places) -> list[Result]:
+    """Sends the post in one call. Raises the errors of the whole call."""
+    client, at, page_ids = api.writer(), draft.at(), list(draft.page_ids)
+    content = {"page_ids": page_ids, "idempotency_key": draft.key} | _content(draft, places)
+    if at is None:
+        results = client.publish_posts(**content).results
+    else:
+        results = client.schedule_posts(scheduled_at=at, **content).results
     return [_result(places, it) for it in results]
 
 

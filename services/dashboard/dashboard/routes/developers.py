@@ -8,6 +8,8 @@ from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
+from dashboard.kept import forget
+from dashboard.routes.shared import recent_brands
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
 from posthaste.records import Delivery, Subscription
@@ -29,7 +31,7 @@ def show() -> str:
 def create_token() -> Answer:
     """Makes a token and shows it, this once."""
     days = request.form.get("days", "")
-    ends = datetime.now(UTC) + timedelta(days=int(days)) if days in words.EXPIRIES else None
+    ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
     def make(client: Posthaste) -> Answer:
         made = client.create_token(
@@ -128,6 +130,7 @@ def _key() -> str | None:
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
     """Makes a change. A refusal is shown on the page of the form, with what was typed."""
+    forget("webhooks")
     try:
         return change(api.reader())
     except AuthenticationError:
@@ -143,12 +146,12 @@ def _shown(problem: str = "") -> str:
     tokens, hooks, brands = api.together(
         lambda: list(client.iterate_tokens(limit=100)),
         lambda: list(client.iterate_webhooks(limit=100)),
-        lambda: list(client.iterate_brands(limit=100)),
+        recent_brands(client),
     )
     return render_template(
         "developers.html", tokens=[it for it in tokens if not it.session], hooks=hooks,
-        brands=brands, problem=problem, scopes=words.SCOPES, events=words.EVENTS, expiries=words.EXPIRIES,
-        done=request.args.get("done", ""), form=request.form,
+        brands=list(brands.values()), problem=problem, scopes=words.SCOPES, events=words.EVENTS,
+        expiries=words.EXPIRIES, done=request.args.get("done", ""), form=request.form,
     )  # fmt: skip
 
 

@@ -3,28 +3,36 @@
 from flask import Blueprint, render_template
 
 from dashboard import api
-from dashboard.routes.shared import Places
+from dashboard.kept import kept
+from dashboard.routes.shared import recent_places
 
 screens = Blueprint("overview", __name__)
 
 #: As many posts as fit a screen; the list shows all.
 _NEXT = 8
 _PROBLEMS = 10
+#: One call reads both, unless more posts failed than that.
+_AT_ONCE = 25
+_ACCOUNT_SECONDS = 60.0
 
 
 @screens.get("/")
 def show() -> str:
     client = api.reader()
-    waiting, broken, places = api.together(
-        lambda: client.list_scheduled_posts(limit=_NEXT),
-        lambda: client.list_scheduled_posts(status="failed,held", limit=_PROBLEMS),
-        lambda: Places(client),
+    found, places = api.together(
+        lambda: client.list_scheduled_posts(status="queued,failed,held", limit=_AT_ONCE),
+        recent_places(client, with_new_pages=True),
     )
+    posts, is_cut = found.scheduled_posts, found.next_cursor is not None
+    waiting = [it for it in posts if it.status == "queued"]
+    broken = [it for it in posts if it.status != "queued"]
+    if is_cut and len(waiting) < _NEXT:  # what failed is older, so it came first
+        waiting = client.list_scheduled_posts(status="queued", limit=_NEXT).scheduled_posts
     return render_template(
         "overview.html",
-        waiting=waiting.scheduled_posts,
-        broken=broken.scheduled_posts,
-        has_more_broken=broken.next_cursor is not None,
+        waiting=waiting[:_NEXT],
+        broken=broken[:_PROBLEMS],
+        has_more_broken=len(broken) > _PROBLEMS or is_cut,
         expired=[page for page in places.pages.values() if page.expired],
         places=places,
     )
@@ -34,6 +42,9 @@ def show() -> str:
 def account() -> str:
     """The part of the overview about the account: webhooks that were disabled, and what is left of the month."""
     client = api.reader()
-    hooks, told = api.together(lambda: list(client.iterate_webhooks(limit=100)), client.get_account)
+    hooks, told = api.together(
+        kept("webhooks", _ACCOUNT_SECONDS, lambda: list(client.iterate_webhooks(limit=100))),
+        kept("account", _ACCOUNT_SECONDS, client.get_account),
+    )
     disabled = [hook for hook in hooks if hook.status == "disabled"]
     return render_template("overview_account.html", disabled=disabled, account=told)

@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, redirect, render_template, request, ur
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.routes.shared import Places, forget_places
+from dashboard.routes.shared import forget_places, recent_places
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
 from posthaste.records import LinkBegun, PageHealth
 
@@ -109,6 +109,6 @@ def _begun(platform: str, brand_id: str) -> LinkBegun:
 
 def _listed(problem: str = "", health: PageHealth | None = None) -> str:
     return render_template(
-        "pages.html", places=Places(api.reader()), problem=problem, health=health,
+        "pages.html", places=recent_places(api.reader(), with_new_pages=True)(), problem=problem, health=health,
         done=request.args.get("done", ""),
     )  # fmt: skip

@@ -1,31 +1,24 @@
 """What several screens need: pages and brands by id, times in a brand's zone, and messages after an action."""
 
-import hashlib
-import time
 from collections.abc import Callable
 from datetime import datetime
 
-from flask import g
-
 from dashboard import times
+from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
 
-#: How long a screen may show names and zones that it read before. Plans permit as little as ten calls of the API in a
-#: minute, and most screens need the same two.
-_KEPT_SECONDS, _MOST_KEPT = 30.0, 500
+#: How long a screen may show names and zones that another one read.
+_PAGES_SECONDS, _BRANDS_SECONDS = 60.0, 120.0
 #: The API lists at most so many at once.
 _AT_ONCE = 100
 
 
 class Places:
-    """The pages and brands that the person may use, by id. Two calls of the API, and one more for each
-    further hundred.
-    """
+    """The pages and brands that the person may use, by id."""
 
-    def __init__(self, client: Posthaste) -> None:
-        self.pages: dict[str, Page] = {it.id: it for it in client.iterate_pages(limit=_AT_ONCE)}
-        self.brands: dict[str, BrandInList] = {it.id: it for it in client.iterate_brands(limit=_AT_ONCE)}
+    def __init__(self, pages: dict[str, Page], brands: dict[str, BrandInList]) -> None:
+        self.pages, self.brands = pages, brands
 
     def page_name(self, page_id: str) -> str:
         page = self.pages.get(page_id)
@@ -52,34 +45,26 @@ class Places:
         return list(grouped.items())
 
 
-#: Session → when its places were read, and they.
-_kept: dict[bytes, tuple[float, Places]] = {}
+def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
+    """Returns a call for the brands of this session by id, as they were at most two minutes ago."""
+    return kept(
+        "brands", _BRANDS_SECONDS, lambda: {it.id: it for it in client.iterate_brands(limit=_AT_ONCE)}
+    )
 
 
-def recent_places(client: Posthaste) -> Callable[[], Places]:
-    """Returns a call for the places of this session, as they are now or were half a minute ago.
+def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callable[[], Places]:
+    """Returns a call for the places of this session: pages as they were at most a minute ago, or as they are now.
 
-    Only for screens that make another call of the API as well: it refuses a session that has ended.
+    It makes up to two calls of the API, and one more for each further hundred. Only for screens that make another call
+    as well: it refuses a session that has ended.
     """
-    session = _session()
-
-    def find() -> Places:
-        read_at, places = _kept.get(session, (0.0, None))
-        if places is not None and time.monotonic() - read_at < _KEPT_SECONDS:
-            return places
-        places = Places(client)
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-        _kept[session] = time.monotonic(), places
-        return places
-
-    return find
+    if with_new_pages:
+        forget("pages")
+    pages = kept("pages", _PAGES_SECONDS, lambda: {it.id: it for it in client.iterate_pages(limit=_AT_ONCE)})
+    brands = recent_brands(client)
+    return lambda: Places(pages(), brands())
 
 
 def forget_places() -> None:
     """Makes the next screen of this session read its places anew, after they were changed."""
-    _kept.pop(_session(), None)
-
-
-def _session() -> bytes:
-    return hashlib.sha256(g.session_token.encode()).digest()
+    forget("pages", "brands")

@@ -13,17 +13,16 @@ def draft(**more: Any) -> Draft:
     return Draft.from_form(MultiDict(fields))
 
 
-def test_pages_without_a_text_of_their_own_go_in_one_call() -> None:
-    one = draft(page_id=["pag_1", "pag_2", "pag_3"], text_of_pag_2="Hi", text_of_pag_1="  ")
-    assert list(one.parts()) == [
-        ("Hello", ("pag_1", "pag_3"), "k-shared"),
-        ("Hi", ("pag_2",), "k-pag_2"),
-    ]
+def test_only_a_page_with_a_text_of_its_own_overrides_the_shared_one() -> None:
+    one = draft(
+        page_id=["pag_1", "pag_2", "pag_3"], text_of_pag_2="Hi", text_of_pag_1="  ", text_of_pag_4="No"
+    )
+    assert one.overrides() == [{"page_id": "pag_2", "message": "Hi"}]
     assert [one.text_for(page) for page in ("pag_1", "pag_2")] == ["Hello", "Hi"]
 
 
-def test_a_form_that_is_sent_twice_has_the_same_keys() -> None:
-    assert list(draft().parts()) == list(draft().parts())
+def test_a_form_that_is_sent_twice_has_the_same_key() -> None:
+    assert draft().key == draft().key == "k"
     assert Draft.empty("UTC").key != Draft.empty("UTC").key
 
 

@@ -1,0 +1,49 @@
+"""What a session read a moment ago, for the next screens: plans permit as little as ten calls of the API in a minute.
+
+Only for what most screens need, and never the only call of a screen: the others notice that a session has ended.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from flask import g
+
+T = TypeVar("T")
+
+#: Bounds the memory: about as many sessions, with some values each.
+_MOST = 2_000
+#: Session and name of the value → when it was read, and the value.
+_values: dict[tuple[bytes, str], tuple[float, Any]] = {}
+
+
+def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
+    """Returns a call for a value of the present session, as it is now or was at most `seconds` ago.
+
+    The call may run in any thread.
+    """
+    key = (_session(), name)
+
+    def find() -> T:
+        read_at, value = _values.get(key, (-seconds, None))
+        if time.monotonic() - read_at < seconds:
+            return cast(T, value)
+        value = read()
+        if len(_values) >= _MOST:
+            _values.clear()
+        _values[key] = time.monotonic(), value
+        return value
+
+    return find
+
+
+def forget(*names: str) -> None:
+    """Makes the next screen of the present session read these values anew, after they were changed."""
+    session = _session()
+    for name in names:
+        _values.pop((session, name), None)
+
+
+def _session() -> bytes:
+    return hashlib.sha256(g.session_token.encode()).digest()

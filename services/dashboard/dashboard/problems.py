@@ -1,0 +1,110 @@
+"""Errors as pages: each says what is the matter, goes on by itself once it is over, and keeps what was typed."""
+
+from typing import Any
+
+from flask import Flask, Response, make_response, redirect, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
+
+from dashboard import cookies
+from dashboard.config import Config
+from posthaste.errors import (
+    ApiError,
+    AuthenticationError,
+    LimitReached,
+    NoAnswer,
+    PermissionDenied,
+    PosthasteError,
+    ServerError,
+)
+
+#: How soon a page loads again while a part of the server is away: a process that was killed is back in about so long.
+_AGAIN_SECONDS = 5
+#: A limit that ends sooner than that is worth waiting for in front of the page.
+_WORTH_WAITING_SECONDS = 120
+#: Kinds after which the same form may be sent again. Its key makes sure that it takes effect once. A form without our
+#: token ("stale") is not among them: another site may have filled it.
+_PASSING = ("down", "limit", "unknown")
+#: Forms that htmx sends to read something.
+_READING = ("compose.check",)
+#: Fields that the form gets anew, or that no page may show.
+_NOT_KEPT = ("form_token", "password", "current_password", "new_password")
+
+
+def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
+    """Returns the answer that tells of a problem: a page, or a part of one if htmx asked for that."""
+    seconds = _seconds(kind, error)
+    is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING
+    if is_read and request.headers.get("HX-Request-Type") == "full":
+        # htmx would take a part of the answer that an error does not have: the browser loads the page as a whole.
+        return Response(status=204, headers={"HX-Redirect": request.full_path})
+    is_part = "HX-Request" in request.headers
+    made = make_response(
+        render_template(
+            "error_part.html" if is_part else "error.html",
+            kind=kind, status=status, error=error, seconds=seconds if is_read else 0, again=request.full_path,
+            typed=MultiDict() if is_read or kind not in _PASSING else _typed(),
+        ),
+        status,
+    )  # fmt: skip
+    if seconds and is_read and not is_part:
+        made.headers["Refresh"] = str(seconds)
+    return made
+
+
+def attach(app: Flask, config: Config) -> None:
+    """Adds the handlers of errors."""
+
+    @app.errorhandler(AuthenticationError)
+    def signed_out(error: AuthenticationError) -> AnyResponse:
+        """The session ended: elsewhere, or after 30 days without use."""
+        response: AnyResponse
+        if "HX-Request" in request.headers:
+            response = Response(status=204, headers={"HX-Redirect": url_for("sign_in.show", ended=1)})
+        else:
+            response = redirect(url_for("sign_in.show", ended=1))
+        cookies.set_cookie(response, "session", "", config.is_https)
+        return response
+
+    @app.errorhandler(ApiError)
+    def refused(error: ApiError) -> Response:
+        kind = "refused"
+        if error.status == 404:
+            kind = "missing"
+        elif isinstance(error, PermissionDenied):
+            kind = "forbidden"
+        elif isinstance(error, LimitReached):
+            kind = "limit"
+        elif isinstance(error, ServerError):
+            kind = "down"
+        return page(kind, error.status, error=error)
+
+    @app.errorhandler(PosthasteError)
+    def unanswered(error: PosthasteError) -> Response:
+        app.logger.warning("the API did not answer: %s", error)
+        return page("unknown" if isinstance(error, NoAnswer) and error.idempotency_key else "down", 503)
+
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> Response:
+        status = error.code or 500
+        return page({404: "missing", 405: "missing", 413: "large"}.get(status, "broken"), status)
+
+    @app.errorhandler(ValueError)
+    def malformed(error: ValueError) -> Response:
+        """An id in the address that is none, such as an empty one."""
+        app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
+        return page("missing", 404)
+
+
+def _seconds(kind: str, error: ApiError | None) -> int:
+    """Returns after how many seconds it is worth to try again; 0: not soon."""
+    if kind == "down":
+        return _AGAIN_SECONDS
+    wait = error.retry_after_seconds if kind == "limit" and error is not None else None
+    return int(wait) + 1 if wait is not None and wait <= _WORTH_WAITING_SECONDS else 0
+
+
+def _typed() -> MultiDict[str, Any]:
+    """Returns the fields of the form that was sent, without secrets."""
+    return MultiDict([it for it in request.form.items(multi=True) if it[0] not in _NOT_KEPT])

@@ -1,0 +1,112 @@
+"""While the API is away: every screen says so and loads itself again, and no form loses what was typed."""
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dashboard import api
+from dashboard.app import create_app
+from dashboard.config import Config
+from posthaste.retries import RetryPolicy
+
+#: Nothing listens on the discard port.
+APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+TYPED = "what somebody <typed> & more"
+#: A value for each field of a form that the screens check before they ask the API.
+FORM = {
+    **dict.fromkeys(("message", "name", "firstname", "email", "ai_instruction", "ai_prompt"), TYPED),
+    "page_id": "pag_x", "brand_id": "brd_x", "post_id": "pst_x", "comment_id": "cmt_x", "media_id": "med_x",
+    "account_id": "1", "platform": "FB", "date": "2099-01-01", "time": "12:00", "zone": "UTC", "enabled": "yes",
+    "threshold": "1", "amount": "500", "key": "k" * 32, "password": "hidden words",
+}  # fmt: skip
+_ACTIONS = {"posts": "edit", "tokens": "rotate", "webhooks": "test"}
+#: They send files alone: the script keeps the row of the file with a button to try again.
+FILES = ("/library", "/library/files", "/compose/files")
+#: Parts of a page: its form stays as it is, and the answer is shown beside it.
+PARTS = ("/compose/ai/caption", "/compose/ai/image", "/compose/check")
+#: Screens that make no call of the API.
+STILL = ("/healthz", "/sign-in/forgot", "/sign-up", "/verify/x/x", "/reset/x/x")
+
+
+def addresses(method: str) -> list[str]:
+    found = set()
+    for rule in APP.url_map.iter_rules():
+        if method in (rule.methods or ()) and rule.endpoint not in (
+            "static",
+            "account.billing",
+            "pages.reconnect",
+        ):
+            noun = re.sub(r"/<[^>]+>/<action>$", "", rule.rule).rpartition("/")[2]
+            found.add(re.sub(r"<[^>]+>", "x", rule.rule.replace("<action>", _ACTIONS.get(noun, "x"))))
+    return sorted(found)
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the repetition of a call."""
+    monkeypatch.setattr(api, "_RETRIES", RetryPolicy(max_retries=0))
+
+
+@pytest.fixture
+def browser() -> FlaskClient:
+    browser = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    return browser
+
+
+def form_token(browser: FlaskClient) -> str:
+    found = re.search(r'name="form_token" value="(\w+)"', browser.get("/posts?tab=none").text)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("address", [it for it in addresses("GET") if it not in (*STILL, "/sign-in")])
+def test_every_screen_says_so_and_loads_itself_again(browser: FlaskClient, address: str) -> None:
+    address += "?session_id=x" if address == "/pages/linked" else ""
+    answer = browser.get(address)
+    assert (answer.status_code, answer.headers["Refresh"]) == (503, "5")
+    assert "Posthaste does not answer" in answer.text
+    assert "loads again by itself" in answer.text
+    part = browser.get(address, headers={"HX-Request": "true"})
+    if address == "/comments/of/x" and part.status_code == 200:
+        assert "Try again" in part.text
+    else:
+        assert part.status_code == 503
+        assert "load delay:5s" in part.text
+        assert "<html" not in part.text
+
+
+@pytest.mark.parametrize("address", [it for it in addresses("POST") if it not in (*FILES, *PARTS)])
+def test_no_form_loses_what_was_typed(browser: FlaskClient, address: str) -> None:
+    answer = browser.post(address, data={"form_token": form_token(browser), **FORM})
+    assert answer.status_code == 503
+    assert "what somebody &lt;typed&gt; &amp; more" in answer.text
+    assert "hidden words" not in answer.text
+    assert "Send it again" in answer.text or "<textarea" in answer.text
+
+
+@pytest.mark.parametrize("address", PARTS)
+def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> None:
+    data = {"form_token": form_token(browser), **FORM}
+    answer = browser.post(address, data=data, headers={"HX-Request": "true"})
+    assert answer.status_code == 503
+    assert "answer" in answer.text
+    assert "<html" not in answer.text
+
+
+def test_the_list_behind_a_filter_is_not_exchanged_for_an_error(browser: FlaskClient) -> None:
+    """htmx would look for the list in the answer, find none and leave the place empty."""
+    headers = {"HX-Request": "true", "HX-Request-Type": "full"}
+    answer = browser.get("/posts?tab=published&page=pag_x", headers=headers)
+    assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/posts?tab=published&page=pag_x")
+
+
+def test_a_form_of_another_site_is_not_kept_for_a_second_try(browser: FlaskClient) -> None:
+    answer = browser.post(
+        "/brands", data={"form_token": form_token(browser), **FORM}, headers={"Origin": "https://a.test"}
+    )
+    assert answer.status_code == 403
+    assert "Send it again" not in answer.text
+    assert "typed" not in answer.text
