@@ -1,0 +1,135 @@
+"""Every address and form of the dashboard that can name something, with the ids of somebody else.
+
+`{kind}` is an id of the owner. The addresses come from the dashboard's own map: a route or a form that is not told of
+here fails `rows`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dashboard.app import create_app
+from dashboard.config import Config
+
+Form = dict[str, str | list[str]]
+
+#: What each part of an address names. `code` is the secret of a link in a mail, which only the mailbox has.
+_PARTS = {
+    "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
+    "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
+    "reset_id": ("{user}",), "code": ("guessed",),
+}  # fmt: skip
+#: The same part names something else there.
+_PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
+_ACTIONS = {
+    "posts.act": ("retry", "cancel", "release", "edit"),
+    "developers.change_token": ("rotate", "revoke"),
+    "developers.change_webhook": ("rotate", "delete", "test", "enable"),
+}
+_LATER: Form = {"date": "2099-01-01", "time": "12:00", "zone": "UTC"}
+_POST: Form = {"page_id": "{page}", "message": "x", "when": "later", **_LATER}
+#: Forms that name something in their fields, or need some to be sent on to the API.
+_FORMS: dict[str, tuple[Form, ...]] = {
+    "posts.act": ({"message": "x", **_LATER},),
+    "calendar.move": ({"post_id": "{queued}", **_LATER},),
+    "comments.reply": ({"comment_id": "{comment}", "page_id": "{page}", "message": "x"},),
+    "compose.send": (
+        _POST,
+        {**_POST, "when": "now"},
+        {**_POST, "text_of_{page}": "y"},
+        {**_POST, "do": "check"},
+        {**_POST, "media_id": "{media}"},
+    ),
+    "compose.edit": (_POST, {"media_id": "{media}"}),
+    "compose.check": (_POST, {**_POST, "media_id": "{media}"}),
+    "assist.caption": ({"ai_brand": "{brand}", "ai_instruction": "x"},),
+    "assist.image": ({"ai_brand": "{brand}", "ai_prompt": "x"},),
+    "media.delete": ({"media_id": ["{media}"]},),
+    "pages.connect": ({"platform": "FB", "brand_id": "{brand}"},),
+    "pages.choose": ({"account_id": "1"},),
+    "pages.check": ({},),
+    "pages.unlink": ({"cancel": "yes"},),
+    "brands.change": ({"name": "x", "zone": "UTC"},),
+    "brands.change_role": ({"role": "full"}, {"do": "remove"}),
+    "developers.create_token": ({"name": "x", "scope": "read:posts", "brand_id": "{brand}"},),
+    "developers.change_token": ({},),
+    "developers.change_webhook": ({},),
+    "developers.replay": ({},),
+    "account.end": ({},),
+    "sign_up.verify": ({"password": "guessed it"},),
+    "sign_up.reset": ({"password": "guessed it"},),
+}
+#: Screens whose query names something.
+_QUERIES = {
+    "calendar.show": ("page={page}",),
+    "posts.index": ("page={page}", "tab=published&page={page}", "tab=attention&page={page}"),
+    "comments.index": ("page={page}", "state=all&page={page}"),
+    "comments.of_post": ("page={page}&state=all",),
+    "compose.show": ("page={page}", "copy={queued}", "copy={published}", "media_id={media}"),
+    "compose.library": ("media_id={media}",),
+    "pages.linked": ("session_id={session}",),
+    "activity.requests": ("token_id={token}",),
+    "activity.audit": ("brand={brand}",),
+}
+#: Routes that name nothing of an account's, so nobody can name somebody else's there.
+_NAMELESS = {
+    "static", "healthz", "sign_in.show", "sign_in.enter", "sign_in.forgot", "sign_in.ask_for_link", "sign_in.leave",
+    "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
+    "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "activity.usage",
+    "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
+    "account.refill", "account.rename", "account.change_password", "account.end_all",
+    # They ask for the password; the link's id is compared only when it is sent.
+    "sign_up.confirm", "sign_up.choose",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request with ids of somebody else."""
+
+    method: str
+    address: str
+    form: Form = field(default_factory=dict)
+    #: Whether htmx asks for a part of a page.
+    is_part: bool = False
+
+    def __str__(self) -> str:
+        fields = "&".join(f"{name}={value}" for name, value in self.form.items() if "{" in f"{name}{value}")
+        return " ".join(filter(None, (self.method, self.address, fields)))
+
+
+def rows() -> list[Row]:
+    """Returns every such request. Raises AssertionError for a route that nobody has thought about."""
+    app = create_app(Config(api_url="http://127.0.0.1:9"))
+    found: list[Row] = []
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint in _NAMELESS:
+            continue
+        addresses = list(_addresses(rule.endpoint, rule.rule))
+        if "POST" in (rule.methods or ()):
+            assert rule.endpoint in _FORMS, f"{rule.endpoint}: say in _FORMS what its form names"
+            found += [Row("POST", it, form) for it in addresses for form in _FORMS[rule.endpoint]]
+            continue
+        queries = _QUERIES.get(rule.endpoint, ())
+        assert queries or "{" in addresses[0], (
+            f"{rule.endpoint}: say in _QUERIES what its query names, or in _NAMELESS"
+        )
+        found += [Row("GET", it) for it in addresses if "{" in it]
+        found += [Row("GET", f"{it}?{query}") for it in addresses for query in queries]
+    found.append(Row("GET", "/comments/of/{published}?page={page}&state=all", is_part=True))
+    found.append(Row("GET", "/calendar/move/{queued}", is_part=True))
+    return found
+
+
+def _addresses(endpoint: str, rule: str) -> Iterator[str]:
+    """Yields the addresses of a rule with an id of somebody else in each part."""
+    part = re.search(r"<(?:\w+:)?(\w+)>", rule)
+    if part is None:
+        yield rule
+        return
+    if part[1] == "action":
+        values: tuple[str, ...] = _ACTIONS[endpoint]
+    else:
+        values = (_PARTS_OF.get(endpoint, {}) | _PARTS)[part[1]]
+    for value in values:
+        yield from _addresses(endpoint, rule.replace(part[0], value, 1))
