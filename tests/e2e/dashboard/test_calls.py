@@ -1,0 +1,105 @@
+"""How many calls of the API each screen costs. The free plan permits ten a minute: enough to look around."""
+
+import re
+from typing import Any
+
+import pytest
+import requests
+from e2e_kit.operator import Account, Accounts
+from e2e_kit.stack import Stack
+
+#: Screen → calls at most, for somebody who has come from the overview.
+SCREENS = {
+    "/calendar": 2,
+    "/posts": 1,
+    "/comments": 1,
+    "/compose": 0,
+    "/library": 1,
+    "/pages": 1,
+    "/brands": 1,
+    "/activity": 1,
+    "/activity/requests": 2,
+    "/activity/credits": 1,
+    "/activity/audit": 1,
+    "/developers": 2,
+    "/account": 3,
+}
+
+
+class Visitor:
+    """A browser that is signed in, without scripts."""
+
+    def __init__(self, stack: Stack, account: Account, accounts: Accounts) -> None:
+        self._url = stack.env["DASHBOARD_URL"]
+        self.http = requests.Session()
+        session = accounts.sign_in(account)["session_token"]
+        self.http.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
+
+    def open(self, path: str) -> requests.Response:
+        return self.http.get(self._url + path, timeout=60)
+
+    def calls(self, path: str) -> int:
+        answer = self.open(path)
+        assert answer.status_code == 200, answer.text
+        return calls_of(answer)
+
+
+def calls_of(answer: requests.Response) -> int:
+    found = re.search(r'desc="(\d+) calls"', answer.headers["Server-Timing"])
+    assert found, answer.headers
+    return int(found[1])
+
+
+def test_each_screen_makes_few_calls(stack: Stack, accounts: Accounts) -> None:
+    account = accounts.new(pages=("FB", "IG"))
+    visitor = Visitor(stack, account, accounts)
+    assert visitor.calls("/") <= 3
+    assert visitor.calls("/overview/account") <= 2
+    visitor.calls("/compose")  # reads the description of the API, once in ten minutes for all people
+    found = {screen: visitor.calls(screen) for screen in SCREENS}
+    assert {screen: count for screen, count in found.items() if count > SCREENS[screen]} == {}
+    assert visitor.calls("/") <= 2
+    assert visitor.calls("/overview/account") == 0
+
+
+def test_the_composer_asks_once_about_all_pages(stack: Stack, accounts: Accounts) -> None:
+    account = accounts.new(pages=("FB", "IG", "TW"))
+    visitor = Visitor(stack, account, accounts)
+    visitor.open("/compose")
+    page = visitor.open("/compose")
+    token = re.search(r'name="form_token" value="(\w+)"', page.text)
+    assert token
+    form: dict[str, Any] = {
+        "form_token": token[1], "page_id": [it["id"] for it in account.pages.values()], "message": "Hello",
+        f"text_of_{account.page_id('TW')}": "Hi", "when": "now", "key": "k" * 32,
+    }  # fmt: skip
+    checked = visitor.http.post(page.url + "/check", data=form, headers={"HX-Request": "true"}, timeout=60)
+    assert checked.text.count("Ready") == 2  # Instagram takes no post without a file
+    assert calls_of(checked) == 1
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_who_meets_the_limit_of_the_free_plan_is_told_how_long_and_goes_on_by_itself(
+    stack: Stack, accounts: Accounts, is_part: bool
+) -> None:
+    visitor = Visitor(stack, accounts.new(tier="free", pages=()), accounts)
+    for screen in ("/", "/calendar", "/posts", "/library"):
+        visitor.calls(screen)
+    headers = {"HX-Request": "true"} if is_part else {}
+    for _ in range(12):
+        answer = visitor.http.get(
+            f"{stack.env['DASHBOARD_URL']}/overview/account", headers=headers, timeout=60
+        )
+        if answer.status_code == 429:
+            break
+        answer = visitor.http.get(f"{stack.env['DASHBOARD_URL']}/posts", headers=headers, timeout=60)
+        if answer.status_code == 429:
+            break
+    assert answer.status_code == 429
+    seconds = re.search(r"This page loads by itself in (\d+) seconds?\.", answer.text)
+    assert seconds, answer.text
+    assert 0 < int(seconds[1]) <= 61
+    if is_part:
+        assert f"load delay:{seconds[1]}s" in answer.text
+    else:
+        assert answer.headers["Refresh"] == seconds[1]
