@@ -43,11 +43,11 @@ def test_every_service_migrates_first_and_has_its_own_database(tmp_path: Path) -
     urls = {name: rows[name].env["DATABASE_URL"] for name in units.DATABASES}
     assert len(set(urls.values())) == len(units.DATABASES)
     for name, url in urls.items():
-        assert f"migrate-{name}" in rows[name].depends
-        assert rows[f"migrate-{name}"].env["DATABASE_URL"] == url
+        assert "migrate" in rows[name].depends
+        assert rows["migrate"].env[f"DATABASE_URL_{name.upper()}"] == url
 
 
-def test_every_service_reaches_its_database_with_a_role_and_a_password_that_no_other_process_is_told(
+def test_every_service_reaches_its_database_with_a_role_and_a_password_that_no_other_service_is_told(
     tmp_path: Path,
 ) -> None:
     rows = table(tmp_path)
@@ -58,7 +58,7 @@ def test_every_service_reaches_its_database_with_a_role_and_a_password_that_no_o
         told = [
             other for other, row in rows.items() if any(address.password in it for it in row.env.values())
         ]
-        assert sorted(told) == sorted([name, f"migrate-{name}", "databases"])
+        assert sorted(told) == sorted([name, "migrate", "databases"])
         assert rows["databases"].env[f"DATABASE_URL_{name.upper()}"] == rows[name].env["DATABASE_URL"]
 
 

@@ -168,12 +168,7 @@ def processes(
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}
     store = [name for name in servers if name == "databases"]
-    rows = [_simulator(port, told)]
-    for name in DATABASES:
-        env = {"DATABASE_URL": database_urls[name]}
-        rows.append(
-            Process(f"migrate-{name}", [*PYTHON, "chassis.migrate", name], env, depends=store, once=True)
-        )
+    rows = [_simulator(port, told), _migration(database_urls, store)]
     if compact:
         common |= small.SETTINGS
         together = {**told, **small.SETTINGS, **bus[small.NAME]}
@@ -186,9 +181,15 @@ def processes(
     own = {"DATABASE_URL": database_urls["gateway"], **bus["gateway"]}
     own |= {"HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
-    rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
+    rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate"]))
     rows.append(_dashboard(port, told))
     return rows
+
+
+def _migration(database_urls: Mapping[str, str], servers: list[str]) -> Process:
+    """Returns the row that migrates all databases, in one process: seven would each load SQLAlchemy and Alembic."""
+    env = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in DATABASES}
+    return Process("migrate", [*PYTHON, "chassis.migrate", *DATABASES], env, depends=servers, once=True)
 
 
 def dashboard_url(port: Mapping[str, int]) -> str:
@@ -215,7 +216,7 @@ def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, se
         [*PYTHON, "chassis.run", *names],
         env | {"HEALTH_PORT": str(port)},
         f"http://127.0.0.1:{port}/healthz",
-        [*servers, *(f"migrate-{name}" for name in names)],
+        [*servers, "migrate"],
     )
 
 
