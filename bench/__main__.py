@@ -1,16 +1,16 @@
 """`./dev bench [name]`: the benchmarks, as ratios against floors measured in the same run. Never fails a run.
 
-Names: start, requests, due, upload, webhooks, tracing. Without a name all of them; and the stack's memory before and
-after.
+Names: start, requests, due, upload, webhooks, tracing, dashboard. Without a name all of them; and the stack's memory
+before and after.
 """
 
 import sys
 
-from bench import due_posts, footprint, requests_per_second, tracing, upload, webhooks
+from bench import dashboard, due_posts, footprint, requests_per_second, tracing, upload, webhooks
 from bench.stack import Stack
 from bench.table import Row, render
 
-NAMES = ("start", "requests", "due", "upload", "webhooks", "tracing")
+NAMES = ("start", "requests", "due", "upload", "webhooks", "tracing", "dashboard")
 
 
 def main() -> int:
@@ -37,6 +37,9 @@ def main() -> int:
     if "tracing" in names:
         tell("tracing: five minutes, on two stacks in turn")
         rows += tracing.measure(stack)
+    if "dashboard" in names:
+        tell("dashboard: two minutes")
+        rows += dashboard.measure(stack)
     rows.append(
         Row.limit("memory of the stack after the bench", footprint.memory_megabytes(stack), 1126.4, "MB")
     )

@@ -525,6 +525,7 @@ export abstract class Operations {
     query: {
       page_id?: string | undefined;
       status?: string | undefined;
+      since?: Date | string | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -540,7 +541,12 @@ export abstract class Operations {
    * `listScheduledPosts`.
    */
   iterateScheduledPosts(
-    query: { page_id?: string | undefined; status?: string | undefined; limit?: number | undefined } = {},
+    query: {
+      page_id?: string | undefined;
+      status?: string | undefined;
+      since?: Date | string | undefined;
+      limit?: number | undefined;
+    } = {},
     options: UnkeyedOptions = {},
   ): AsyncGenerator<records.ScheduledPost, void> {
     return this.iterate({ method: "GET", path: "/api/v1/posts/scheduled", query }, "scheduled_posts", options);
@@ -652,6 +658,7 @@ export abstract class Operations {
       page_id?: string | undefined;
       platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
       since?: Date | string | undefined;
+      until?: Date | string | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -671,6 +678,7 @@ export abstract class Operations {
       page_id?: string | undefined;
       platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
       since?: Date | string | undefined;
+      until?: Date | string | undefined;
       limit?: number | undefined;
     } = {},
     options: UnkeyedOptions = {},

@@ -58,5 +58,23 @@ class Month:
         end = datetime.combine(days[-1] + timedelta(days=1), time(), zone)
         return begin.astimezone(UTC), end.astimezone(UTC)
 
+    def span(self, first: str, last: str) -> tuple[datetime, datetime]:
+        """Returns when the first of these days begins, and when the last has ended; the whole month's for none."""
+        begin, end = self.bounds
+        zone = times.zone_of(self.zone)
+        if (day := _day(first)) is not None:
+            begin = max(begin, datetime.combine(day, time(), zone).astimezone(UTC))
+        if (day := _day(last)) is not None:
+            end = min(end, datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC))
+        return begin, end
+
     def day_of(self, at: datetime) -> date:
         return at.astimezone(times.zone_of(self.zone)).date()
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if 1900 < day.year < 2200 else None

@@ -67,6 +67,21 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     shows(asked, "Do you have spelt?", "Until when are you open?")
 
 
+def test_a_post_with_many_comments_loads_earlier_ones_on_demand(asked: Any, simulator: Simulator) -> None:
+    window, api = asked.window, asked.account.api
+    [post] = [it for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"]
+    for number in range(60):
+        simulator.comment("FB", post["remote_id"], f"Thought number {number}.")
+    asked.open(f"/comments?state=all&page={asked.account.page_id('FB')}")
+    count = "return document.querySelectorAll('.conversations > li').length"
+    until(lambda: window.run(count) == 50, 30, "the newest are shown")
+    assert findings(window) == []
+    window.click(".threads a[hx-get*='after=']")
+    until(lambda: window.run(count) == 61, 30, "all are shown")
+    assert not window.has(".threads a[hx-get*='after=']")
+    shows(asked, "Thought number 59.", "Do you have spelt?")
+
+
 def test_the_inbox_is_filtered_by_page(asked: Any) -> None:
     window = asked.window
     asked.open("/comments")

@@ -295,6 +295,7 @@ class PostsOperations(Caller):
         *,
         page_id: str | None = None,
         status: str | None = None,
+        since: datetime | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.ScheduledPostList:
@@ -307,12 +308,23 @@ class PostsOperations(Caller):
                 "GET",
                 "/api/v1/posts/scheduled",
                 records.ScheduledPostList,
-                query={"page_id": page_id, "status": status, "limit": limit, "cursor": cursor},
+                query={
+                    "page_id": page_id,
+                    "status": status,
+                    "since": since,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             )
         )
 
     def iterate_scheduled_posts(
-        self, *, page_id: str | None = None, status: str | None = None, limit: int | None = None
+        self,
+        *,
+        page_id: str | None = None,
+        status: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = None,
     ) -> Iterator[records.ScheduledPost]:
         """List scheduled posts, soonest first.
 
@@ -324,7 +336,7 @@ class PostsOperations(Caller):
                 "GET",
                 "/api/v1/posts/scheduled",
                 records.ScheduledPostList,
-                query={"page_id": page_id, "status": status, "limit": limit},
+                query={"page_id": page_id, "status": status, "since": since, "limit": limit},
             ),
             "scheduled_posts",
         )
@@ -505,6 +517,7 @@ class PostsOperations(Caller):
         page_id: str | None = None,
         platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -521,6 +534,7 @@ class PostsOperations(Caller):
                     "page_id": page_id,
                     "platform": platform,
                     "since": since,
+                    "until": until,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -533,6 +547,7 @@ class PostsOperations(Caller):
         page_id: str | None = None,
         platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
     ) -> Iterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -545,7 +560,13 @@ class PostsOperations(Caller):
                 "GET",
                 "/api/v1/posts/published",
                 records.PublishedPostList,
-                query={"page_id": page_id, "platform": platform, "since": since, "limit": limit},
+                query={
+                    "page_id": page_id,
+                    "platform": platform,
+                    "since": since,
+                    "until": until,
+                    "limit": limit,
+                },
             ),
             "published_posts",
         )
@@ -842,6 +863,7 @@ class AsyncPostsOperations(AsyncCaller):
         *,
         page_id: str | None = None,
         status: str | None = None,
+        since: datetime | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.ScheduledPostList:
@@ -854,12 +876,23 @@ class AsyncPostsOperations(AsyncCaller):
                 "GET",
                 "/api/v1/posts/scheduled",
                 records.ScheduledPostList,
-                query={"page_id": page_id, "status": status, "limit": limit, "cursor": cursor},
+                query={
+                    "page_id": page_id,
+                    "status": status,
+                    "since": since,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             )
         )
 
     def iterate_scheduled_posts(
-        self, *, page_id: str | None = None, status: str | None = None, limit: int | None = None
+        self,
+        *,
+        page_id: str | None = None,
+        status: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[records.ScheduledPost]:
         """List scheduled posts, soonest first.
 
@@ -871,7 +904,7 @@ class AsyncPostsOperations(AsyncCaller):
                 "GET",
                 "/api/v1/posts/scheduled",
                 records.ScheduledPostList,
-                query={"page_id": page_id, "status": status, "limit": limit},
+                query={"page_id": page_id, "status": status, "since": since, "limit": limit},
             ),
             "scheduled_posts",
         )
@@ -1052,6 +1085,7 @@ class AsyncPostsOperations(AsyncCaller):
         page_id: str | None = None,
         platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -1068,6 +1102,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "page_id": page_id,
                     "platform": platform,
                     "since": since,
+                    "until": until,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -1080,6 +1115,7 @@ class AsyncPostsOperations(AsyncCaller):
         page_id: str | None = None,
         platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
         since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -1092,7 +1128,13 @@ class AsyncPostsOperations(AsyncCaller):
                 "GET",
                 "/api/v1/posts/published",
                 records.PublishedPostList,
-                query={"page_id": page_id, "platform": platform, "since": since, "limit": limit},
+                query={
+                    "page_id": page_id,
+                    "platform": platform,
+                    "since": since,
+                    "until": until,
+                    "limit": limit,
+                },
             ),
             "published_posts",
         )

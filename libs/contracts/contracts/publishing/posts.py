@@ -78,6 +78,8 @@ class ListScheduledPosts(Record):
     page_id: str | None = None
     #: Comma-separated of queued, held, failed, cancelled, published; or all.
     status: str = "queued"
+    #: Only posts for this time or later.
+    since: datetime | None = None
     limit: Limit = 50
     cursor: str | None = None
 
@@ -267,6 +269,8 @@ class ListPublishedPosts(Record):
     page_id: str | None = None
     platform: PlatformName | None = None
     since: datetime | None = None
+    #: Only posts that were published before it.
+    until: datetime | None = None
     limit: Limit = 50
     cursor: str | None = None
 

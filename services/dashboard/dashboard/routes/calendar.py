@@ -15,7 +15,8 @@ from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
-#: The API lists at most 100 posts at once: a month shows up to 300 that wait and 300 that are out.
+#: The API lists at most 100 posts at once: a month shows up to 300 that wait and 300 that are out, and links to the
+#: rest.
 _AT_ONCE, _TIMES = 100, 3
 #: States in which a post has a time that can be changed.
 _MOVABLE = ("queued", "held")
@@ -47,12 +48,12 @@ def show() -> str:
     zone = _zone(places, page_id)
     now = datetime.now(UTC)
     month = Month.read(request.args.get("month", ""), zone, now)
-    begin, end = month.bounds
+    begin, end = month.span(request.args.get("from", ""), request.args.get("to", ""))
 
     def waiting() -> tuple[list[Entry], bool]:
         def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
             found = client.list_scheduled_posts(
-                status="queued,held", page_id=page_id, limit=_AT_ONCE, cursor=cursor
+                status="queued,held", since=begin, page_id=page_id, limit=_AT_ONCE, cursor=cursor
             )
             entries = [
                 Entry(it.id, it.scheduled_at, it.platform, it.page_id, it.message, it.status)
@@ -64,14 +65,16 @@ def show() -> str:
 
     def out() -> tuple[list[Entry], bool]:
         def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
-            found = client.list_published_posts(since=begin, page_id=page_id, limit=_AT_ONCE, cursor=cursor)
+            found = client.list_published_posts(
+                since=begin, until=end, page_id=page_id, limit=_AT_ONCE, cursor=cursor
+            )
             entries = [
                 Entry(it.id, it.published_at, it.platform, it.page_id, it.message, "published")
                 for it in found.published_posts
             ]
             return entries, found.next_cursor
 
-        return _until(listed, lambda it: it.at < begin) if begin <= now else ([], False)
+        return _until(listed, lambda _: False) if begin <= now else ([], False)
 
     (planned, is_cut), (published, was_cut) = api.together(waiting, out)
     days: dict[date, list[Entry]] = defaultdict(list)
@@ -80,7 +83,9 @@ def show() -> str:
             days[month.day_of(entry.at)].append(entry)
     return render_template(
         "calendar.html", month=month, days=days, places=places, page_id=page_id or "", today=month.day_of(now),
-        is_cut=is_cut or was_cut, local=times.zone_of(zone),
+        go_on_from=month.day_of(planned[-1].at) if is_cut else None,
+        go_back_to=month.day_of(published[-1].at) if was_cut else None,
+        is_part=(begin, end) != month.bounds,
     )  # fmt: skip
 
 

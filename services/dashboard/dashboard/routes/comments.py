@@ -3,6 +3,8 @@
 Platforms are asked live, so the comments of each post load by themselves when its card comes into view.
 """
 
+from dataclasses import dataclass, field
+
 from flask import Blueprint, abort, render_template, request
 from werkzeug.wrappers import Response
 
@@ -20,9 +22,22 @@ screens = Blueprint("comments", __name__, url_prefix="/comments")
 STATES = {"open": "To answer", "all": "All"}
 #: Posts on a page. Each costs a read of the account's limits when it comes into view.
 _ON_A_PAGE = 8
-_COMMENTS = 100
+#: Comments of a post at once; a button loads earlier ones.
+_COMMENTS = 50
 
 Answer = str | tuple[str, int] | Response
+
+
+@dataclass(frozen=True)
+class Found:
+    """Some conversations of a post, newest first, or why there are none now."""
+
+    threads: list[Thread] = field(default_factory=list)
+    problem: str = ""
+    #: Where the earlier ones begin; empty: there are none.
+    after: str = ""
+    #: Whether later ones were shown before.
+    is_rest: bool = False
 
 
 @screens.get("")
@@ -49,20 +64,21 @@ def of_post(post_id: str) -> Answer:
     client = api.reader()
     if "HX-Request" not in request.headers:
         view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
-        found, problem = _found(client, post_id, view.post.page_id, places)
-        return render_template("comments_of.html", post=view.post, threads=found, problem=problem, places=places,
+        found = _found(client, post_id, view.post.page_id, places)
+        return render_template("comments_of.html", post=view.post, found=found, threads=found.threads, places=places,
                                state="all", zone=places.zone(view.post.brand_id))  # fmt: skip
     page_id = request.args.get("page", "")
     places = recent_places(client)()
-    found, problem = _found(client, post_id, page_id, places)
+    found = _found(client, post_id, page_id, places)
     state = _state()
-    shown = [it for it in found if state == "all" or not (it.is_answered or it.is_own)]
+    shown = [it for it in found.threads if state == "all" or not (it.is_answered or it.is_own)]
     page = places.pages.get(page_id)
-    if state == "open" and not shown and not problem:  # the post leaves the list
+    if state == "open" and not (
+        shown or found.problem or found.after or found.is_rest
+    ):  # the post leaves the list
         return Response(headers={"HX-Retarget": f"#talk-{post_id}", "HX-Reswap": "delete"})
-    return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, problem=problem,
-                           state=state, count_all=len(found),
-                           zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
+    return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
+                           state=state, zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
 
 
 @screens.post("/of/<post_id>/reply")
@@ -102,18 +118,19 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
     )  # fmt: skip
 
 
-def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> tuple[list[Thread], str]:
-    """Returns the conversations of a post, or why they cannot be read now."""
-    page = places.pages.get(page_id)
+def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> Found:
+    """Returns some conversations of a post, or why they cannot be read now."""
+    page, cursor = places.pages.get(page_id), request.args.get("after") or None
     try:
-        comments = client.list_comments(post_id=post_id, limit=_COMMENTS).comments
+        found = client.list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
     except AuthenticationError:
         raise
     except ApiError as error:
-        return [], words.said(error)
+        return Found(problem=words.said(error))
     except PosthasteError:
-        return [], "Posthaste does not answer. Try again in a moment."
-    return threads(comments, page.account_id if page else ""), ""
+        return Found(problem="Posthaste does not answer. Try again in a moment.")
+    there = threads(found.comments, page.account_id if page else "")
+    return Found(there, after=found.next_cursor or "", is_rest=cursor is not None)
 
 
 def _state() -> str:

@@ -36,3 +36,14 @@ def test_a_day_begins_at_midnight_of_the_zone_also_where_clocks_change() -> None
     assert begin == datetime(2026, 2, 22, 23, tzinfo=UTC)
     assert end == datetime(2026, 4, 5, 22, tzinfo=UTC)
     assert Month(2026, 3, "Asia/Tokyo").day_of(datetime(2026, 3, 1, 16, tzinfo=UTC)) == date(2026, 3, 2)
+
+
+def test_a_span_is_a_part_of_the_month_in_its_zone() -> None:
+    month = Month(2026, 12, "Europe/Berlin")
+    assert month.span("", "") == month.bounds
+    assert month.span("2026-12-10", "2026-12-12") == (
+        datetime(2026, 12, 9, 23, tzinfo=UTC),
+        datetime(2026, 12, 12, 23, tzinfo=UTC),
+    )
+    assert month.span("1990-01-01", "2190-01-01") == month.bounds
+    assert month.span("no day", "0001-01-01") == month.bounds

@@ -1,5 +1,7 @@
 """Lists of posts, paginated with a cursor."""
 
+from datetime import datetime
+
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -16,6 +18,7 @@ from publishing.store.pages import Pages
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """Lists scheduled posts, soonest first."""
     statuses = statuses_in(request.status)
+    _check_zone(since=request.since)
     with app.database.reading() as connection:
         _check_page(connection, caller, request.page_id)
         found = Lists(connection).scheduled(
@@ -23,7 +26,7 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
             brand_ids=caller.brand_ids,
             page_id=request.page_id,
             statuses=statuses,
-            after=decode_position(request.cursor),
+            after=decode_position(request.cursor) or _position(request.since),
             limit=request.limit + 1,
         )
     shown, last = found[: request.limit], found[request.limit - 1 : request.limit]
@@ -36,8 +39,7 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """Lists published posts, newest first."""
     platform = platform_code(request.platform)
-    if request.since is not None and request.since.tzinfo is None:
-        raise ApiError(INVALID_DATE, field="since")
+    _check_zone(since=request.since, until=request.until)
     with app.database.reading() as connection:
         page = _check_page(connection, caller, request.page_id)
         if page is not None and platform not in (None, page.platform):
@@ -48,7 +50,7 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
             page_id=request.page_id,
             platform=platform,
             since=request.since,
-            before=decode_position(request.cursor),
+            before=decode_position(request.cursor) or _position(request.until),
             limit=request.limit + 1,
         )
     shown = found[: request.limit]
@@ -58,6 +60,18 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
     )
+
+
+def _position(bound: datetime | None) -> tuple[datetime, str] | None:
+    """Returns the place in a list just before the first post of this time."""
+    return None if bound is None else (bound, "")
+
+
+def _check_zone(**times: datetime | None) -> None:
+    """Raises INVALID_DATE for a time without a zone."""
+    for name, time in times.items():
+        if time is not None and time.tzinfo is None:
+            raise ApiError(INVALID_DATE, field=name)
 
 
 def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> PageRow | None:

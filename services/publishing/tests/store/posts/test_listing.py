@@ -1,5 +1,6 @@
 """Lists of posts: their order, filters and cursors, and what a list costs, however long the history is."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -100,6 +101,26 @@ def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app
         assert len(answer.scheduled_posts) == count
 
 
+def test_a_list_of_scheduled_posts_begins_at_the_given_time(world: World, app: SendingContext) -> None:
+    page = world.page()
+    made = [world.schedule(page, world.in_minutes(30 + 2 * n)) for n in range(4)]
+    at = made[1].scheduled_at
+    first = post_lists.scheduled(app, world.caller(), api.ListScheduledPosts(since=at, limit=2))
+    assert [post.id for post in first.scheduled_posts] == [made[1].id, made[2].id]
+    rest = api.ListScheduledPosts(since=at, limit=2, cursor=first.next_cursor)
+    assert [post.id for post in post_lists.scheduled(app, world.caller(), rest).scheduled_posts] == [
+        made[3].id
+    ]
+
+
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_bound_without_a_zone_is_refused(world: World, app: SendingContext, name: str) -> None:
+    naive = datetime(2026, 12, 1)
+    request = api.ListPublishedPosts(**{name: naive})
+    error = refused(post_lists.published, app, world.caller(), request)
+    assert (error.code, error.extras) == ("INVALID_DATE", {"field": name})
+
+
 @pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
 def test_a_made_up_cursor_is_refused(world: World, app: SendingContext, cursor: str) -> None:
     for call, request in (
@@ -126,6 +147,10 @@ def test_published_posts_are_listed_newest_first_and_filtered(world: World, app:
     assert [post.message for post in by_page.published_posts] == [f"{facebook.id} 2", f"{facebook.id} 1"]
     since = post_lists.published(app, world.caller(), api.ListPublishedPosts(since=times[1]))
     assert len(since.published_posts) == 1
+    between = api.ListPublishedPosts(since=times[3], until=times[1], limit=1)
+    shown = post_lists.published(app, world.caller(), between)
+    assert [post.published_at for post in shown.published_posts] == [times[2]]
+    assert shown.next_cursor is None
     error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
     error = refused(post_lists.published, app, world.caller(), api.ListPublishedPosts(platform="myspace"))

@@ -1,0 +1,145 @@
+"""The dashboard's pages: their time besides the API's calls, with much to show, and the memory of its process.
+
+One account with 50,000 planned posts, 2,000 of them in the next month, and a post with 10,000 comments.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from statistics import quantiles
+
+import requests
+
+from bench.stack import Stack, Tenant
+from bench.table import Row
+from local.processes.watch import status
+
+#: Posts of the account in all, and in the next month.
+POSTS, IN_MONTH = 50_000, 2_000
+COMMENTS = 10_000
+USERS = 20
+#: Pages that each user opens, in turn.
+_ROUNDS = 6
+_MINUTE_SECONDS = 61.0
+#: Copies the account's first post, each with an id and a time of its own.
+_COPIES = """
+INSERT INTO posts SELECT (jsonb_populate_record(one, jsonb_build_object(
+    'id', 'pst_' || lpad(n::text, 26, '0'), 'operation_id', NULL, 'scheduled_at', {at}, 'out_at', {at}))).*
+FROM (SELECT * FROM posts WHERE account_id = '{account}' AND state = 'queued' LIMIT 1) AS one,
+    generate_series({first}, {last}) AS n
+"""
+
+
+class Person:
+    """A browser without scripts, signed in."""
+
+    def __init__(self, url: str, session: str) -> None:
+        self._url, self._http = url, requests.Session()
+        self._http.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
+
+    def open(self, path: str) -> tuple[float, float, int, int]:
+        """Returns the page's time in all, the part of it besides the API's calls (both in milliseconds), the number of
+        calls, and the number of rows that the page shows: posts or comments.
+        """
+        begun_at = time.perf_counter()
+        answer = self._http.get(self._url + path, timeout=60)
+        taken = 1000 * (time.perf_counter() - begun_at)
+        answer.raise_for_status()
+        assert "/sign-in" not in answer.url, path
+        found = re.search(
+            r'page;dur=([\d.]+), api;dur=[\d.]+;desc="(\d+) calls"', answer.headers["Server-Timing"]
+        )
+        assert found is not None
+        rows = len(re.findall(r'<li class="(?:slot|row)', answer.text)) + answer.text.count('class="said"')
+        return taken, float(found[1]), int(found[2]), rows
+
+
+def measure(stack: Stack) -> list[Row]:
+    [tenant] = stack.make_tenants(1, pages=25)
+    begin, month = _next_month()
+    stack.schedule_posts([tenant], begin + timedelta(days=9, hours=12))
+    _fill(stack, tenant, begin)
+    busy_post = _discuss(stack, tenant)
+    session = stack.session_of(tenant)
+    url = stack.env["DASHBOARD_URL"]
+    screens = {
+        "calendar, a month of 2,000 posts": f"/calendar?month={month}",
+        "list of 50,000 posts": "/posts",
+        "inbox": "/comments",
+        "inbox, the post with 10,000 comments": f"/comments/of/{busy_post}",
+        "overview": "/",
+        "composer": "/compose",
+        "account": "/account",
+        "developers": "/developers",
+    }
+    person = Person(url, session)
+    rows = []
+    for name, path in screens.items():
+        person.open(path)
+        first = sorted(person.open(path) for _ in range(3))[1]
+        if name.startswith(("calendar", "list", "inbox")):
+            made_of = f"{first[3]} rows, {first[2]} calls, {first[1]:.0f} ms besides them"
+            rows.append(Row.limit(f"{name}: complete at one user", first[0], 500, "ms").noting(made_of))
+    time.sleep(_MINUTE_SECONDS)  # the account's calls of this minute are used up
+    own = _crowd(url, session, tuple(screens.values()))
+    rows.append(
+        Row.limit(f"p95 of a page besides its calls, {USERS} users", quantiles(own, n=20)[-1], 50, "ms")
+    )
+    used = next(int(str(it["memory_bytes"])) for it in status(stack.run) if it["name"] == "dashboard") / 2**20
+    rows.append(Row.limit("memory of the dashboard afterwards", used, 90, "MB"))
+    return rows
+
+
+def _crowd(url: str, session: str, paths: Sequence[str]) -> list[float]:
+    """Lets users open pages at once, each with a pause of a second between two. Returns the pages' own times."""
+    start = threading.Barrier(USERS)
+
+    def use(number: int) -> list[float]:
+        person, own = Person(url, session), []
+        start.wait()
+        for turn in range(_ROUNDS):
+            own.append(person.open(paths[(number + turn) % len(paths)])[1])
+            time.sleep(1.0)
+        return own
+
+    with ThreadPoolExecutor(USERS) as pool:
+        return [one for found in pool.map(use, range(USERS)) for one in found]
+
+
+def _next_month() -> tuple[datetime, str]:
+    now = datetime.now(UTC)
+    first = (now.replace(day=1) + timedelta(days=32)).replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0
+    )
+    return first, f"{first:%Y-%m}"
+
+
+def _fill(stack: Stack, tenant: Tenant, begin: datetime) -> None:
+    """Adds the posts: 2,000 in the month, the rest in the year after it."""
+    first = f"timestamptz '{begin.isoformat()}'"
+    for low, high, at in (
+        (1, IN_MONTH - 25, f"{first} + n * interval '21 minutes'"),
+        (IN_MONTH, POSTS - 25, f"{first} + interval '40 days' + n * interval '10 minutes'"),
+    ):
+        stack.change("publishing", _COPIES.format(account=tenant.account_id, first=low, last=high, at=at))
+
+
+def _discuss(stack: Stack, tenant: Tenant) -> str:
+    """Publishes a post that visitors write 10,000 comments below. Returns its id."""
+    body = {"page_id": tenant.page_ids[0], "message": "What do you think?"}
+    headers = {"Authorization": f"Bearer {tenant.token}"}
+    post = requests.post(f"{stack.base_url}/posts/publish", json=body, headers=headers, timeout=60).json()
+    http = requests.Session()
+    for number in range(COMMENTS):
+        said = {
+            "platform": "FB",
+            "post_id": post["platform_post_id"],
+            "from": "Vera",
+            "text": f"Thought {number}",
+        }
+        http.post(f"{stack.simulator_url}/_sim/comments", json=said, timeout=10).raise_for_status()
+    found: str = post["post_id"]
+    return found
