@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e_kit.files import uploaded
 from e2e_kit.operator import Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 FOLDER = ROOT / "docs" / "screenshots"
 #: How many parts of the page htmx has still to load.
-UNLOADED = "return document.querySelectorAll('[hx-trigger=load]').length"
+UNLOADED = "return document.querySelectorAll('[hx-trigger=load], .threads:not(:has(.conversations))').length"
 #: Name → width, scheme.
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
 TEXTS = (
@@ -34,12 +35,27 @@ TEXTS = (
 )
 
 
+COMMENTS = (
+    ("Vera Visitor", "Do you still have the rye with caraway?"),
+    ("Tom Baker", "The best cinnamon buns in town. When do you open on Sundays?"),
+)
+
+
 @pytest.fixture
-def filled(person: Any, simulator: Simulator, operator: Operator, photo: str) -> Any:
+def filled(
+    person: Any, simulator: Simulator, operator: Operator, photo: str, jpeg: bytes, png: bytes, mp4: bytes
+) -> Any:
     """A person with posts that are out, waiting and failed."""
     api, now = person.account.api, dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
     media = {"media_urls": [photo]}
-    api.post("/posts/publish", {"page_id": person.account.page_id("FB"), "message": "We are open.", **media})
+    post = {"page_id": person.account.page_id("FB"), "message": "We are open.", **media}
+    out = api.post("/posts/publish", post)["platform_post_id"]
+    for visitor, text in COMMENTS:
+        simulator.comment("FB", out, text, visitor)
+    for sample, name, kind in (
+        (jpeg, "Bread.jpg", "image/jpeg"), (png, "Shop window.png", "image/png"), (mp4, "The oven.mp4", "video/mp4"),
+    ):  # fmt: skip
+        uploaded(api, sample, name, kind)
     for platform, hours, text in TEXTS:
         body = {"page_id": person.account.page_id(platform), "message": text}
         body |= {"scheduled_at": (now + dt.timedelta(hours=hours)).isoformat()}
@@ -74,6 +90,7 @@ def test_each_screen_is_photographed(filled: Any, tmp_path: Path) -> None:
         "library": "/library",
         "activity": "/activity",
         "pages": "/pages",
+        "brand": f"/brands/{filled.account.brand_id}",
         "developers": "/developers",
         "account": "/account",
     }
