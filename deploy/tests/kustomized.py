@@ -1,22 +1,21 @@
 """What `kubectl apply -k` would send, as kustomize itself builds it; and what the tests look for in it."""
 
 import copy
-import os
 import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from contracts.services import SERVICES
 from local.paths import ROOT
-from local.processes.table import NotReady
-from local.servers import kustomize
+from local.testing.programs import program_or_skip
 
 FOLDER = ROOT / "deploy" / "kubernetes"
+#: The first release of Debian that has kustomize. `kubectl apply -k` has the same inside.
+KUSTOMIZE_RELEASE = "trixie"
 OVERLAYS = ("small", "production")
 UNITS = ("gateway", *SERVICES)
 VERSION = tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
@@ -35,12 +34,7 @@ def build(folder: Path) -> list[Resource]:
 
 @cache
 def _built(folder: Path) -> list[Resource]:
-    try:
-        program = kustomize.provide(print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    program = program_or_skip("kustomize", "kustomize", KUSTOMIZE_RELEASE)
     done = subprocess.run([program, "build", folder], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", f"{folder}: {done.stderr}"

@@ -1,23 +1,15 @@
 """Provides Prometheus' programs for checking rules, settings and dashboard queries."""
 
-import os
-
 import pytest
 
-from local.processes.table import NotReady
-from local.servers import prometheus
+from local.testing.programs import program_or_skip
 
 
 @pytest.fixture(scope="session")
-def programs() -> prometheus.Prometheus:
-    try:
-        return prometheus.provide(print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+def prometheus() -> str:
+    return program_or_skip("prometheus", "prometheus")
 
 
 @pytest.fixture(scope="session")
-def promtool(programs: prometheus.Prometheus) -> str:
-    return programs.promtool
+def promtool() -> str:
+    return program_or_skip("promtool", "prometheus")

@@ -1,15 +1,13 @@
 """deploy/observability/alertmanager.yaml, by amtool: is it valid, and who is told of each of our alerts?"""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-from local.processes.table import NotReady
-from local.servers import alertmanager
 from local.testing.observability import FOLDER
+from local.testing.programs import program_or_skip
 
 SETTINGS = FOLDER / "alertmanager.yaml"
 RECEIVERS = {"page": "pager", "ticket": "tickets"}
@@ -23,12 +21,7 @@ ALERTS = {
 
 @pytest.fixture(scope="session")
 def amtool() -> str:
-    try:
-        return alertmanager.provide(print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    return program_or_skip("amtool", "prometheus-alertmanager")
 
 
 def run(amtool: str, *words: str | Path) -> str:

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from local.processes.table import bound_to_parent
-from local.servers.prometheus import Prometheus
 from local.testing.observability import FOLDER, queries_of_dashboards, rules
 
 START_SECONDS = 30.0
@@ -34,7 +33,7 @@ def test_promtool_accepts_it(promtool: str, kind: str, file: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ask(programs: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+def ask(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """`ask("query", query="up")` asks a server that runs with our files."""
     folder = tmp_path_factory.mktemp("prometheus")
     with socket.socket() as probe:
@@ -53,7 +52,7 @@ def ask(programs: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Itera
         "storage.tsdb.path": folder,
         "web.listen-address": here,
     }
-    argv = [programs.program, *(f"--{name}={value}" for name, value in options.items())]
+    argv = [prometheus, *(f"--{name}={value}" for name, value in options.items())]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(bound_to_parent(argv, signal.SIGKILL), stdout=log, stderr=log)
     try:

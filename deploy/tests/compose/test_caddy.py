@@ -19,8 +19,8 @@ import yaml
 from deploy_kit import free_port, wait_until
 
 from local.paths import ROOT
-from local.processes.table import NotReady, bound_to_parent
-from local.servers import caddy
+from local.processes.table import bound_to_parent
+from local.testing.programs import program_or_skip
 
 DOMAIN = "localhost"
 BLOCK = b"x" * 2**20
@@ -83,12 +83,7 @@ class Proxy:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    try:
-        program = caddy.provide(print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    program = program_or_skip("caddy", "caddy")
     folder = tmp_path_factory.mktemp("caddy")
     servers = {name: upstream(name) for name in ("gateway", "dashboard", "minio")}
     text = (ROOT / "deploy/compose/Caddyfile").read_text()

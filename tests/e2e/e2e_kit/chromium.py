@@ -72,15 +72,16 @@ class Chromium:
 
     def text(self, css: str = "body") -> str:
         """Returns the visible text of an element, also while the page exchanges it for another."""
-        for is_last in (False, False, True):
+        attempts = 3
+        while True:
+            attempts -= 1
             try:
                 shown: str = self._ask("GET", f"/element/{self._find(css)}/text")
             except AssertionError as error:
-                if is_last or "stale element" not in str(error):
+                if not attempts or "stale element" not in str(error):
                     raise
             else:
                 return shown
-        raise AssertionError(css)
 
     @property
     def url(self) -> str:

@@ -9,7 +9,7 @@ from flask import Blueprint, render_template, request
 from dashboard import api, times, words
 from dashboard.drafts import Draft, Form
 from dashboard.platforms import recent_platforms
-from dashboard.routes.media import store
+from dashboard.routes.media import store, upload_one
 from dashboard.routes.shared import Places, recent_places
 from dashboard.settings import chosen, raw_of
 from posthaste.errors import (
@@ -127,15 +127,7 @@ def library() -> str:
 
 @screens.post("/files")
 def upload() -> tuple[str, int]:
-    """Uploads one file for the script of the form. Answers with its tile, or with the reason as text."""
-    file = request.files.get("file")
-    if file is None or not file.filename:
-        return "Choose a file.", 400
-    try:
-        made = store(file)
-    except (MediaError, InvalidRequest) as error:
-        return words.said(error), 422
-    return render_template("compose_file.html", file=made), 200
+    return upload_one("compose_file.html")
 
 
 def _settings_of(post: FullPost) -> Form:

@@ -39,15 +39,7 @@ def upload_all() -> tuple[str, int] | Response:
 
 @screens.post("/files")
 def upload() -> tuple[str, int]:
-    """Uploads one file for the script. Answers with its tile, or with the reason as text."""
-    file = request.files.get("file")
-    if file is None or not file.filename:
-        return "Choose a file.", 400
-    try:
-        made = store(file)
-    except (MediaError, InvalidRequest) as error:
-        return words.said(error), 422
-    return render_template("media_tile.html", file=made), 200
+    return upload_one("media_tile.html")
 
 
 @screens.get("/<media_id>")
@@ -65,6 +57,18 @@ def delete() -> tuple[str, int] | Response:
     if problems:
         return _listed(problems, len(chosen) - len(problems)), 409
     return redirect(url_for("media.index", deleted=len(chosen)))
+
+
+def upload_one(tile: str) -> tuple[str, int]:
+    """Uploads the file that a script sends. Returns its tile (a template), or the reason as text, and the status."""
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        return "Choose a file.", 400
+    try:
+        made = store(file)
+    except (MediaError, InvalidRequest) as error:
+        return words.said(error), 422
+    return render_template(tile, file=made), 200
 
 
 def store(file: FileStorage) -> UploadedMedia:

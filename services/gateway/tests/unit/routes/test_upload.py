@@ -18,34 +18,11 @@ from gateway import exchange, services
 from gateway.config import Config
 from gateway.http.multipart import BLOCK_BYTES
 from gateway.routes import upload
-from gateway.transfers.storage import Storage
 
 JPEG = b"\xff\xd8\xff" + bytes(range(256)) * 64
 #: Larger than one block: its size is computed in advance.
 LONG = JPEG * (3 * BLOCK_BYTES // len(JPEG))
 QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
-
-
-class FakeStorage:
-    """Stores complete objects only, as storage does."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
-        self.away = False
-
-    def put(self, url: str, headers: dict[str, str], size_bytes: int, blocks: Any) -> None:
-        if self.away:
-            raise ApiError(SERVICE_UNAVAILABLE)
-        taken = b"".join(bytes(block) for block in blocks)
-        assert len(taken) == size_bytes
-        self.kept[url] = taken
-
-
-@pytest.fixture
-def storage(monkeypatch) -> FakeStorage:
-    storage = FakeStorage()
-    monkeypatch.setattr(Storage, "put", lambda _self, *given: storage.put(*given))
-    return storage
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,30 @@
+"""Programs that only tests need: the system's own, or a package of Debian's, unpacked below `.run-test`."""
+
+import os
+import shutil
+
+import pytest
+
+from local.paths import RUN_TEST
+from local.processes.table import NotReady
+from local.servers import packages
+
+
+def program_or_skip(name: str, package: str, release: str = "") -> str:
+    """Returns the path of a program; unpacks its package if it is missing and allowed. Installs nothing.
+
+    Skips the test where there is neither; in CI that is a failure. `release`: as in `packages.unpack`.
+    """
+    folder = RUN_TEST / "packages" / package
+    found = shutil.which(name)
+    if found is None:
+        missing = f"There is no {name} for these tests, and apt-get cannot unpack it here. Install {package}."
+        try:
+            packages.unpack(package, folder, missing, print, release)
+        except NotReady as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))
+        found = shutil.which(name, path=str(folder / "usr" / "bin"))
+    assert found is not None
+    return found
