@@ -26,10 +26,11 @@ _ROUNDS = 6
 _MINUTE_SECONDS = 61.0
 #: Copies the account's first post, each with an id and a time of its own.
 _COPIES = """
-INSERT INTO posts SELECT (jsonb_populate_record(NULL::posts, to_jsonb(one) || jsonb_build_object(
-    'id', 'pst_' || lpad(n::text, 26, '0'), 'operation_id', NULL, 'scheduled_at', {at}, 'out_at', {at}))).*
+INSERT INTO posts SELECT made.*
 FROM (SELECT * FROM posts WHERE account_id = '{account}' AND state = 'queued' LIMIT 1) AS one,
-    generate_series({first}, {last}) AS n
+    generate_series({first}, {last}) AS n,
+    LATERAL jsonb_populate_record(NULL::posts, to_jsonb(one) || jsonb_build_object(
+        'id', 'pst_' || lpad(n::text, 26, '0'), 'operation_id', NULL, 'scheduled_at', {at}, 'out_at', {at})) AS made
 """
 
 

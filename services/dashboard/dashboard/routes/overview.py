@@ -14,6 +14,8 @@ _PROBLEMS = 10
 #: One call reads both, unless more posts failed than that.
 _AT_ONCE = 25
 _ACCOUNT_SECONDS = 60.0
+#: From this part of a limit on, the API's events and this page warn of it.
+_NEAR_SHARE = 0.8
 
 
 @screens.get("/")
@@ -47,4 +49,10 @@ def account() -> str:
         kept("account", _ACCOUNT_SECONDS, client.get_account),
     )
     disabled = [hook for hook in hooks if hook.status == "disabled"]
-    return render_template("overview_account.html", disabled=disabled, account=told)
+    quota = told.quota
+    shares = {
+        "posts": (quota.monthly.publishes.used, quota.monthly.publishes.limit),
+        "storage": (quota.storage.used_bytes, quota.storage.limit_bytes),
+    }
+    near = [name for name, (used, limit) in shares.items() if limit and used >= _NEAR_SHARE * limit]
+    return render_template("overview_account.html", disabled=disabled, account=told, near=near)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from dashboard import api
+from dashboard import api, kept
 from dashboard.app import create_app
 from dashboard.config import Config
 from posthaste import records
@@ -126,3 +126,23 @@ def test_the_addresses_in_the_apis_answers_lead_to_a_screen(
     browser: FlaskClient, address: str, screen: str
 ) -> None:
     assert browser.get(address).location == screen
+
+
+@pytest.mark.parametrize(("used", "is_near"), [(7, False), (8, True), (10, True)])
+def test_the_overview_warns_of_limits_that_are_nearly_reached(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, used: int, is_near: bool
+) -> None:
+    client = Client(sells=False)
+    quota = SimpleNamespace(
+        monthly=ACCOUNT.quota.monthly | {"publishes": SimpleNamespace(used=used, limit=10)},
+        storage=SimpleNamespace(used_bytes=used, limit_bytes=10),
+    )
+    quota.monthly = SimpleNamespace(**quota.monthly)
+    told = SimpleNamespace(quota=quota)
+    monkeypatch.setattr(client, "get_account", lambda: told)
+    monkeypatch.setattr(client, "iterate_webhooks", lambda **_: [], raising=False)
+    monkeypatch.setattr(api, "reader", lambda: client)
+    monkeypatch.setattr(kept, "_values", {})
+    page = browser.get("/overview/account").text
+    assert (f"{used} of 10 posts of this month are used" in page) == is_near
+    assert ("of the storage are used" in page) == is_near
