@@ -83,7 +83,10 @@ def attach(app: Flask, config: Config) -> None:
     @app.errorhandler(PosthasteError)
     def unanswered(error: PosthasteError) -> Response:
         app.logger.warning("the API did not answer: %s", error)
-        return page("unknown" if isinstance(error, NoAnswer) and error.idempotency_key else "down", 503)
+        may_have_changed = (
+            isinstance(error, NoAnswer) and error.idempotency_key and request.endpoint not in _READING
+        )
+        return page("unknown" if may_have_changed else "down", 503)
 
     @app.errorhandler(HTTPException)
     def http(error: HTTPException) -> Response:

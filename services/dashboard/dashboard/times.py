@@ -1,7 +1,7 @@
 """Times as people read and write them, always with the name of their zone. Pure."""
 
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 
@@ -9,6 +9,7 @@ class TimeRefused(ValueError):
     """A date and time that does not exist, or comes twice, in its zone. The text is for people."""
 
 
+@lru_cache(1_000)
 def zone_of(name: str) -> ZoneInfo:
     """Returns a zone; UTC for a name that this machine does not know."""
     return ZoneInfo(name) if name in zones() else ZoneInfo("UTC")

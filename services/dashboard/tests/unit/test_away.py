@@ -94,6 +94,7 @@ def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> N
     assert answer.status_code == 503
     assert "answer" in answer.text
     assert "<html" not in answer.text
+    assert ("load delay:5s" in answer.text) == (address == "/compose/check")
 
 
 def test_the_list_behind_a_filter_is_not_exchanged_for_an_error(browser: FlaskClient) -> None:
