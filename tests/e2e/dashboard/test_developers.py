@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import requests
+from e2e_kit.api import Api
 from e2e_kit.receiver import Receiver
 from e2e_kit.waiting import until
 
@@ -35,6 +36,30 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
     assert "Nothing can use it any more" in window.text("[role=status]")
     again = requests.get(me.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
     assert again.status_code == 401
+
+
+def test_a_token_without_an_end_works_only_from_its_addresses(person: Any) -> None:
+    window = person.window
+    person.open("/developers")
+    window.click("#tokens ~ details.card summary")
+    window.type("#token-name", "For the office")
+    window.click("input[name=scope][value='read:posts']")
+    window.run("document.querySelector('#days').value = ''")
+    window.type("#addresses", "nowhere")
+    window.press("form[action$='/tokens'] button")
+    assert window.has("[role=alert]")
+    assert window.run("return document.querySelector('#addresses').value") == "nowhere"
+    window.run("document.querySelector('#addresses').value = '203.0.113.0/24\\n2001:db8::1'")
+    window.press("form[action$='/tokens'] button")
+    token = window.run("return document.querySelector('#secret').value")
+    answer = requests.get(
+        f"{person.account.api.base_url}/me", headers={"Authorization": f"Bearer {token}"}, timeout=30
+    )
+    assert answer.status_code in (401, 403)
+    session = Api(person.account.api.base_url, window.cookies()["posthaste_session"])
+    [made] = [it for it in session.get("/tokens")["tokens"] if it["name"] == "For the office"]
+    assert made["expires_at"] is None
+    assert made["ip_allowlist"] == ["203.0.113.0/24", "2001:db8::1"]
 
 
 def test_a_token_without_scopes_is_refused_and_its_name_stays(person: Any) -> None:

@@ -38,6 +38,7 @@ def create_token() -> Answer:
             name=request.form.get("name", "").strip(),
             scopes=request.form.getlist("scope"),
             brand_ids=request.form.getlist("brand_id"),
+            ip_allowlist=request.form.get("addresses", "").replace(",", " ").split(),
             expires_at=ends,
             idempotency_key=_key(),
         )
