@@ -84,7 +84,10 @@ class Opened:
         return self._statistics.blocks() - before
 
     def row_versions(self) -> int:
-        """Rows inserted and updated so far, in all tables; the pool's connections are closed for it."""
+        """Returns how many rows were inserted and updated so far, in all tables.
+
+        Closes the pool's connections first, because a connection reports its figures when it ends.
+        """
         self.database.engine.dispose()
         self._statistics.wait_alone()
         return int(str(self.run_sql("SELECT sum(n_tup_ins + n_tup_upd) FROM pg_stat_user_tables")[0][0]))

@@ -48,7 +48,7 @@ class Accounts:
         self._read = lru_cache(maxsize=8192)(self._read_token)
 
     def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
-        """Makes a new account of a platform that has accounts."""
+        """Creates an account at a platform and returns it. The platform's row must have `new_account_id`."""
         row = PLATFORMS[platform]
         assert row.new_account_id is not None
         account_id = row.new_account_id()

@@ -59,7 +59,7 @@ class Simulation:
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def told(self, fact: str, usual: Any) -> Any:
-        """Returns what a platform tells: the usual value, unless a difference is set."""
+        """Returns the value that a platform gives for `fact`: the one that a test set, otherwise the usual one."""
         assert fact in DOUBTFUL
         return self.differences.get(fact, usual)
 

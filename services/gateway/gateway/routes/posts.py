@@ -25,8 +25,9 @@ from contracts.errors import (
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
-from gateway.routes import overrides, several_pages
+from gateway.routes import several_pages
 from gateway.routes.filters import platform_code
+from gateway.routes.several_pages import overrides
 from gateway.routes.views import PostView, ScheduledPostView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)

@@ -13,7 +13,7 @@ _MOST_FILES = 10_000
 
 
 class FileLocations:
-    """A cache of media's answers. Thread safe: single dictionary operations."""
+    """The places of public files, as media gave them at most a minute ago. Thread safe, by single dictionary calls."""
 
     def __init__(
         self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic

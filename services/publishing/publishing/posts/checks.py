@@ -72,7 +72,7 @@ def check_connected(app: AppContext, page: PageRow) -> None:
 
 
 def check_time(scheduled_at: datetime, now: datetime) -> None:
-    """Raises SCHEDULE_OUT_OF_RANGE."""
+    """Raises SCHEDULE_OUT_OF_RANGE unless the time is between SOONEST and LATEST from now."""
     earliest, latest = now + SOONEST, now + LATEST
     if not earliest <= scheduled_at <= latest:
         raise ApiError(

@@ -23,7 +23,7 @@ from contracts.renditions import need_of
 from publishing.config import Settings
 from publishing.context import AppContext
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
-from publishing.platforms.sources import exactly, stored
+from publishing.platforms.uploads.sources import exactly, stored
 from publishing.records import Attached, Post
 from publishing.rules.content import own_file
 

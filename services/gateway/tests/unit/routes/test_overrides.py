@@ -6,7 +6,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import MEDIA_IN_USE, ApiError, invalid
-from gateway.routes import overrides
+from gateway.routes.several_pages import overrides
 
 A, B = "pag_a", "pag_b"
 

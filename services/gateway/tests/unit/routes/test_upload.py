@@ -17,7 +17,7 @@ from contracts.record import Nothing
 from gateway import exchange, services
 from gateway.config import Config
 from gateway.http.multipart import BLOCK_BYTES
-from gateway.routes import upload
+from gateway.routes.media import upload
 
 JPEG = b"\xff\xd8\xff" + bytes(range(256)) * 64
 #: Larger than one block: its size is computed in advance.

@@ -20,8 +20,8 @@ from publishing.platforms.base import (
 from publishing.platforms.http_client import transient
 from publishing.platforms.meta.errors import Misplaced
 from publishing.platforms.meta.graph import Graph
-from publishing.platforms.pieces import Pieces
 from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.uploads.pieces import Pieces
 
 #: Codes of an API that does not know the protocol (any more): invalid parameter, deprecated method, unknown path.
 _NOT_SERVED = ("100", "12", "2500")

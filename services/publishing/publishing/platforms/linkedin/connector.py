@@ -27,7 +27,7 @@ from publishing.platforms.linkedin.reading import ORGANIZATION, LinkedInReading
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
-from publishing.platforms.staged_files import uploads_in
+from publishing.platforms.uploads.staged_files import uploads_in
 
 
 class LinkedInConnector(LinkedInReading):

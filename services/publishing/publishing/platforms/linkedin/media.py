@@ -10,8 +10,14 @@ from publishing.platforms.linkedin.calls import Calls, in_path
 from publishing.platforms.linkedin.errors import LAPSED
 from publishing.platforms.linkedin.reading import ORGANIZATION
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.pieces import Piece, Pieces
-from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload, save_upload, uploads_in
+from publishing.platforms.uploads.pieces import Piece, Pieces
+from publishing.platforms.uploads.staged_files import (
+    KEPT_SECONDS,
+    StagedFiles,
+    Upload,
+    save_upload,
+    uploads_in,
+)
 
 #: Parts (of 4 MB) between two checkpoints: a retry repeats at most 16 MB. Our choice.
 _PARTS_PER_SAVE = 4

@@ -16,7 +16,7 @@ from publishing.platforms.http_client import HttpClient, Response, bearer, unrec
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.multipart import Multipart
+from publishing.platforms.uploads.multipart import Multipart
 
 #: Pages that a look-up reads at most: with 100 rows each far more than any page may post in its window.
 _PAGES_READ = 10

@@ -19,11 +19,11 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.http_client import poll
 from publishing.platforms.post_matching import fingerprint
-from publishing.platforms.sources import check_bytes
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
 from publishing.platforms.tiktok.texts import photo_post, post_info
 from publishing.platforms.tiktok.upload import UPLOAD_LOST, Upload, cut
+from publishing.platforms.uploads.sources import check_bytes
 
 #: Processing has ended. A post in the inbox is published by the creator.
 _DONE = ("PUBLISH_COMPLETE", "SEND_TO_USER_INBOX")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
 from publishing.platforms.http_client import Response, transient
-from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.tiktok.calls import PostingApi
 from publishing.platforms.tiktok.settings import TikTokSettings
+from publishing.platforms.uploads.pieces import Piece, Pieces
 
 _LONGEST_WAIT_SECONDS = 8.0
 #: TikTok has the chunk already, or expects another one: the post's status shows which in the end.

@@ -11,7 +11,7 @@ from publishing.platforms.answers import Answer, objects, required
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
 from publishing.platforms.lists import page_numbers
-from publishing.platforms.multipart import Multipart
+from publishing.platforms.uploads.multipart import Multipart
 from publishing.platforms.x.errors import problem_of, refusal_from
 from publishing.platforms.x.settings import XSettings
 

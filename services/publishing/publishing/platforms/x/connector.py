@@ -19,7 +19,7 @@ from publishing.platforms.base import (
     guessed,
 )
 from publishing.platforms.post_matching import fingerprint, window_start
-from publishing.platforms.staged_files import uploads_in
+from publishing.platforms.uploads.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
 from publishing.platforms.x.media import Uploads
 from publishing.platforms.x.reading import POST_FIELDS, XReading, references

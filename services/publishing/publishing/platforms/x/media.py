@@ -5,9 +5,15 @@ import time
 from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import Account, Checkpoint, MediaSource, PlatformRefusal, Refusal
 from publishing.platforms.http_client import transient
-from publishing.platforms.multipart import Multipart
-from publishing.platforms.pieces import Pieces
-from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload, save_upload, uploads_in
+from publishing.platforms.uploads.multipart import Multipart
+from publishing.platforms.uploads.pieces import Pieces
+from publishing.platforms.uploads.staged_files import (
+    KEPT_SECONDS,
+    StagedFiles,
+    Upload,
+    save_upload,
+    uploads_in,
+)
 from publishing.platforms.x.calls import Calls
 from publishing.platforms.x.settings import XSettings
 

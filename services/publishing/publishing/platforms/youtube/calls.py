@@ -9,8 +9,8 @@ from publishing.platforms.answers import Answer, objects, required
 from publishing.platforms.base import Account, OutcomeUnknown
 from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
 from publishing.platforms.lists import page_numbers
-from publishing.platforms.pieces import Piece
 from publishing.platforms.pinning import is_pinned
+from publishing.platforms.uploads.pieces import Piece
 from publishing.platforms.youtube.errors import is_broken, refusal_from
 from publishing.platforms.youtube.settings import YouTubeSettings
 

@@ -16,7 +16,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.http_client import poll
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
-from publishing.platforms.sources import check_bytes
+from publishing.platforms.uploads.sources import check_bytes
 from publishing.platforms.youtube.calls import items_of
 from publishing.platforms.youtube.errors import problem_of
 from publishing.platforms.youtube.reading import YouTubeReading, permalink

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from chassis.http.outbound import Limits, Outbound
-from publishing.platforms import sources
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -24,7 +23,8 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.sources import stored
+from publishing.platforms.uploads import sources
+from publishing.platforms.uploads.sources import stored
 
 ACCOUNT = Account("1001", "token-1")
 ANSWER = b'{"id": "1_2", "post_id": "1_2"}'

@@ -16,7 +16,7 @@ from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.registry import PLUGINS, Registry, default_settings
 
 #: Folders of what platforms share.
-SHARED = {"meta", "oauth"}
+SHARED = {"meta", "oauth", "uploads"}
 
 
 def test_every_platform_has_a_connector_of_its_own() -> None:

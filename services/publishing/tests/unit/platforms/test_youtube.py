@@ -11,8 +11,8 @@ from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
 from publishing.platforms.oauth import forms
 from publishing.platforms.oauth.base import Tokens
-from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.pinning import is_pinned
+from publishing.platforms.uploads.pieces import Piece, Pieces
 from publishing.platforms.youtube.errors import problem_of, refusal_from, seconds_to_midnight
 from publishing.platforms.youtube.login import YouTubeLogin
 from publishing.platforms.youtube.settings import YouTubeSettings

@@ -10,7 +10,7 @@ from urllib3.exceptions import HTTPError
 from chassis.http.outbound import Limits, Outbound
 from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
 from publishing.platforms.http_client import transient
-from publishing.platforms.pieces import media_changed
+from publishing.platforms.uploads.pieces import media_changed
 
 #: Large enough for few reads, small enough for a hundred uploads at once. Our choice.
 _CHUNK_BYTES = 256 * 1024

@@ -17,7 +17,7 @@ from contracts.record import Nothing
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer, success
 from gateway.idempotency.keys import is_being_looked_up, leaves_outcome_open
-from gateway.routes import overrides
+from gateway.routes.several_pages import overrides
 
 _BUCKET = "publishes"
 

@@ -14,7 +14,7 @@ from contracts.record import Nothing
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
-from gateway.routes import download, upload
+from gateway.routes.media import download, upload
 
 _FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
 #: media reads some files as a whole before it accepts them, also files uploaded in parts.

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from publishing.platforms.base import Account, Checkpoint, Content, MediaSource, PlatformRefusal
-from publishing.platforms.sources import check_bytes
+from publishing.platforms.uploads.sources import check_bytes
 
 #: The state of one upload, as JSON: `state` and `until` (until when it may be resumed, in seconds since 1970), and what
 #: its platform needs.
