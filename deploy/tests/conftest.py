@@ -19,8 +19,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 #: chassis' own service for tests.
 sys.path.insert(0, str(Path(__file__).parents[2] / "libs/chassis/tests/probe"))
 
-#: Read by libraries and by Python, not by any config.py.
-OF_LIBRARIES = {"EVENTLET_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
 #: Something that each kind of reader takes.
 _ANYTHING = {
     "AMQP_URL": "amqp://user@host/%2F",
