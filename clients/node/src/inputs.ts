@@ -158,6 +158,23 @@ export interface EditCollaborator {
   role: "full" | "limited";
 }
 
+export interface InvitePerson {
+  email: string;
+  /** Only people with the role `full` may issue tokens for the brand. */
+  role: "full" | "limited";
+}
+
+/** `invitation_id` and `code` stand in the link: /auth/invitations/{invitation_id}/{code}. */
+export interface AcceptInvitation {
+  invitation_id: string;
+  code: string;
+  /** The password of the account with the invited address, or of the account that is made now. */
+  password: string;
+  /** Only for an account that is made now. */
+  firstname?: string | undefined;
+  lastname?: string | undefined;
+}
+
 export interface BeginLink {
   /** Full names, in any case, are accepted too. */
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";

@@ -356,6 +356,55 @@ export abstract class Operations {
     return this.call({ method: "DELETE", path, query, keyed: true }, options);
   }
 
+  // Invitations
+
+  /**
+   * Invite somebody to work on a brand: a link is mailed to the address, valid once and for a week.
+   *
+   * `POST /api/v1/brands/{id}/invitations`. Needs the scope `manage:brands`.
+   */
+  async invitePerson(id: string, body: inputs.InvitePerson, options: CallOptions = {}): Promise<records.Invitation> {
+    const path = pathOf("/api/v1/brands/{id}/invitations", { id });
+    return this.call({ method: "POST", path, body, keyed: true }, options);
+  }
+
+  /**
+   * List the invitations to a brand that wait for an answer, newest first.
+   *
+   * `GET /api/v1/brands/{id}/invitations`. Needs the scope `manage:brands`.
+   */
+  async listInvitations(id: string, options: UnkeyedOptions = {}): Promise<records.InvitationList> {
+    const path = pathOf("/api/v1/brands/{id}/invitations", { id });
+    return this.call({ method: "GET", path }, options);
+  }
+
+  /**
+   * Withdraw an invitation: its link stops working.
+   *
+   * `DELETE /api/v1/brands/{id}/invitations/{invitation_id}`. Needs the scope `manage:brands`.
+   */
+  async withdrawInvitation(
+    id: string,
+    invitationId: string,
+    options: CallOptions = {},
+  ): Promise<records.InvitationWithdrawn> {
+    const path = pathOf("/api/v1/brands/{id}/invitations/{invitation_id}", { id, invitation_id: invitationId });
+    return this.call({ method: "DELETE", path, keyed: true }, options);
+  }
+
+  /**
+   * Accept an invitation: with the password of the invited address's account, or with that of a new
+   * account.
+   *
+   * `POST /auth/invitations/accept`.
+   */
+  async acceptInvitation(
+    body: inputs.AcceptInvitation,
+    options: UnkeyedOptions = {},
+  ): Promise<records.AcceptedInvitation> {
+    return this.call({ method: "POST", path: "/auth/invitations/accept", body, authenticated: false }, options);
+  }
+
   // Linking
 
   /**

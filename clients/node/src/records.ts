@@ -355,6 +355,34 @@ export interface CollaboratorRemoved {
   user_id: string;
 }
 
+/** An invitation that waits for its answer. Accepting it makes the person a collaborator with its role. */
+export interface Invitation {
+  id: string;
+  brand_id: string;
+  email: string;
+  role: string;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface InvitationList {
+  invitations: Invitation[];
+}
+
+export interface InvitationWithdrawn {
+  success: boolean;
+  id: string;
+}
+
+/** The person now works on the brand. `user_id` is the account that signs in with the address. */
+export interface AcceptedInvitation {
+  brand_id: string;
+  brand_name: string;
+  user_id: string;
+  email: string;
+  role: string;
+}
+
 /** `authorize_url` is our page on which the person begins. It is valid until `expires_at`. */
 export interface LinkBegun {
   session_id: string;

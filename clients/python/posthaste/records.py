@@ -414,6 +414,40 @@ class CollaboratorRemoved:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """An invitation that waits for its answer. Accepting it makes the person a collaborator with its role."""
+
+    id: str
+    brand_id: str
+    email: str
+    role: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InvitationList:
+    invitations: list[Invitation]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InvitationWithdrawn:
+    success: bool
+    id: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AcceptedInvitation:
+    """The person now works on the brand. `user_id` is the account that signs in with the address."""
+
+    brand_id: str
+    brand_name: str
+    user_id: str
+    email: str
+    role: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
     """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
 

@@ -1,11 +1,14 @@
-"""The accounts service's surface: users, brands, collaborators, API tokens, audit log. Signing in: sign_in.py."""
+"""The accounts service's surface: users, brands, collaborators, API tokens, audit log. Signing in: sign_in.py.
+
+Invitations to a brand: invitations.py.
+"""
 
 from datetime import datetime
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
 
-from contracts import sign_in
+from contracts import invitations, sign_in
 from contracts.caller import Caller
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
@@ -393,10 +396,11 @@ class RecordAudit(Record):
         " record_use list_brands get_brand log_in log_out list_sessions end_session request_reset view_reset"
         " reset_password change_password edit_profile issue_token edit_token revoke_token replace_token get_token"
         " list_tokens list_audit create_brand edit_brand list_collaborators set_collaborator remove_collaborator"
+        " invite_person list_invitations withdraw_invitation view_invitation accept_invitation"
     ),
     ctl=(
         "create_user verify_user list_users list_unverified invite_user make_reset_link get_user change_tier"
-        " make_verification_link create_token"
+        " make_verification_link make_invitation_link create_token"
         " revoke_token rotate_token get_token list_tokens set_token_use create_brand list_brands"
         " get_brand_owner set_collaborator remove_collaborator list_audit record_audit"
     ),
@@ -445,5 +449,21 @@ class AccountsApi(Protocol):
     def list_collaborators(self, caller: Caller, request: ListCollaborators) -> CollaboratorList: ...
     def set_collaborator(self, caller: Caller, request: SetCollaborator) -> Collaborator: ...
     def remove_collaborator(self, caller: Caller, request: RemoveCollaborator) -> Nothing: ...
+    def invite_person(self, caller: Caller, request: invitations.InvitePerson) -> invitations.Invitation: ...
+    def list_invitations(
+        self, caller: Caller, request: invitations.ListInvitations
+    ) -> invitations.InvitationList: ...
+    def withdraw_invitation(
+        self, caller: Caller, request: invitations.WithdrawInvitation
+    ) -> invitations.InvitationWithdrawn: ...
+    def view_invitation(
+        self, caller: Caller, request: invitations.InvitationLink
+    ) -> invitations.OpenedInvitation: ...
+    def accept_invitation(
+        self, caller: Caller, request: invitations.AcceptInvitation
+    ) -> invitations.AcceptedInvitation: ...
+    def make_invitation_link(
+        self, caller: Caller, request: invitations.MakeInvitationLink
+    ) -> invitations.MadeInvitationLink: ...
     def list_audit(self, caller: Caller, request: ListAudit) -> AuditLog: ...
     def record_audit(self, caller: Caller, request: RecordAudit) -> AuditEntry: ...

@@ -1,6 +1,6 @@
 """Collaborators of a brand. The tokens they issued work only while they have full access (spec "Token validity")."""
 
-from accounts import access, fields
+from accounts import access, fields, invitations
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.collaborators import CollaboratorStore
@@ -18,9 +18,6 @@ from contracts.caller import Caller
 from contracts.errors import invalid
 from contracts.events import AccessRevoked
 from contracts.record import Nothing
-
-#: The owner is not a collaborator and has no role.
-ROLES = ("full", "limited")
 
 
 def list_collaborators(
@@ -43,8 +40,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     Without full access, their tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation changes nothing, also
     after a later change: it does not bring a removed person back. Raises NOT_FOUND, VALIDATION_ERROR.
     """
-    if request.role not in ROLES:
-        raise invalid("role", f"must be one of {', '.join(ROLES)}")
+    invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)
     if caller.is_operator:
         if request.user_id == account_id:
@@ -63,6 +59,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     if is_done:  # and removed since
         raise fields.not_found("user_id")
     collaborator = store.set_role(request.brand_id, request.user_id, request.role)
+    _end_invitation(connection, request)
     _audit(connection, caller, request, "collaborator.set", {"role": request.role})
     issued = TokenStore(connection).unrevoked_of_collaborator(request.brand_id, request.user_id)
     if issued:
@@ -72,7 +69,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
 
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
-    """Removes a collaborator and revokes every token they issued for the brand.
+    """Removes a collaborator, revokes every token they issued for the brand, and withdraws an open invitation to it.
 
     Unless `keep` is set, their subscriptions for the brand are disabled and their queued posts held. Repeating the
     operation changes nothing.
@@ -90,6 +87,7 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
     if not CollaboratorStore(connection).remove(request.brand_id, user_id):
         raise fields.not_found(field)
     _audit(connection, caller, request, "collaborator.removed", {"kept": True} if request.keep else None)
+    _end_invitation(connection, request)
     store = TokenStore(connection)
     for issued in store.unrevoked_of_collaborator(request.brand_id, user_id):
         tokens.revoke(connection, caller, issued, keep=True, reason="collaborator removed")
@@ -109,6 +107,11 @@ def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
         return access.brand(connection, brand_id).account_id
     access.own_brand(connection, caller, brand_id)
     return caller.account_id
+
+
+def _end_invitation(connection: Connection, request: SetCollaborator | RemoveCollaborator) -> None:
+    """Deletes an open invitation of this person, which would otherwise undo the change when it is accepted."""
+    invitations.cancel(connection, request.brand_id, access.account(connection, request.user_id).email)
 
 
 def _audit(

@@ -5,8 +5,8 @@ operation is HMAC-SHA256(TOKEN_SECRET, operation id), and an account's sandbox t
 HMAC-SHA256(TOKEN_SECRET, account id), so that the dashboard can show it again (spec "Authentication" 7).
 Neither can be computed from the database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
-The codes of verification links, reset links and invites are derived in the same way, so that a mail can be sent again
-and no secret is stored. Pending codes become invalid when TOKEN_SECRET changes.
+The codes of verification links, reset links, invites and invitations are derived in the same way, so that a mail can be
+sent again and no secret is stored. Pending codes become invalid when TOKEN_SECRET changes.
 """
 
 import hashlib
@@ -38,6 +38,11 @@ def verification_code(config: AccountsConfig, user_id: str) -> str:
 def invite_code(config: AccountsConfig, invite_id: str) -> str:
     """Returns the code that the operator gives to the invited person: 128 bits in hex."""
     return _derive(config, "invite", invite_id).hex()[:_CODE_LENGTH]
+
+
+def invitation_code(config: AccountsConfig, invitation_id: str) -> str:
+    """Returns the secret part of the link that invites somebody to a brand: 128 bits in hex."""
+    return _derive(config, "invitation", invitation_id).hex()[:_CODE_LENGTH]
 
 
 def reset_code(config: AccountsConfig, reset_id: str) -> str:

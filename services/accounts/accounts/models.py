@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    UniqueConstraint,
     text,
 )  # fmt: skip
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -143,6 +144,22 @@ collaborators = Table(
     #: full or limited
     Column("role", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
+)
+
+#: Invitations to work on a brand, at most one per brand and address; deleted when accepted or withdrawn.
+invitations = Table(
+    "invitations",
+    metadata,
+    #: The code of the link is derived from it (`derived_secrets.py`).
+    Column("id", Text, primary_key=True),
+    Column("brand_id", Text, ForeignKey("brands.id"), nullable=False),
+    #: In lower case. It may have no account.
+    Column("email", Text, nullable=False),
+    #: full or limited
+    Column("role", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    UniqueConstraint("brand_id", "email"),
 )
 
 tokens = Table(

@@ -7,7 +7,7 @@ from typing import Any
 
 from nameko.extensions import DependencyProvider
 
-from accounts import audit, brands, collaborators
+from accounts import audit, brands, collaborators, invitations
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.tokens import authentication, own_tokens, tokens
@@ -26,6 +26,7 @@ from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
+from contracts import invitations as invitation_contract
 from contracts import sign_in
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
@@ -195,6 +196,33 @@ class AccountsService:
     list_collaborators = reading(collaborators.list_collaborators)
     set_collaborator = writing(collaborators.set_collaborator)
     remove_collaborator = writing(collaborators.remove_collaborator)
+
+    @rpc
+    def invite_person(
+        self, caller: Caller, request: invitation_contract.InvitePerson
+    ) -> invitation_contract.Invitation:
+        with self.database.transaction() as connection:
+            made = invitations.invite_person(connection, self.config, caller, request)
+        queued_mails.DUE.wake()
+        return made
+
+    list_invitations = reading(invitations.list_invitations)
+    withdraw_invitation = writing(invitations.withdraw_invitation)
+
+    @rpc
+    def view_invitation(
+        self, caller: Caller, request: invitation_contract.InvitationLink
+    ) -> invitation_contract.OpenedInvitation:
+        with self.database.reading() as connection:
+            return invitations.view_invitation(connection, self.config, request)
+
+    @rpc
+    def accept_invitation(
+        self, caller: Caller, request: invitation_contract.AcceptInvitation
+    ) -> invitation_contract.AcceptedInvitation:
+        return invitations.accept_invitation(self.database, self.config, caller, request)
+
+    make_invitation_link = configured(invitations.make_invitation_link)
     list_audit = reading(audit.list_audit)
     record_audit = writing(audit.record_audit)
 
@@ -228,6 +256,7 @@ class AccountsService:
         with self.database.transaction() as connection:
             password_changes.forget(connection)
             queued_mails.forget(connection)
+            invitations.forget(connection)
             return sessions.forget(connection)
 
     @on_event("page.connect.refused")

@@ -57,7 +57,8 @@ class Theirs:
         shown = {path: self.api.get(path.format(**self.ids)) for path in paths}
         token = self.account.api.get(f"/tokens/{self.ids['token']}")
         kept = {name: token[name] for name in ("name", "scopes", "brand_ids", "revoked_at")}
-        return shown | {"token": kept, "sessions": self.account.api.get("/auth/sessions")}
+        owners = ("/auth/sessions", f"/brands/{self.ids['brand']}/invitations")
+        return shown | {"token": kept} | {path: self.account.api.get(path) for path in owners}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,9 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         )["upload_id"],
         "job": limited.post("/ai/images", {"prompt": SECRET})["job"]["job_id"],
         "session": limited.post("/pages/connect", {"platform": "FB", "brand_id": brand})["session_id"],
+        "invitation": account.api.post(
+            f"/brands/{brand}/invitations", {"email": f"{SECRET}@example.test", "role": "full"}
+        )["id"],
         "webhook": webhook, "delivery": delivery, "user": account.user_id,
         "token": account.token_id, "signed_in": accounts.sign_in(account)["session"]["id"],
     }  # fmt: skip

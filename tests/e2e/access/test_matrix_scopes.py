@@ -35,7 +35,8 @@ FREE = {
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}", "POST /auth/email/verify",
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}", "POST /auth/login", "POST /auth/logout",
-    "POST /auth/password/forgot", "POST /auth/password/reset",
+    "GET /auth/invitations/{invitation_id}/{code}", "POST /auth/invitations/{invitation_id}/{code}",
+    "POST /auth/invitations/accept", "POST /auth/password/forgot", "POST /auth/password/reset",
 }  # fmt: skip
 #: Scopes that `*` does not include.
 ACCOUNT_SCOPES = ("manage:account", "manage:tokens", "manage:brands")

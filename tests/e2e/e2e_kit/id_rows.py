@@ -15,6 +15,7 @@ PREFIXES = {
     "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
     "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_", "user": "usr_",
     "signed_in": "ses_", "token": "tok_",
+    "invitation": "ivt_",
 }  # fmt: skip
 
 
@@ -134,6 +135,10 @@ ROWS = (
     Row("POST", "/brands/{brand}/archive", {}, NOT_FOR_BRANDS),
     Row("POST", "/brands/{brand}/restore", {}, NOT_FOR_BRANDS),
     Row("GET", "/brands/{brand}/collaborators", None, NOT_FOR_BRANDS),
+    Row("GET", "/brands/{brand}/invitations", None, NOT_FOR_BRANDS),
+    Row("POST", "/brands/{brand}/invitations", {"email": "x@example.test", "role": "full"}, NOT_FOR_BRANDS),
+    Row("DELETE", "/brands/{brand}/invitations/{invitation}", None, NOT_FOR_BRANDS),
+    Row("DELETE", "/brands/<brand>/invitations/{invitation}", None, NOT_FOR_BRANDS),
     Row("PATCH", "/brands/{brand}/collaborators/{user}", {"role": "limited"}, NOT_FOR_BRANDS),
     Row("PATCH", "/brands/<brand>/collaborators/{user}", {"role": "limited"}, NOT_FOR_BRANDS),
     Row("DELETE", "/brands/{brand}/collaborators/{user}", None, NOT_FOR_BRANDS),

@@ -7,6 +7,7 @@ from posthaste.operations.billing import AsyncBillingOperations, BillingOperatio
 from posthaste.operations.brands import AsyncBrandsOperations, BrandsOperations
 from posthaste.operations.collaborators import AsyncCollaboratorsOperations, CollaboratorsOperations
 from posthaste.operations.comments import AsyncCommentsOperations, CommentsOperations
+from posthaste.operations.invitations import AsyncInvitationsOperations, InvitationsOperations
 from posthaste.operations.linking import AsyncLinkingOperations, LinkingOperations
 from posthaste.operations.media import AsyncMediaOperations, MediaOperations
 from posthaste.operations.pages import AsyncPagesOperations, PagesOperations
@@ -24,6 +25,7 @@ class Operations(
     RequestsOperations,
     BrandsOperations,
     CollaboratorsOperations,
+    InvitationsOperations,
     LinkingOperations,
     PagesOperations,
     PostsOperations,
@@ -45,6 +47,7 @@ class AsyncOperations(
     AsyncRequestsOperations,
     AsyncBrandsOperations,
     AsyncCollaboratorsOperations,
+    AsyncInvitationsOperations,
     AsyncLinkingOperations,
     AsyncPagesOperations,
     AsyncPostsOperations,

@@ -3,6 +3,7 @@
 import click
 
 from contracts.accounts import RemoveCollaborator, SetCollaborator
+from contracts.invitations import MakeInvitationLink
 from ctl.session import Session, pass_session
 
 
@@ -38,3 +39,16 @@ def remove(session: Session, brand_id: str, user_id: str, keep: bool) -> None:
     request = RemoveCollaborator(brand_id=brand_id, user_id=user_id, keep=keep)
     session.accounts.remove_collaborator(session.caller, request)
     session.show({"brand_id": brand_id, "user_id": user_id, "removed": True, "kept": keep})
+
+
+@collaborator.command("invitation-link")
+@click.option("--brand", "brand_id", required=True, help="Id of the brand.")
+@click.option("--email", required=True, help="The invited address.")
+@pass_session
+def invitation_link(session: Session, brand_id: str, email: str) -> None:
+    """Print the link of an invitation that the owner of the brand has made, where no mail can be sent.
+
+    It works once and for a week. Give it only to the owner of the address.
+    """
+    request = MakeInvitationLink(brand_id=brand_id, email=email)
+    session.show(session.accounts.make_invitation_link(session.caller, request))

@@ -21,6 +21,12 @@ class CollaboratorStore:
         row = self.connection.execute(statement).one_or_none()
         return None if row is None else Collaborator(**row._mapping)
 
+    def has_address(self, brand_id: str, email: str) -> bool:
+        """Whether somebody with this e-mail address works on the brand."""
+        statement = select(users.c.id).join(collaborators, users.c.id == collaborators.c.user_id)
+        named = (collaborators.c.brand_id == brand_id) & (users.c.email == email)
+        return self.connection.execute(statement.where(named)).first() is not None
+
     def list_newest_first(
         self, brand_id: str, *, limit: int, before: tuple[datetime, str] | None
     ) -> list[ListedCollaborator]:

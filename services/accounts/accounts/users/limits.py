@@ -15,6 +15,8 @@ PASSWORDS_PER_LINK = 10
 #: Failed sign-ins per address and day: from one network, and from all. NIST SP 800-63B (5.2.2) permits 100 in a row.
 #: One network has fewer, so that it cannot lock the owner out alone.
 FAILURES_PER_NETWORK, FAILURES_PER_ADDRESS = 20, 100
+#: Invitations per account and day, and per invited address and day from all accounts: each sends a mail.
+INVITATIONS_PER_ACCOUNT, INVITATIONS_PER_ADDRESS = 20, 5
 #: Reset links per address and day, from any network: as many as sign-ups, because both send a mail.
 RESETS_PER_ADDRESS = 5
 
@@ -60,6 +62,15 @@ def count_reset(connection: Connection, config: AccountsConfig, asker: str, emai
     _count_login_of_network(connection, config, asker)
     subject = derived_secrets.pseudonym(config, "reset", email)
     _take(connection, subject, RESETS_PER_ADDRESS, _DAY_SECONDS)
+
+
+def count_invitation(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
+    """Counts an invitation to a brand, of the account first. Raises RATE_LIMITED, whether the address has an account
+    or not.
+    """
+    _take(connection, f"invitations:{account_id}", INVITATIONS_PER_ACCOUNT, _DAY_SECONDS)
+    subject = derived_secrets.pseudonym(config, "invited", email)
+    _take(connection, subject, INVITATIONS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_change(connection: Connection, user_id: str) -> str:

@@ -8,7 +8,7 @@ from email.message import EmailMessage
 
 import msgspec
 
-from accounts import access
+from accounts import access, derived_secrets
 from accounts.config import AccountsConfig, SmtpConfig
 from accounts.store import Connection
 from accounts.store.mails import DueMail, MailStore
@@ -35,6 +35,17 @@ know. {host} never asks you for a password by mail.
 """
 
 
+_INVITATION = """\
+Somebody with an account at {host} invites you to work on a brand there. See who it is and which brand, and accept or
+ignore it, within %(days)s days:
+
+%(link)s
+
+The link works once. If you have no account at {host} with this e-mail address, you make one on that page. Whoever
+opens the link can accept in your place: do not pass it on.
+"""
+
+
 class Kind(msgspec.Struct, frozen=True):
     subject: str
     #: The text, from the settings and the row.
@@ -45,10 +56,21 @@ def _connect_refused(_config: AccountsConfig, mail: DueMail) -> str:
     return _CONNECT_REFUSED % mail.details
 
 
+def _invitation(config: AccountsConfig, mail: DueMail) -> str:
+    return _INVITATION % {"days": DAYS, "link": invitation_link(config, mail.details["invitation_id"])}
+
+
 #: What `mails.kind` may be.
 KINDS: dict[str, Kind] = {
     "connect_refused": Kind("Somebody tried to connect a page to your account at {host}", _connect_refused),
+    "invitation": Kind("You are invited to work on a brand at {host}", _invitation),
 }
+
+
+def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
+    """Returns the address of the page that accepts an invitation: one of the API, also where there is a dashboard."""
+    code = derived_secrets.invitation_code(config, invitation_id)
+    return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
 
 
 def queue_connect_refused(connection: Connection, event: Event) -> None:

@@ -1,21 +1,18 @@
 """Sessions: signing in with a password, and ending sessions.
 
-A session is a token of its own kind: it has every scope and reaches the whole account. Nobody can tell from an answer,
-or from the time it takes, whether an address has an account.
+A session is a token of its own kind: it has every scope and reaches the whole account.
 """
 
 from accounts import access, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.sessions import SessionStore
-from accounts.store.sign_up_tries import TryStore
-from accounts.store.users import UserStore
-from accounts.users import limits, passwords
+from accounts.users import credentials
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
 from contracts.caller import EVERY_MANAGE_SCOPE, EVERY_SCOPE, Caller
-from contracts.errors import INVALID_CREDENTIALS, ApiError, invalid
+from contracts.errors import invalid
 from contracts.record import Nothing
 from contracts.sign_in import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
 
@@ -32,20 +29,13 @@ def log_in(database: Database, config: AccountsConfig, request: LogIn) -> Logged
     Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and EMAIL_NOT_VERIFIED, only for
     the right password.
     """
-    email = fields.email(request.email)
-    with database.reading() as connection:
-        counted = limits.count_login(connection, config, request.asker, email)
-        user_id, password_hash = UserStore(connection).password_of(email)
-    is_right = passwords.matches_somebodys(password_hash, request.password)
-    if user_id is None or not is_right:
-        raise ApiError(INVALID_CREDENTIALS)
-    with database.reading() as connection:
-        TryStore(connection).give_back(counted)
+    proof = credentials.check(
+        database, config, email=fields.email(request.email), password=request.password, asker=request.asker
+    )
     with database.transaction() as connection:
-        access.check_verified(access.lock_account(connection, user_id))
-        if UserStore(connection).password_hash(user_id) != password_hash:  # changed since it was compared
-            raise ApiError(INVALID_CREDENTIALS)
-        return _begin(connection, user_id, request)
+        access.check_verified(access.lock_account(connection, proof.user_id))
+        credentials.check_unchanged(connection, proof)
+        return _begin(connection, proof.user_id, request)
 
 
 def log_out(connection: Connection, caller: Caller, request: Nothing) -> SessionEnded:

@@ -116,7 +116,7 @@ def _add(
     for _ in range(_TRIES):
         holder = store.lock_unverified(email) if verified else None
         if holder is not None:
-            verification.void(connection, holder, reason="the operator opened an account at its address")
+            verification.void(connection, holder, reason="a verified account was opened at its address")
             voided = holder
         user = store.add(id=new_id("usr"), operation_id=caller.operation_id, verified=verified, **values)
         if user is not None:

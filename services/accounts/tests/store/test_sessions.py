@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from accounts.tokens import authentication, tokens
-from accounts.users import sessions, verification
+from accounts.users import passwords, sessions, verification
 from chassis.tokens import hash_token
 from contracts.accounts import Authenticate, ListTokens, RecordUse, TokenUse, UserId
 from contracts.caller import Caller, operator
@@ -114,7 +114,7 @@ def test_of_thousands_of_guesses_a_hundred_are_compared_however_many_networks_th
     accounts: Any, ann: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
-    monkeypatch.setattr(sessions.passwords, "matches", lambda _, password: compared.append(password))
+    monkeypatch.setattr(passwords, "matches", lambda _, password: compared.append(password))
     answers = [
         refusal(log_in, accounts, f"guess {number}", asker=f"198.51.{number % 100}.0")
         for number in range(GUESSES)
@@ -136,7 +136,7 @@ def test_one_network_has_twenty_guesses_at_an_address_and_does_not_lock_the_owne
 def test_a_network_that_tries_many_addresses_is_stopped_and_known_and_unknown_ones_count_alike(
     accounts: Any, ann: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions.passwords, "matches", lambda *_: False)
+    monkeypatch.setattr(passwords, "matches", lambda *_: False)
     codes = [refusal(log_in, accounts, email=f"user{number}@example.com") for number in range(101)]
     assert codes == ["INVALID_CREDENTIALS"] * 100 + ["RATE_LIMITED"]
     assert refusal(log_in, accounts) == "RATE_LIMITED"
@@ -171,7 +171,7 @@ def test_a_password_that_changes_while_it_is_compared_begins_no_session(
         accounts.call(lambda c: c.exec_driver_sql("UPDATE users SET password_hash = 'another'"))
         return True
 
-    monkeypatch.setattr(sessions.passwords, "matches", matches)
+    monkeypatch.setattr(passwords, "matches", matches)
     assert refusal(log_in, accounts) == "INVALID_CREDENTIALS"
 
 

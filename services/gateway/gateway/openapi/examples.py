@@ -17,6 +17,7 @@ _USER, _BRAND, _PAGE, _OTHER_PAGE, _POST, _COMMENT, _FILE, _JOB, _HOOK, _DELIVER
         ["usr", "brd", "pag", "pag", "pst", "cmt", "med", "job", "whk", "dlv", "tok", "ses", "evt"], start=2
     )
 )  # fmt: skip
+_INVITATION = "ivt_01m7wd39a2nwmb78bfztjawf52"
 _AT, _LATER = "2026-12-01T08:00:00.000Z", "2026-12-01T09:00:00.000Z"
 _WORDS = "Fresh bread from 7 am"
 _PHOTO = "https://example.com/bread.jpg"
@@ -37,6 +38,7 @@ _VALUES: dict[str, Any] = {
     "Pack.id": "pack_500", "AuditEntry.id": "aud_01m7wd39a2nwmb78bfztjawf52",
     "user_id": _USER, "brand_id": _BRAND, "page_id": _PAGE, "post_id": _POST, "media_id": _FILE, "job_id": _JOB,
     "webhook_id": _HOOK, "event_id": _EVENT, "token_id": _TOKEN, "comment_id": _COMMENT, "parent_id": _COMMENT,
+    "Invitation.id": _INVITATION, "InvitationWithdrawn.id": _INVITATION, "invitation_id": _INVITATION,
     "session_id": _SESSION, "upload_id": "upl_01m7wd39a2nwmb78bfztjawf52", "account_id": "100096343486013",
     "platform_post_id": "100096343486013_1795175839147443", "remote_id": "100096343486013_1795175839147443",
     "media_ids": [], "media_urls": [], "post_ids": [_POST], "message": _WORDS, "text": "Is there rye bread too?",
@@ -92,6 +94,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "edit_webhook": {"events": ["post.published", "post.failed"]},
     "create_token": {"name": "website", "scopes": ["read:posts", "write:posts"]},
     "edit_token": {"name": "website, read only", "scopes": ["read:posts"]},
+    "invite_person": {"email": "sam@example.com", "role": "full"},
     "edit_account": {"firstname": "Dana"},
     "sign_up": {"email": "dana@example.com", "password": "correct horse battery staple"},
 }

@@ -15,6 +15,7 @@ _TAGS = {
     "logs": ("Requests", "The requests of the account: a log, and numbers by day."),
     "brands": ("Brands", "Brands, which hold pages."),
     "collaborators": ("Collaborators", "People who work on a brand besides its owner."),
+    "invitations": ("Invitations", "Inviting people to work on a brand, by e-mail."),
     "pages": ("Pages", "Pages: the accounts on social platforms that posts go to."),
     "connect": ("Linking", "Linking pages through each platform's own login."),
     "posts": ("Posts", "Publish, schedule, validate and follow posts."),

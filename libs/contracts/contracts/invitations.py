@@ -1,0 +1,94 @@
+"""Messages about inviting people to a brand by e-mail. Part of the accounts service's surface (accounts.py)."""
+
+from datetime import datetime
+
+from contracts.record import Record
+
+
+class InvitePerson(Record):
+    """Invites the owner of an e-mail address to work on a brand of the caller's account."""
+
+    brand_id: str
+    email: str
+    #: full or limited
+    role: str
+
+
+class Invitation(Record):
+    """An invitation that waits for its answer. Accepting it makes the person a collaborator with its role."""
+
+    id: str
+    brand_id: str
+    email: str
+    role: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class ListInvitations(Record):
+    brand_id: str
+
+
+class InvitationList(Record):
+    invitations: tuple[Invitation, ...]
+
+
+class WithdrawInvitation(Record):
+    brand_id: str
+    id: str
+
+
+class InvitationWithdrawn(Record):
+    success: bool
+    id: str
+
+
+class InvitationLink(Record):
+    """The contents of the link in the mail. The code proves access to the mailbox."""
+
+    invitation_id: str
+    code: str
+
+
+class OpenedInvitation(Record):
+    """What the page of the link shows to the owner of the mailbox."""
+
+    brand_name: str
+    #: The e-mail address of the brand's owner.
+    invited_by: str
+    email: str
+    role: str
+    #: Whether the address has an account: its password is asked for, otherwise a new one is chosen.
+    has_account: bool
+
+
+class AcceptInvitation(InvitationLink, kw_only=True):
+    """Accepts with the password of the address's account, or opens an account with this password."""
+
+    password: str
+    firstname: str = ""
+    lastname: str = ""
+    #: The client's network, for the limits on failed attempts.
+    asker: str
+
+
+class AcceptedInvitation(Record):
+    """The person now works on the brand. `user_id` is the account that signs in with the address."""
+
+    brand_id: str
+    brand_name: str
+    user_id: str
+    email: str
+    role: str
+
+
+class MakeInvitationLink(Record):
+    """The request of the operator's `collaborator invitation-link`."""
+
+    brand_id: str
+    email: str
+
+
+class MadeInvitationLink(Record):
+    link: str
+    expires_at: datetime

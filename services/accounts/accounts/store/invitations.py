@@ -1,0 +1,55 @@
+"""Rows of `invitations`."""
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Row, delete, insert, select
+
+from accounts.models import invitations
+from chassis.db.clock import clock_now
+from contracts.invitations import Invitation
+
+_COLUMNS = [invitations.c[field] for field in Invitation.__struct_fields__]
+_LIVE = invitations.c.expires_at > clock_now()
+
+
+class InvitationStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def add(self, *, days: int, **values: object) -> Invitation:
+        """Adds an invitation to a brand for an address that has none to it."""
+        expires_at = clock_now() + timedelta(days=days)
+        statement = insert(invitations).values(created_at=clock_now(), expires_at=expires_at, **values)
+        return Invitation(**self.connection.execute(statement.returning(*_COLUMNS)).one()._mapping)
+
+    def find(self, invitation_id: str) -> Invitation | None:
+        """Returns an unexpired invitation."""
+        return self._one(select(*_COLUMNS).where(invitations.c.id == invitation_id, _LIVE))
+
+    def find_of(self, brand_id: str, email: str) -> Invitation | None:
+        """Returns the invitation of an address to a brand, also an expired one."""
+        return self._one(
+            select(*_COLUMNS).where(invitations.c.brand_id == brand_id, invitations.c.email == email)
+        )
+
+    def list_newest_first(self, brand_id: str) -> list[Invitation]:
+        """Returns the unexpired invitations to a brand. Their number is bounded by the limits on inviting."""
+        statement = select(*_COLUMNS).where(invitations.c.brand_id == brand_id, _LIVE)
+        statement = statement.order_by(invitations.c.created_at.desc(), invitations.c.id.desc())
+        return [Invitation(**row._mapping) for row in self.connection.execute(statement)]
+
+    def use(self, invitation_id: str) -> Invitation | None:
+        """Deletes an unexpired invitation. Returns None if it was used, withdrawn or replaced before."""
+        statement = delete(invitations).where(invitations.c.id == invitation_id, _LIVE)
+        return self._one(statement.returning(*_COLUMNS))
+
+    def delete(self, invitation_id: str) -> None:
+        self.connection.execute(delete(invitations).where(invitations.c.id == invitation_id))
+
+    def delete_expired(self) -> int:
+        return self.connection.execute(delete(invitations).where(~_LIVE)).rowcount
+
+    def _one(self, statement: Executable) -> Invitation | None:
+        row: Row[Any] | None = self.connection.execute(statement).one_or_none()
+        return None if row is None else Invitation(**row._mapping)

@@ -1,0 +1,41 @@
+"""Proves with a password that somebody owns an account. Nobody can tell from an answer, or from the time it takes,
+whether an address has an account.
+"""
+
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.sign_up_tries import TryStore
+from accounts.store.users import UserStore
+from accounts.users import limits, passwords
+from chassis.db.database import Database
+from contracts.errors import INVALID_CREDENTIALS, ApiError
+from contracts.record import Record
+
+
+class Proof(Record):
+    """The account, and the password hash that the password matched."""
+
+    user_id: str
+    password_hash: str
+
+
+def check(database: Database, config: AccountsConfig, *, email: str, password: str, asker: str) -> Proof:
+    """Compares the password; counts the attempt before, and only failures in the end.
+
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address.
+    """
+    with database.reading() as connection:
+        counted = limits.count_login(connection, config, asker, email)
+        user_id, password_hash = UserStore(connection).password_of(email)
+    is_right = passwords.matches_somebodys(password_hash, password)
+    if user_id is None or password_hash is None or not is_right:
+        raise ApiError(INVALID_CREDENTIALS)
+    with database.reading() as connection:
+        TryStore(connection).give_back(counted)
+    return Proof(user_id=user_id, password_hash=password_hash)
+
+
+def check_unchanged(connection: Connection, proof: Proof) -> None:
+    """Checks, in the transaction that relies on it, that the password is still the one that was compared."""
+    if UserStore(connection).password_hash(proof.user_id) != proof.password_hash:
+        raise ApiError(INVALID_CREDENTIALS)
