@@ -113,6 +113,9 @@ ACTORS = {"operator": "The operator", "system": "Posthaste"}
 AUDITED = {
     "collaborator.set": "gave somebody a role",
     "collaborator.removed": "removed somebody from the brand",
+    "collaborator.invited": "invited somebody to the brand",
+    "collaborator.invitation_withdrawn": "withdrew an invitation",
+    "collaborator.joined": "accepted an invitation",
     "token.created": "made a token",
     "token.changed": "changed a token",
     "token.rotated": "replaced a token",

@@ -1,8 +1,11 @@
 """Brands and their people."""
 
+import uuid
 from typing import Any
 
+from e2e_kit.mails import await_mail
 from e2e_kit.operator import Accounts, Operator
+from e2e_kit.stack import Stack
 
 
 def test_a_brand_is_made_and_changed(person: Any) -> None:
@@ -35,6 +38,19 @@ def test_a_collaborator_gets_another_role_and_is_removed(
     window.click("[aria-labelledby=people] summary")
     window.press(f"button[aria-label='Remove from the brand: {other.email}']")
     assert other.email not in window.text("[aria-labelledby=people]")
+
+
+def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any, stack: Stack) -> None:
+    email, window = f"{uuid.uuid4().hex}@example.test", person.window
+    person.open(f"/brands/{person.account.brand_id}")
+    window.click("[aria-labelledby=people] details.card summary")
+    window.type("#invited", email)
+    window.press("[aria-labelledby=people] details.card button")
+    assert "The invitation is sent" in window.text("[role=status]")
+    assert await_mail(stack, email, "invited to work on a brand")
+    window.press(f"button[aria-label='Withdraw the invitation of {email}']")
+    assert "The invitation is withdrawn" in window.text("[role=status]")
+    assert email not in window.text("[aria-labelledby=people]")
 
 
 def test_another_s_brand_is_not_there(person: Any, accounts: Accounts) -> None:

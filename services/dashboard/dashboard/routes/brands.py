@@ -1,6 +1,6 @@
 """Brands, and the people who work on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from flask import Blueprint, redirect, render_template, request, url_for
@@ -10,7 +10,7 @@ from dashboard import api, times, words
 from dashboard.routes.shared import forget_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
-from posthaste.records import ListedCollaborator
+from posthaste.records import Invitation, ListedCollaborator
 
 screens = Blueprint("brands", __name__, url_prefix="/brands")
 
@@ -69,6 +69,34 @@ def change_role(brand_id: str, user_id: str) -> Answer:
     return _done(edit, lambda problem: _shown(brand_id, problem))
 
 
+@screens.post("/<brand_id>/invitations")
+def invite(brand_id: str) -> Answer:
+    """Invites somebody to the brand by e-mail."""
+
+    def send(client: Posthaste) -> str:
+        form = request.form
+        client.invite_person(
+            brand_id,
+            email=form.get("email", "").strip(),
+            role=cast(Any, form.get("role", "")),
+            idempotency_key=form.get("key") or None,
+        )
+        return url_for("brands.show", brand_id=brand_id, done="invited")
+
+    return _done(send, lambda problem: _shown(brand_id, problem))
+
+
+@screens.post("/<brand_id>/invitations/<invitation_id>")
+def withdraw(brand_id: str, invitation_id: str) -> Answer:
+    """Withdraws an invitation."""
+
+    def end(client: Posthaste) -> str:
+        client.withdraw_invitation(brand_id, invitation_id)
+        return url_for("brands.show", brand_id=brand_id, done="withdrawn")
+
+    return _done(end, lambda problem: _shown(brand_id, problem))
+
+
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
     """Makes a change and goes to the page that it names. A refusal is shown on the page of the form."""
     try:
@@ -92,10 +120,11 @@ def _listed(problem: str = "") -> str:
 def _shown(brand_id: str, problem: str = "") -> str:
     client = api.reader()
 
-    def people() -> list[ListedCollaborator] | None:
-        """Returns the brand's people; None: only the owner of the account may see them."""
+    def people() -> tuple[list[ListedCollaborator], Sequence[Invitation]] | None:
+        """Returns the brand's people and invitations; None: only the owner of the account may see them."""
         try:
-            return list(client.iterate_collaborators(brand_id, limit=100))
+            found = list(client.iterate_collaborators(brand_id, limit=100))
+            return found, client.list_invitations(brand_id).invitations
         except PermissionDenied:
             return None
         except ApiError as error:
@@ -105,6 +134,7 @@ def _shown(brand_id: str, problem: str = "") -> str:
 
     view, found = api.together(lambda: client.get_brand(brand_id), people)
     return render_template(
-        "brand.html", brand=view.brand, people=found, problem=problem, zones=times.zones(),
+        "brand.html", brand=view.brand, people=found and found[0], invitations=found and found[1],
+        problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),
     )  # fmt: skip
