@@ -173,6 +173,8 @@ export interface AcceptInvitation {
   /** Only for an account that is made now. */
   firstname?: string | undefined;
   lastname?: string | undefined;
+  /** A code of the authenticator app or a recovery code, if the account asks for one (TOTP_REQUIRED). */
+  totp_code?: string | null | undefined;
 }
 
 export interface BeginLink {
@@ -439,6 +441,23 @@ export interface SignUp {
 export interface LogIn {
   email: string;
   password: string;
+  /** A code of the authenticator app or a recovery code, if the account asks for one (TOTP_REQUIRED). */
+  totp_code?: string | null | undefined;
+}
+
+export interface BeginTotp {
+  password: string;
+}
+
+export interface ConfirmTotp {
+  /** A code that the authenticator app shows. */
+  totp_code: string;
+}
+
+export interface DisableTotp {
+  password: string;
+  /** A code of the authenticator app or a recovery code. */
+  totp_code: string;
 }
 
 export interface ForgotPassword {

@@ -1253,6 +1253,44 @@ export abstract class Operations {
     return this.call({ method: "DELETE", path, keyed: true }, options);
   }
 
+  // Second factor
+
+  /**
+   * Get whether signing in needs a code of an authenticator app.
+   *
+   * `GET /auth/totp`. Needs the scope `manage:account`.
+   */
+  async getTotp(options: UnkeyedOptions = {}): Promise<records.Totp> {
+    return this.call({ method: "GET", path: "/auth/totp" }, options);
+  }
+
+  /**
+   * Make the secret of an authenticator app. Signing in stays as it is until a code is confirmed.
+   *
+   * `POST /auth/totp`. Needs the scope `manage:account`.
+   */
+  async beginTotp(body: inputs.BeginTotp, options: CallOptions = {}): Promise<records.BegunTotp> {
+    return this.call({ method: "POST", path: "/auth/totp", body, keyed: true }, options);
+  }
+
+  /**
+   * Ask for codes from now on; the recovery codes are shown only in this answer.
+   *
+   * `POST /auth/totp/confirm`. Needs the scope `manage:account`.
+   */
+  async confirmTotp(body: inputs.ConfirmTotp, options: CallOptions = {}): Promise<records.TotpEnabled> {
+    return this.call({ method: "POST", path: "/auth/totp/confirm", body, keyed: true }, options);
+  }
+
+  /**
+   * Ask for no codes any more.
+   *
+   * `POST /auth/totp/disable`. Needs the scope `manage:account`.
+   */
+  async disableTotp(body: inputs.DisableTotp, options: CallOptions = {}): Promise<records.TotpDisabled> {
+    return this.call({ method: "POST", path: "/auth/totp/disable", body, keyed: true }, options);
+  }
+
   // Passwords
 
   /**

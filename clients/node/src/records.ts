@@ -1139,6 +1139,29 @@ export interface SessionList {
   sessions: Session[];
 }
 
+/** Whether a sign-in needs a code of an authenticator app besides the password. */
+export interface Totp {
+  enabled: boolean;
+  enabled_at: string | null;
+  recovery_codes_left: number;
+}
+
+/** The secret for an authenticator app, shown only now: as text, and as the address for a QR code. */
+export interface BegunTotp {
+  secret: string;
+  otpauth_url: string;
+}
+
+/** From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now. */
+export interface TotpEnabled {
+  success: boolean;
+  recovery_codes: string[];
+}
+
+export interface TotpDisabled {
+  success: boolean;
+}
+
 /** The answer to every request for a reset link, whether or not the address has an account. */
 export interface ResetRequested {
   success: boolean;

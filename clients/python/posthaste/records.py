@@ -1296,6 +1296,36 @@ class SessionList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Totp:
+    """Whether a sign-in needs a code of an authenticator app besides the password."""
+
+    enabled: bool
+    enabled_at: datetime | None
+    recovery_codes_left: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BegunTotp:
+    """The secret for an authenticator app, shown only now: as text, and as the address for a QR code."""
+
+    secret: str
+    otpauth_url: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TotpEnabled:
+    """From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now."""
+
+    success: bool
+    recovery_codes: list[str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TotpDisabled:
+    success: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ResetRequested:
     """The answer to every request for a reset link, whether or not the address has an account."""
 

@@ -55,6 +55,10 @@ LOGGED = {
     "path": "/posts/publish", "operation": "publishPost", "code": "RATE_LIMITED", "request_id": "req_1",
     "duration_ms": 12, "replayed": False,
 }  # fmt: skip
+SESSION = {
+    "id": "ses_1", "created_at": "2026-11-20T11:58:09Z", "last_used_at": "2026-11-20T11:58:09Z",
+    "expires_at": "2026-12-20T11:58:09Z", "user_agent": "x", "address": "127.0.0.1", "current": True,
+}  # fmt: skip
 #: Every command with arguments that work, and what people then see.
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "whoami": ([], "ada@example.test"),
@@ -255,13 +259,21 @@ def test_a_wrong_token_is_not_stored(run: Run, api: MisbehavingServer) -> None:
     assert credentials.load() is None
 
 
+def test_login_asks_for_a_code_only_where_the_account_needs_one(run: Run, api: MisbehavingServer) -> None:
+    def answer(request: Request) -> Reply:
+        if request.json.get("totp_code") != "123456":
+            return error(401, "TOTP_REQUIRED")
+        return Reply(201, {"session": SESSION, "session_token": "ses_token", "user": {}})
+
+    api.routes["/auth/login"] = answer
+    typed = "secret\n123456\n"
+    result = run("--url", api.url, "login", "--email", "ada@example.test", signed_in=False, typed=typed)
+    assert (result.exit_code, "authenticator app" in result.stderr) == (0, True)
+
+
 def test_a_password_gives_a_session_that_logout_ends(run: Run, api: MisbehavingServer) -> None:
-    session = {
-        "id": "ses_1", "created_at": "2026-11-20T11:58:09Z", "last_used_at": "2026-11-20T11:58:09Z",
-        "expires_at": "2026-12-20T11:58:09Z", "user_agent": "x", "address": "127.0.0.1", "current": True,
-    }  # fmt: skip
     api.routes["/auth/login"] = lambda _: Reply(
-        201, {"session": session, "session_token": "ses_token", "user": {}}
+        201, {"session": SESSION, "session_token": "ses_token", "user": {}}
     )
     api.routes["/auth/logout"] = lambda _: Reply(200, {"success": True, "id": "ses_1"})
     result = run("--url", api.url, "login", "--email", "ada@example.test", signed_in=False, typed="secret\n")

@@ -90,6 +90,10 @@ INVALID_LINK = _row("INVALID_LINK", 400, "authentication", "The link is incomple
 # --- authentication ---
 INVALID_CREDENTIALS = _row("INVALID_CREDENTIALS", 401, "authentication", "The e-mail address or the password is wrong.",
     "Check both, or ask for a new password with POST /auth/password/forgot.")
+TOTP_REQUIRED = _row("TOTP_REQUIRED", 401, "authentication", "This account needs a code besides the password.",
+    "Send the code of the authenticator app, or a recovery code, as `totp_code`.")
+INVALID_TOTP = _row("INVALID_TOTP", 401, "authentication", "The code is wrong, has expired, or was used before.",
+    "Wait for the next code of the authenticator app, or send a recovery code.")
 MISSING_TOKEN = _row("MISSING_TOKEN", 401, "authentication", "No API token was sent.",
     "Send the header Authorization: Bearer <API_TOKEN>.")
 INVALID_TOKEN = _row("INVALID_TOKEN", 401, "authentication", "The API token is malformed or unknown.",
@@ -140,6 +144,8 @@ EMAIL_TAKEN = _row("EMAIL_TAKEN", 409, "resource", "There is already an account 
 EMAIL_NOT_VERIFIED = _row("EMAIL_NOT_VERIFIED", 409, "resource",
     "The account's e-mail address is not verified. Until then it gets no brands, tokens, roles, credits or other tier.",
     "Ask the owner to open the link in the verification mail, or verify the address with `posthaste user verify`.")
+TOTP_ALREADY_ON = _row("TOTP_ALREADY_ON", 409, "resource", "The account asks for a code already.",
+    "To use another authenticator app, turn it off first with POST /auth/totp/disable.")
 LIMIT_REACHED = _row("LIMIT_REACHED", 409, "limits", "The account has reached its limit for this resource.",
     "Delete one first.")
 IDEMPOTENCY_KEY_MISMATCH = _row("IDEMPOTENCY_KEY_MISMATCH", 409, "idempotency",

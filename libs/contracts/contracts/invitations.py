@@ -60,6 +60,8 @@ class OpenedInvitation(Record):
     role: str
     #: Whether the address has an account: its password is asked for, otherwise a new one is chosen.
     has_account: bool
+    #: Whether the account asks for a code of an authenticator app too.
+    has_totp: bool = False
 
 
 class AcceptInvitation(InvitationLink, kw_only=True):
@@ -68,6 +70,8 @@ class AcceptInvitation(InvitationLink, kw_only=True):
     password: str
     firstname: str = ""
     lastname: str = ""
+    #: A code of the authenticator app or a recovery code, if the account asks for one.
+    totp_code: str | None = None
     #: The client's network, for the limits on failed attempts.
     asker: str
 

@@ -13,6 +13,8 @@ class LogIn(Record):
     #: Shown in the list of sessions, so that their owner recognizes them.
     user_agent: str = ""
     address: str = ""
+    #: A code of the authenticator app or a recovery code, if the account asks for one.
+    totp_code: str | None = None
 
 
 class Session(Record):
@@ -94,3 +96,47 @@ class PasswordChanged(Record):
     success: bool
     #: The account's other sessions, which the change has ended.
     ended_sessions: int
+
+
+class BeginTotp(Record):
+    """Asks for the secret of an authenticator app."""
+
+    password: str
+
+
+class BegunTotp(Record):
+    """The secret for an authenticator app, shown only now: as text, and as the address for a QR code."""
+
+    secret: str
+    otpauth_url: str
+
+
+class ConfirmTotp(Record):
+    """Turns the second factor on, with a code that the app shows."""
+
+    totp_code: str
+
+
+class TotpEnabled(Record):
+    """From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now."""
+
+    success: bool
+    recovery_codes: tuple[str, ...]
+
+
+class DisableTotp(Record):
+    password: str
+    #: A code of the authenticator app or a recovery code.
+    totp_code: str
+
+
+class TotpDisabled(Record):
+    success: bool
+
+
+class Totp(Record):
+    """Whether a sign-in needs a code of an authenticator app besides the password."""
+
+    enabled: bool
+    enabled_at: datetime | None
+    recovery_codes_left: int

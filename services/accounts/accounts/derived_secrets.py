@@ -6,9 +6,11 @@ HMAC-SHA256(TOKEN_SECRET, account id), so that the dashboard can show it again (
 Neither can be computed from the database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
 The codes of verification links, reset links, invites and invitations are derived in the same way, so that a mail can be
-sent again and no secret is stored. Pending codes become invalid when TOKEN_SECRET changes.
+sent again and no secret is stored; so are the secrets of authenticator apps and recovery codes, whose hashes are stored
+too, so that they work with another TOKEN_SECRET. Pending codes become invalid when TOKEN_SECRET changes.
 """
 
+import base64
 import hashlib
 import hmac
 
@@ -48,6 +50,17 @@ def invitation_code(config: AccountsConfig, invitation_id: str) -> str:
 def reset_code(config: AccountsConfig, reset_id: str) -> str:
     """Returns the secret part of a reset link: 128 bits in hex."""
     return _derive(config, "reset", reset_id).hex()[:_CODE_LENGTH]
+
+
+def totp_secret(config: AccountsConfig, totp_id: str) -> str:
+    """Returns the secret that an authenticator app shares with us: 160 bits in base32, as RFC 4226 recommends."""
+    return base64.b32encode(_derive(config, "totp", totp_id)[:20]).decode()
+
+
+def recovery_codes(config: AccountsConfig, totp_id: str) -> tuple[str, ...]:
+    """Returns ten codes that replace one of the app each: 80 bits in base32, in lower case."""
+    secrets = (_derive(config, "recovery", f"{totp_id}:{number}")[:10] for number in range(10))
+    return tuple(base64.b32encode(secret).decode().lower() for secret in secrets)
 
 
 def is_code(expected: str, given: str) -> bool:

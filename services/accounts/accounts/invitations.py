@@ -14,7 +14,7 @@ from accounts.store.collaborators import CollaboratorStore
 from accounts.store.invitations import InvitationStore
 from accounts.store.mails import MailStore
 from accounts.store.users import UserStore
-from accounts.users import credentials, limits, queued_mails, users
+from accounts.users import credentials, limits, queued_mails, totp, users
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
@@ -107,12 +107,14 @@ def view_invitation(
     """Returns what the link invites to. Changes nothing. Raises INVALID_LINK."""
     found = _linked(connection, config, request)
     brand = access.brand(connection, found.brand_id)
+    holder = _holder(connection, found.email)
     return OpenedInvitation(
         brand_name=brand.brand.name,
         invited_by=access.account(connection, brand.account_id).email,
         email=found.email,
         role=found.role,
-        has_account=_holder(connection, found.email) is not None,
+        has_account=holder is not None,
+        has_totp=holder is not None and totp.is_on(connection, holder.id),
     )
 
 
@@ -121,15 +123,20 @@ def accept_invitation(
 ) -> AcceptedInvitation:
     """Makes the account with the invited address a collaborator; opens the account if there is none.
 
-    Raises INVALID_LINK, INVALID_CREDENTIALS for a wrong password, RATE_LIMITED after too many of them, and
-    SIGNUPS_CLOSED where nobody may open an account.
+    Raises INVALID_LINK, INVALID_CREDENTIALS for a wrong password, RATE_LIMITED after too many of them,
+    TOTP_REQUIRED and INVALID_TOTP if the account asks for a code, SIGNUPS_CLOSED where nobody may open an account.
     """
     with database.reading() as connection:
         found = _linked(connection, config, request)
         holder = _holder(connection, found.email)
     if holder is not None:
         proof = credentials.check(
-            database, config, email=found.email, password=request.password, asker=request.asker
+            database,
+            config,
+            email=found.email,
+            password=request.password,
+            totp_code=request.totp_code,
+            asker=request.asker,
         )
         with database.transaction() as connection:
             credentials.check_unchanged(connection, proof)

@@ -63,6 +63,27 @@ verification_mails = Table(
     Column("next_attempt_at", Moment, nullable=False),
 )
 
+#: The second factor of a sign-in, for users who began to turn it on.
+totps = Table(
+    "totps",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    #: The app's secret is derived from it (`derived_secrets.py`).
+    Column("id", Text, nullable=False),
+    #: Null: not confirmed with a code yet, and not asked for.
+    Column("enabled_at", Moment),
+    #: The step (30 s since 1970) of the last accepted code: codes of it and of earlier ones are refused.
+    Column("last_step", BigInteger, nullable=False, server_default=text("0")),
+)
+
+#: Unused codes that replace one of the app each.
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("code_sha256", Text, primary_key=True),
+)
+
 #: Other mails that the mail server has not accepted yet.
 mails = Table(
     "mails",

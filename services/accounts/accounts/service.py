@@ -18,6 +18,7 @@ from accounts.users import (
     queued_mails,
     sessions,
     sign_up,
+    totp,
     users,
     verification,
     verification_mails,
@@ -130,6 +131,22 @@ class AccountsService:
     log_out = writing(sessions.log_out)
     list_sessions = reading(sessions.list_sessions)
     end_session = writing(sessions.end_session)
+
+    get_totp = reading(totp.get_totp)
+
+    @rpc
+    def begin_totp(self, caller: Caller, request: sign_in.BeginTotp) -> sign_in.BegunTotp:
+        return totp.begin_totp(self.database, self.config, caller, request)
+
+    @rpc
+    def confirm_totp(self, caller: Caller, request: sign_in.ConfirmTotp) -> sign_in.TotpEnabled:
+        return totp.confirm_totp(self.database, self.config, caller, request)
+
+    @rpc
+    def disable_totp(self, caller: Caller, request: sign_in.DisableTotp) -> sign_in.TotpDisabled:
+        return totp.disable_totp(self.database, self.config, caller, request)
+
+    turn_off_totp = writing(totp.turn_off_totp)
 
     @rpc
     def request_reset(self, caller: Caller, request: sign_in.RequestReset) -> Nothing:

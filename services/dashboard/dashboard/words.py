@@ -115,6 +115,8 @@ AUDITED = {
     "collaborator.removed": "removed somebody from the brand",
     "collaborator.invited": "invited somebody to the brand",
     "collaborator.invitation_withdrawn": "withdrew an invitation",
+    "totp.enabled": "asks for codes at the sign-in now",
+    "totp.disabled": "asks for no codes at the sign-in any more",
     "collaborator.joined": "accepted an invitation",
     "token.created": "made a token",
     "token.changed": "changed a token",

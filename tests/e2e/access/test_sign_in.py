@@ -4,6 +4,7 @@ import statistics
 import time
 import uuid
 
+import pyotp
 import pytest
 from e2e_kit.api import Api, Json, error_code, refused
 from e2e_kit.operator import Account, Accounts, Operator
@@ -100,6 +101,26 @@ def test_guesses_are_refused_and_known_and_unknown_addresses_are_answered_alike(
     assert answers(f"{uuid.uuid4().hex}@example.test") == expected
     body = {"email": account.email, "password": PASSWORD}
     refused(anonymous.call("POST", "/auth/login", json=body), 429, "RATE_LIMITED")
+
+
+def test_a_code_of_an_authenticator_app_is_asked_for_and_works_once(
+    account: Account, accounts: Accounts, anonymous: Api, operator: Operator
+) -> None:
+    session = accounts.client(accounts.sign_in(account, PASSWORD)["session_token"])
+    key = uuid.uuid4().hex
+    made = session.post("/auth/totp", {"password": PASSWORD}, key=key)
+    assert session.post("/auth/totp", {"password": PASSWORD}, key=key) == made
+    code = pyotp.parse_uri(made["otpauth_url"]).now()
+    first, second, *_ = session.post("/auth/totp/confirm", {"totp_code": code}, 200)["recovery_codes"]
+    body = {"email": account.email, "password": PASSWORD}
+    refused(anonymous.call("POST", "/auth/login", json=body), 401, "TOTP_REQUIRED")
+    refused(anonymous.call("POST", "/auth/login", json=body | {"totp_code": code}), 401, "INVALID_TOTP")
+    assert anonymous.post("/auth/login", body | {"totp_code": first})["session_token"]
+    refused(anonymous.call("POST", "/auth/login", json=body | {"totp_code": first}), 401, "INVALID_TOTP")
+    assert session.get("/auth/totp")["recovery_codes_left"] == 9
+    off = {"password": PASSWORD, "totp_code": second}
+    assert session.post("/auth/totp/disable", off, 200) == {"success": True}
+    assert log_in(anonymous, account)
 
 
 @pytest.mark.quiet

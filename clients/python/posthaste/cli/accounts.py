@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from posthaste import ApiError
+from posthaste import ApiError, AuthenticationError, Posthaste
 from posthaste.cli import credentials, output
 from posthaste.cli.session import Session, pass_session
 
@@ -22,12 +22,23 @@ def login(session: Session, email: str | None) -> None:
     url = session.url or click.prompt("Address of the server", err=True)
     if email:
         password = click.prompt("Password", hide_input=True, err=True)
-        token = session.connect(url, None).log_in(email=email, password=password).session_token
+        token = _session_token(session.connect(url, None), email, password)
     else:
         token = session.token or click.prompt("API token", hide_input=True, err=True).strip()
     me = session.connect(url, token).get_me()
     credentials.store(credentials.Credentials(url=url, token=token))
     session.show(me, f"Signed in to {url} as {me.authenticated_as.email}.")
+
+
+def _session_token(client: Posthaste, email: str, password: str) -> str:
+    """Signs in; asks for a code only if the account needs one."""
+    try:
+        return client.log_in(email=email, password=password).session_token
+    except AuthenticationError as error:
+        if error.code != "TOTP_REQUIRED":
+            raise
+    code = click.prompt("Code of your authenticator app, or a recovery code", err=True).strip()
+    return client.log_in(email=email, password=password, totp_code=code).session_token
 
 
 @click.command()

@@ -14,6 +14,7 @@ from posthaste.operations.pages import AsyncPagesOperations, PagesOperations
 from posthaste.operations.passwords import AsyncPasswordsOperations, PasswordsOperations
 from posthaste.operations.posts import AsyncPostsOperations, PostsOperations
 from posthaste.operations.requests import AsyncRequestsOperations, RequestsOperations
+from posthaste.operations.second_factor import AsyncSecondFactorOperations, SecondFactorOperations
 from posthaste.operations.sign_up import AsyncSignUpOperations, SignUpOperations
 from posthaste.operations.signing_in import AsyncSigningInOperations, SigningInOperations
 from posthaste.operations.tokens import AsyncTokensOperations, TokensOperations
@@ -37,6 +38,7 @@ class Operations(
     TokensOperations,
     SignUpOperations,
     SigningInOperations,
+    SecondFactorOperations,
     PasswordsOperations,
 ):
     """A method per operation, which waits for the answer."""
@@ -59,6 +61,7 @@ class AsyncOperations(
     AsyncTokensOperations,
     AsyncSignUpOperations,
     AsyncSigningInOperations,
+    AsyncSecondFactorOperations,
     AsyncPasswordsOperations,
 ):
     """A method per operation, to be awaited."""

@@ -68,6 +68,7 @@ class InvitationsOperations(Caller):
         password: str,
         firstname: str | Unset = UNSET,
         lastname: str | Unset = UNSET,
+        totp_code: str | Unset | None = UNSET,
     ) -> records.AcceptedInvitation:
         """Accept an invitation: with the password of the invited address's account, or with that of a new
         account.
@@ -85,6 +86,7 @@ class InvitationsOperations(Caller):
                     "password": password,
                     "firstname": firstname,
                     "lastname": lastname,
+                    "totp_code": totp_code,
                 },
                 authenticated=False,
             )
@@ -148,6 +150,7 @@ class AsyncInvitationsOperations(AsyncCaller):
         password: str,
         firstname: str | Unset = UNSET,
         lastname: str | Unset = UNSET,
+        totp_code: str | Unset | None = UNSET,
     ) -> records.AcceptedInvitation:
         """Accept an invitation: with the password of the invited address's account, or with that of a new
         account.
@@ -165,6 +168,7 @@ class AsyncInvitationsOperations(AsyncCaller):
                     "password": password,
                     "firstname": firstname,
                     "lastname": lastname,
+                    "totp_code": totp_code,
                 },
                 authenticated=False,
             )

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
+from posthaste.encoding import UNSET, Unset
 from posthaste.exchange import Call, path_of
 
 
 class SigningInOperations(Caller):
     """Waits for the answers."""
 
-    def log_in(self, *, email: str, password: str) -> records.LoggedIn:
+    def log_in(self, *, email: str, password: str, totp_code: str | Unset | None = UNSET) -> records.LoggedIn:
         """Sign in with e-mail address and password; the session's token is shown only in this answer.
 
         `POST /auth/login`.
@@ -21,7 +22,7 @@ class SigningInOperations(Caller):
                 "POST",
                 "/auth/login",
                 records.LoggedIn,
-                body={"email": email, "password": password},
+                body={"email": email, "password": password, "totp_code": totp_code},
                 authenticated=False,
             )
         )
@@ -59,7 +60,9 @@ class SigningInOperations(Caller):
 class AsyncSigningInOperations(AsyncCaller):
     """Is awaited."""
 
-    async def log_in(self, *, email: str, password: str) -> records.LoggedIn:
+    async def log_in(
+        self, *, email: str, password: str, totp_code: str | Unset | None = UNSET
+    ) -> records.LoggedIn:
         """Sign in with e-mail address and password; the session's token is shown only in this answer.
 
         `POST /auth/login`.
@@ -69,7 +72,7 @@ class AsyncSigningInOperations(AsyncCaller):
                 "POST",
                 "/auth/login",
                 records.LoggedIn,
-                body={"email": email, "password": password},
+                body={"email": email, "password": password, "totp_code": totp_code},
                 authenticated=False,
             )
         )

@@ -102,6 +102,17 @@ def verification_link(session: Session, user_id: str) -> None:
     session.show(session.accounts.make_verification_link(session.caller, UserId(user_id=user_id)))
 
 
+@user.command("totp-off")
+@click.argument("user_id")
+@pass_session
+def totp_off(session: Session, user_id: str) -> None:
+    """Sign USER_ID in without a code, after they lost the authenticator app and the recovery codes.
+
+    Make sure first that you talk to the owner of the account: the password alone is enough afterwards.
+    """
+    session.show(session.accounts.turn_off_totp(session.caller, UserId(user_id=user_id)))
+
+
 @user.command("reset-link")
 @click.argument("email")
 @pass_session

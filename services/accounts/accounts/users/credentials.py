@@ -1,14 +1,15 @@
-"""Proves with a password that somebody owns an account. Nobody can tell from an answer, or from the time it takes,
-whether an address has an account.
+"""Proves that somebody owns an account: with a password, and with a code if the owner has turned that on.
+
+Nobody can tell from an answer, or from the time it takes, whether an address has an account.
 """
 
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.sign_up_tries import TryStore
 from accounts.store.users import UserStore
-from accounts.users import limits, passwords
+from accounts.users import limits, passwords, totp
 from chassis.db.database import Database
-from contracts.errors import INVALID_CREDENTIALS, ApiError
+from contracts.errors import INVALID_CREDENTIALS, TOTP_REQUIRED, ApiError
 from contracts.record import Record
 
 
@@ -19,10 +20,19 @@ class Proof(Record):
     password_hash: str
 
 
-def check(database: Database, config: AccountsConfig, *, email: str, password: str, asker: str) -> Proof:
-    """Compares the password; counts the attempt before, and only failures in the end.
+def check(
+    database: Database,
+    config: AccountsConfig,
+    *,
+    email: str,
+    password: str,
+    totp_code: str | None,
+    asker: str,
+) -> Proof:
+    """Compares the password and the code; counts the attempt before, and only failures in the end.
 
-    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address.
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
+    TOTP_REQUIRED, which is no failure, and INVALID_TOTP, which is one.
     """
     with database.reading() as connection:
         counted = limits.count_login(connection, config, asker, email)
@@ -30,8 +40,15 @@ def check(database: Database, config: AccountsConfig, *, email: str, password: s
     is_right = passwords.matches_somebodys(password_hash, password)
     if user_id is None or password_hash is None or not is_right:
         raise ApiError(INVALID_CREDENTIALS)
-    with database.reading() as connection:
-        TryStore(connection).give_back(counted)
+    try:
+        with database.transaction() as connection:
+            totp.check(connection, config, user_id, totp_code)
+            TryStore(connection).give_back(counted)
+    except ApiError as error:
+        if error.row is TOTP_REQUIRED:
+            with database.reading() as connection:
+                TryStore(connection).give_back(counted)
+        raise
     return Proof(user_id=user_id, password_hash=password_hash)
 
 

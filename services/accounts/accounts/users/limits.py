@@ -80,6 +80,13 @@ def count_change(connection: Connection, user_id: str) -> str:
     return subject
 
 
+def count_totp(connection: Connection, user_id: str) -> str:
+    """Counts a code that is tried within a session; returns its subject for `give_back`. Raises RATE_LIMITED."""
+    subject = f"totp:{user_id}"
+    _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
+    return subject
+
+
 def _count_login_of_network(connection: Connection, config: AccountsConfig, asker: str) -> None:
     if config.logins_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "login-asker", asker)

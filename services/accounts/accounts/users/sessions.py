@@ -26,11 +26,16 @@ _BATCH = 1_000
 def log_in(database: Database, config: AccountsConfig, request: LogIn) -> LoggedIn:
     """Begins a session.
 
-    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and EMAIL_NOT_VERIFIED, only for
-    the right password.
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
+    EMAIL_NOT_VERIFIED, TOTP_REQUIRED and INVALID_TOTP.
     """
     proof = credentials.check(
-        database, config, email=fields.email(request.email), password=request.password, asker=request.asker
+        database,
+        config,
+        email=fields.email(request.email),
+        password=request.password,
+        totp_code=request.totp_code,
+        asker=request.asker,
     )
     with database.transaction() as connection:
         access.check_verified(access.lock_account(connection, proof.user_id))

@@ -8,26 +8,32 @@ from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, Limi
 
 screens = Blueprint("sign_in", __name__)
 
+_CODE_PROBLEMS = {
+    "TOTP_REQUIRED": "Enter your password again, with the code that your authenticator app shows.",
+    "INVALID_TOTP": "That code is wrong or was used before. Wait for the next one, or enter a recovery code.",
+}
+
 
 @screens.get("/sign-in")
 def show() -> str | Response:
     """The form; a browser that is signed in goes on."""
     if g.session_token and "ended" not in request.args:
         return redirect(_inside(request.args.get("next", "")))
-    return render_template("sign_in.html", email="", problem="")
+    return render_template("sign_in.html", email="", problem="", asks_for_code=False)
 
 
 @screens.post("/sign-in")
 def enter() -> tuple[str, int] | Response:
     """Signs in with e-mail address and password."""
     email, password = request.form.get("email", "").strip(), request.form.get("password", "")
-    return signed_in(email, password, _inside(request.form.get("next", "")))
+    code = request.form.get("code", "").strip() or None
+    return signed_in(email, password, _inside(request.form.get("next", "")), code)
 
 
-def signed_in(email: str, password: str, target: str) -> tuple[str, int] | Response:
+def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
     """Begins a session and goes to `target`; shows the form again if the API refuses it."""
     try:
-        made = api.reader().log_in(email=email, password=password)
+        made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:
         return _again(email, "Too many tries from your network. Wait an hour, then try again.", 429)
     except (AuthenticationError, PermissionDenied) as error:
@@ -35,6 +41,8 @@ def signed_in(email: str, password: str, target: str) -> tuple[str, int] | Respo
             return _again(
                 email, "Open the link in the mail that you got when you signed up, then sign in.", 403
             )
+        if error.code in _CODE_PROBLEMS:
+            return _again(email, _CODE_PROBLEMS[error.code], 401, asks_for_code=True)
         return _again(email, "The address or the password is not right.", 401)
     except ApiError as error:
         if error.status >= 500:
@@ -77,8 +85,8 @@ def leave() -> Response:
     return response
 
 
-def _again(email: str, problem: str, status: int) -> tuple[str, int]:
-    return render_template("sign_in.html", email=email, problem=problem), status
+def _again(email: str, problem: str, status: int, *, asks_for_code: bool = False) -> tuple[str, int]:
+    return render_template("sign_in.html", email=email, problem=problem, asks_for_code=asks_for_code), status
 
 
 def _inside(target: str) -> str:

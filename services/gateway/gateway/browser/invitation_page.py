@@ -3,8 +3,10 @@
 from contracts.errors import (
     INVALID_CREDENTIALS,
     INVALID_LINK,
+    INVALID_TOTP,
     RATE_LIMITED,
     SIGNUPS_CLOSED,
+    TOTP_REQUIRED,
     VALIDATION_ERROR,
     ApiError,
 )
@@ -14,6 +16,7 @@ from gateway.http.answers import Answer
 
 _BUTTONS = (("decision", "accept", "Accept"),)
 _AGAIN = Form({}, _BUTTONS, asks_for="Password, at least 8 characters")
+_WITH_CODE = Form({}, _BUTTONS, asks_for="Password", asks_for_code="Code of your authenticator app")
 _ROLES = {
     "full": "You can publish for the brand, and issue tokens for it.",
     "limited": "Your role is limited: you cannot issue tokens for the brand.",
@@ -24,7 +27,7 @@ def of(opened: OpenedInvitation) -> Answer:
     """Returns the page that names the brand and asks for the password."""
     if opened.has_account:
         asked = f"Enter the password of your account {opened.email}."
-        form = Form({}, _BUTTONS, asks_for="Password")
+        form = _WITH_CODE if opened.has_totp else Form({}, _BUTTONS, asks_for="Password")
     else:
         asked = f"Choose a password for your new account with the address {opened.email}."
         form = Form({}, _BUTTONS, asks_for="Password, at least 8 characters", autocomplete="new-password")
@@ -52,6 +55,9 @@ def of_error(error: ApiError) -> Answer:
     if error.row is INVALID_CREDENTIALS:
         text = "Enter the password of the account with the address that the mail was sent to."
         return _page(400, "failed", "Wrong password", (text,), Form({}, _BUTTONS, asks_for="Password"))
+    if error.row in (TOTP_REQUIRED, INVALID_TOTP):
+        text = "Enter your password, and a new code of your authenticator app or a recovery code."
+        return _page(400, "failed", "This code cannot be used", (text,), _WITH_CODE)
     if error.row is VALIDATION_ERROR:
         text = "Choose one of 8 to 256 characters."
         return _page(400, "failed", "This password cannot be used", (text,), _AGAIN)

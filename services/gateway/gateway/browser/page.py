@@ -55,6 +55,8 @@ class Form:
     asks_for: str | None = None
     #: Tells the browser's password manager what the field is.
     autocomplete: str = "current-password"
+    #: The label of its field for a code of an authenticator app; None: it has none.
+    asks_for_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,11 @@ def _form(form: Form) -> str:
         fields += (
             f'<label>{escape(form.asks_for)}<input type="password" name="password" '
             f'autocomplete="{escape(form.autocomplete)}"></label>'
+        )
+    if form.asks_for_code is not None:
+        fields += (
+            f'<label>{escape(form.asks_for_code)}<input type="text" name="totp_code" '
+            'autocomplete="one-time-code"></label>'
         )
     buttons = "".join(
         f'<button class="action{" other" if number else ""}" name="{escape(name)}" value="{escape(value)}">'

@@ -27,6 +27,7 @@ _TAGS = {
     "tokens": ("Tokens", "API tokens: create, change, rotate and revoke them."),
     "auth": ("Sign-up", "Creating an account."),
     "sessions": ("Signing in", "Sessions of people who signed in with a password."),
+    "totp": ("Second factor", "Codes of an authenticator app, asked for when somebody signs in."),
     "passwords": ("Passwords", "Forgotten and changed passwords, and verification of an e-mail address."),
     "hooks": ("Callbacks", "Calls that platforms and Stripe make to this service."),
 }

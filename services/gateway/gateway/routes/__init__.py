@@ -21,6 +21,7 @@ from gateway.routes import (
     posts,
     sessions,
     tokens,
+    totp,
     webhooks,
 )
 
@@ -41,6 +42,7 @@ _NOUNS: tuple[ModuleType, ...] = (
     tokens,
     auth,
     sessions,
+    totp,
     passwords,
     hooks,
 )

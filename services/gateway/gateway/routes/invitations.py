@@ -6,7 +6,15 @@ from msgspec import Meta
 
 from chassis.ids import new_id
 from contracts import invitations as api
-from contracts.errors import INVALID_CREDENTIALS, INVALID_LINK, NOT_FOUND, SIGNUPS_CLOSED, ApiError
+from contracts.errors import (
+    INVALID_CREDENTIALS,
+    INVALID_LINK,
+    INVALID_TOTP,
+    NOT_FOUND,
+    SIGNUPS_CLOSED,
+    TOTP_REQUIRED,
+    ApiError,
+)
 from contracts.record import Record
 from gateway.browser import invitation_page
 from gateway.endpoint import endpoint
@@ -16,6 +24,7 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.auth import Name
 from gateway.routes.passwords import Code, NewPassword
+from gateway.routes.sessions import TotpCode
 
 _SCOPE = "manage:brands"
 #: The longest field of the form that is passed on: more than accounts accepts.
@@ -46,6 +55,8 @@ class AcceptInvitation(Record):
     #: Only for an account that is made now.
     firstname: Name = ""
     lastname: Name = ""
+    #: A code of the authenticator app or a recovery code, if the account asks for one (TOTP_REQUIRED).
+    totp_code: TotpCode | None = None
 
 
 @endpoint("POST", "/brands/{id}/invitations", scope=_SCOPE, meter="writes", status=201, errors=(NOT_FOUND,))
@@ -73,7 +84,7 @@ def withdraw_invitation(exchange: Exchange, request: InvitationPath) -> api.Invi
 
 @endpoint(
     "POST", "/auth/invitations/accept", scope=None, meter="", token=False, idempotent=False, outside=True,
-    errors=(INVALID_LINK, INVALID_CREDENTIALS, SIGNUPS_CLOSED),
+    errors=(INVALID_LINK, INVALID_CREDENTIALS, SIGNUPS_CLOSED, TOTP_REQUIRED, INVALID_TOTP),
 )  # fmt: skip
 def accept_invitation(exchange: Exchange, request: AcceptInvitation) -> api.AcceptedInvitation:
     """Accept an invitation: with the password of the invited address's account, or with that of a new account."""
@@ -100,7 +111,10 @@ def accept_by_form(exchange: Exchange, request: api.InvitationLink) -> Answer:
     """Accept the invitation; sent by the form of that page."""
     form = {name: value[:_MAX_CHARACTERS] for name, value in form_of(exchange.body).items()}
     accepting = AcceptInvitation(
-        invitation_id=request.invitation_id, code=request.code, password=form.get("password", "")
+        invitation_id=request.invitation_id,
+        code=request.code,
+        password=form.get("password", ""),
+        totp_code=form.get("totp_code"),
     )
     try:
         return invitation_page.of_accepted(_accept(exchange, accepting))
@@ -116,6 +130,7 @@ def _accept(exchange: Exchange, request: AcceptInvitation) -> api.AcceptedInvita
         password=request.password,
         firstname=request.firstname,
         lastname=request.lastname,
+        totp_code=request.totp_code,
         asker=str(customer_of(exchange.client_address)),
     )
     return exchange.ask(exchange.services.accounts.accept_invitation, accepting)

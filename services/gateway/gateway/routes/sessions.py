@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts import sign_in
-from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS
+from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS, INVALID_TOTP, TOTP_REQUIRED
 from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -16,14 +16,19 @@ SCOPE = "manage:account"
 _MAX_AGENT = 100
 
 
+TotpCode = Annotated[str, Meta(max_length=40)]
+
+
 class LogIn(Record):
     email: Annotated[str, Meta(max_length=254)]
     password: Annotated[str, Meta(max_length=256)]
+    #: A code of the authenticator app or a recovery code, if the account asks for one (TOTP_REQUIRED).
+    totp_code: TotpCode | None = None
 
 
 @endpoint(
-    "POST", "/auth/login", scope=None, meter="", status=201, errors=(INVALID_CREDENTIALS, EMAIL_NOT_VERIFIED),
-    token=False, idempotent=False, outside=True,
+    "POST", "/auth/login", scope=None, meter="", status=201, token=False, idempotent=False, outside=True,
+    errors=(INVALID_CREDENTIALS, EMAIL_NOT_VERIFIED, TOTP_REQUIRED, INVALID_TOTP),
 )  # fmt: skip
 def log_in(exchange: Exchange, request: LogIn) -> sign_in.LoggedIn:
     """Sign in with e-mail address and password; the session's token is shown only in this answer."""
@@ -33,6 +38,7 @@ def log_in(exchange: Exchange, request: LogIn) -> sign_in.LoggedIn:
             email=request.email,
             password=request.password,
             asker=str(customer_of(exchange.client_address)),
+            totp_code=request.totp_code,
             user_agent=agent_of(exchange),
             address=str(exchange.client_address or ""),
         ),

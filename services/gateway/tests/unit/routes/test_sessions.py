@@ -13,6 +13,7 @@ from contracts.errors import (
     INVALID_LINK,
     RATE_LIMITED,
     SERVICE_UNAVAILABLE,
+    TOTP_REQUIRED,
     ApiError,
     invalid,
 )
@@ -63,6 +64,15 @@ def test_a_refused_sign_in_says_no_more_than_that(person: Any, bus: Any) -> None
     assert person.post("/auth/login", json=CREDENTIALS).headers["Retry-After"] == "90"
 
 
+def test_an_account_that_asks_for_a_code_says_so_and_the_code_is_passed_on(person: Any, bus: Any) -> None:
+    person.post("/auth/login", json=CREDENTIALS | {"totp_code": "123456"})
+    assert bus.asked("log_in")[0][1].totp_code == "123456"
+    bus.answers["log_in"] = ApiError(TOTP_REQUIRED)
+    response = person.post("/auth/login", json=CREDENTIALS)
+    assert (response.status_code, response.json["code"]) == (401, "TOTP_REQUIRED")
+    assert person.post("/auth/login", json=CREDENTIALS | {"totp_code": "1" * 41}).status_code == 400
+
+
 def test_a_sessions_token_is_taken_as_a_token(client: Any, bus: Any) -> None:
     client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {make_token(SESSION_PREFIX)}"
     assert client.post("/auth/logout").json == {"success": True, "id": "ses_1"}
@@ -71,7 +81,15 @@ def test_a_sessions_token_is_taken_as_a_token(client: Any, bus: Any) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/auth/sessions"), ("DELETE", "/auth/sessions/ses_1"), ("POST", "/auth/password/change")],
+    [
+        ("GET", "/auth/sessions"),
+        ("DELETE", "/auth/sessions/ses_1"),
+        ("GET", "/auth/totp"),
+        ("POST", "/auth/totp"),
+        ("POST", "/auth/totp/confirm"),
+        ("POST", "/auth/totp/disable"),
+        ("POST", "/auth/password/change"),
+    ],
 )
 def test_a_token_with_every_scope_but_managing_is_refused(
     client: Any, bus: Any, method: str, path: str

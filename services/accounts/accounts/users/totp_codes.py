@@ -1,0 +1,49 @@
+"""Codes of authenticator apps (RFC 6238: SHA-1, 30 s, 6 digits) and recovery codes. Pure."""
+
+import hashlib
+from datetime import datetime
+
+import pyotp
+
+from accounts import derived_secrets
+
+STEP_SECONDS, DIGITS = 30, 6
+#: Steps before and after the current one that are accepted, for clocks that differ and slow typists (RFC 6238, 5.2).
+TOLERANCE = 1
+
+
+def step_of(secret: str, code: str, now: datetime) -> int | None:
+    """Returns the step whose code this is, or None. Compares with every accepted step, in constant time."""
+    app = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
+    current = int(now.timestamp()) // STEP_SECONDS
+    found = None
+    for step in range(current - TOLERANCE, current + TOLERANCE + 1):
+        if derived_secrets.is_code(app.generate_otp(step), code):
+            found = step
+    return found
+
+
+def otpauth_url(secret: str, *, email: str, issuer: str) -> str:
+    """Returns the address that an authenticator app reads from a QR code."""
+    app = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
+    return str(app.provisioning_uri(name=email, issuer_name=issuer))
+
+
+def plain(code: str) -> str:
+    """Returns a code as typed, without the blanks and hyphens that make it readable."""
+    return "".join(code.split()).replace("-", "").lower()
+
+
+def is_of_app(code: str) -> bool:
+    """Tells a code of the app from a recovery code."""
+    return len(code) == DIGITS and code.isascii() and code.isdigit()
+
+
+def readable(recovery_code: str) -> str:
+    """Returns a recovery code in groups of four."""
+    return "-".join(recovery_code[start : start + 4] for start in range(0, len(recovery_code), 4))
+
+
+def hashed(recovery_code: str) -> str:
+    """Returns what is stored of a recovery code: its 80 random bits need no slow hash."""
+    return hashlib.sha256(recovery_code.encode("utf-8", "replace")).hexdigest()
