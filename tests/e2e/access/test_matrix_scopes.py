@@ -45,6 +45,7 @@ WILDCARDS = ("*", "manage:*")
 ANSWERS = {
     "GET /comments": (400, "MISSING_FIELD"),
     "PATCH /account": (200, None),
+    "POST /brands/{id}/invitations": (400, "MISSING_FIELD"),
     "PATCH /brands/{id}/collaborators/{user_id}": (400, "MISSING_FIELD"),
     "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),
     "POST /media/uploads/{id}/complete": (400, "MISSING_FIELD"),

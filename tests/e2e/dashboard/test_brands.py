@@ -43,9 +43,9 @@ def test_a_collaborator_gets_another_role_and_is_removed(
 def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any, stack: Stack) -> None:
     email, window = f"{uuid.uuid4().hex}@example.test", person.window
     person.open(f"/brands/{person.account.brand_id}")
-    window.click("[aria-labelledby=people] details.card summary")
+    window.click("[aria-labelledby=people] > details summary")
     window.type("#invited", email)
-    window.press("[aria-labelledby=people] details.card button")
+    window.press("[aria-labelledby=people] > details button")
     assert "The invitation is sent" in window.text("[role=status]")
     assert await_mail(stack, email, "invited to work on a brand")
     window.press(f"button[aria-label='Withdraw the invitation of {email}']")

@@ -111,8 +111,17 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     elif row.result is not None:
         kinds = [schemas.of(kind) for kind in (row.result, row.several) if kind is not None]
         schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-        success["content"] = {"application/json": {"schema": schema, "example": example_of(row.result)}}
+        success["content"] = {"application/json": {"schema": schema, **_examples(row)}}
     return success
+
+
+def _examples(row: Endpoint) -> dict[str, Any]:
+    """The example of a success, or one for one page and one for several."""
+    one = example_of(row.result)
+    if row.several is None:
+        return {"example": one}
+    named = {"onePage": one, "severalPages": example_of(row.several)}
+    return {"examples": {name: {"value": value} for name, value in named.items()}}
 
 
 def _own_headers(row: Endpoint) -> dict[str, Any]:

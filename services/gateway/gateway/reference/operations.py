@@ -106,6 +106,10 @@ class Operations:
         return f"{words} ({schema['format']})" if "format" in schema else words
 
 
+#: The names of an operation's examples in the description, as they are shown.
+_EXAMPLES = {"": "", "onePage": "for one page", "severalPages": "for several pages"}
+
+
 def _references(part: Any) -> Iterator[str]:
     if isinstance(part, dict):
         if isinstance(part.get("$ref"), str):
@@ -128,5 +132,8 @@ def _examples(operation: Json) -> Iterator[Json]:
 
 
 def _titled(title: str, content: Json) -> Iterator[Json]:
-    if "example" in content:
-        yield {"title": title, "text": json.dumps(content["example"], indent=2, ensure_ascii=False)}
+    named = {name: example["value"] for name, example in content.get("examples", {}).items()}
+    unnamed = {"": content["example"]} if "example" in content else {}
+    for name, example in (unnamed | named).items():
+        text = json.dumps(example, indent=2, ensure_ascii=False)
+        yield {"title": f"{title} {_EXAMPLES[name]}".strip(), "text": text}

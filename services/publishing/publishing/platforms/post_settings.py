@@ -37,6 +37,17 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
     return found
 
 
+def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns what `setting_errors` permits because the platform's settings are open: every other unknown setting.
+
+    For `overrides`, which the spec does not have: nobody relies on passing unknown settings on there.
+    """
+    field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
+    permitted = {str(error) for error in setting_errors(platform_code, settings)}
+    unknown = _unknown(field, kind, settings, is_open=False)
+    return [error for error in unknown if str(error) not in permitted]
+
+
 def _unknown(field: str, kind: type[Record], settings: Mapping[str, Any], *, is_open: bool) -> list[ApiError]:
     known = [row.encode_name for row in msgspec.structs.fields(kind)]
     found = []

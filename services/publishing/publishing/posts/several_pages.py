@@ -19,6 +19,7 @@ from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import PLATFORMS
 from publishing import attachments
 from publishing.context import AppContext
+from publishing.platforms.post_settings import open_setting_errors
 from publishing.posts import answers, checks, schedule
 from publishing.posts import publish_now as at_once
 from publishing.posts.answers import Answer
@@ -92,6 +93,8 @@ def _check(
         try:
             if is_now:
                 checks.check_connected(app, page)
+            for error in override_errors(request, page):
+                raise error
             checks.check_content(app, api.PostContent(**content_of(request, page, pages)), page, find)
         except ApiError as error:
             raise ApiError(error.row, error.message, **error.extras | {"page_id": page.id}) from error
@@ -121,6 +124,13 @@ def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> di
     if named.settings is not UNSET:
         content[own] = named.settings
     return content
+
+
+def override_errors(request: OnPages, page: PageRow) -> list[ApiError]:
+    """Returns what is wrong with the settings of the page's override, besides what is wrong in any post."""
+    named = next(one for one in request.pages if one.page_id == page.id)
+    settings = None if named.settings is UNSET else named.settings
+    return open_setting_errors(page.platform, settings or {})
 
 
 def _run(

@@ -52,15 +52,22 @@ def validate_on_pages(app: AppContext, caller: Caller, request: api.ValidatePost
     for page in pages.values():
         content = several_pages.content_of(request, page, pages)
         single = api.ValidatePost(page_id=page.id, scheduled_at=request.scheduled_at, **content)
-        results.append(api.PageValidation(page_id=page.id, **_findings(app, single, page, now, look)))
+        own_errors = several_pages.override_errors(request, page)
+        findings = _findings(app, single, page, now, look, own_errors)
+        results.append(api.PageValidation(page_id=page.id, **findings))
     return api.PageValidations(valid=all(result.valid for result in results), results=tuple(results))
 
 
 def _findings(
-    app: AppContext, request: api.ValidatePost, page: PageRow, now: datetime, look: Find
+    app: AppContext,
+    request: api.ValidatePost,
+    page: PageRow,
+    now: datetime,
+    look: Find,
+    own_errors: Sequence[ApiError] = (),
 ) -> dict[str, Any]:
-    """Returns the fields of the page's validation. `look` asks media for the files."""
-    errors: list[ApiError] = []
+    """Returns the fields of the page's validation. `look` asks media for the files. `own_errors`: of its override."""
+    errors = [*own_errors]
     if page.expired:
         errors.append(app.expired(page.id))
     at = None if request.scheduled_at is None else _collect(errors, instant, request.scheduled_at)

@@ -61,6 +61,21 @@ def test_a_misspelt_setting_of_one_page_refuses_all_and_sends_nothing(
     assert platform.posts == []
 
 
+def test_an_unknown_setting_is_refused_also_where_the_platforms_own_settings_are_open(
+    world: World, platform: FakePlatform
+) -> None:
+    one, two = world.page("FB"), world.page("TT")
+    unknown = {"brand_new_switch": True}
+    with pytest.raises(ApiError) as refused:
+        publish(world, planned(one), planned(two, settings=unknown))
+    assert refused.value.extras["errors"][0]["field"] == "tiktok_settings.brand_new_switch"
+    assert (refused.value.extras["page_id"], platform.posts) == (two.id, [])
+    found = dry_run(world, api.PageContent(page_id=two.id, settings=unknown))
+    assert "tiktok_settings.brand_new_switch" in [error.field for error in found.results[0].errors]
+    in_the_call = dry_run(world, api.PageContent(page_id=two.id), tiktok_settings=unknown)
+    assert "tiktok_settings.brand_new_switch" not in [error.field for error in in_the_call.results[0].errors]
+
+
 def test_a_text_of_one_page_that_is_too_long_refuses_all(world: World, platform: FakePlatform) -> None:
     one, two = world.page("FB"), world.page("FB")
     with pytest.raises(ApiError) as refused:
