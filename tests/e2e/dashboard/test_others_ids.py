@@ -47,6 +47,7 @@ class Theirs:
             "/brands/{brand}", "/pages/{page}", "/posts/{queued}", "/posts/{published}", "/media/{media}",
             "/comments?post_id={published}", "/webhooks/{webhook}", "/webhooks/{webhook}/deliveries?limit=100",
             "/posts/scheduled?status=all", "/posts/published", "/brands/{brand}/collaborators",
+            "/brands/{brand}/invitations",
         )  # fmt: skip
         shown = {path: self.account.api.get(path.format(**self.ids)) for path in paths}
         token = self.account.api.get(f"/tokens/{self.ids['token']}")
@@ -72,7 +73,9 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         delivery = api.post(f"/webhooks/{webhook}/test", status=202)["id"]
         await_delivery(account, webhook, status="delivered")
     signed_in = accounts.sign_in(account)
+    invited = {"email": f"{SECRET}@example.test", "role": "full"}
     ids = {
+        "invitation": api.post(f"/brands/{brand}/invitations", invited)["id"],
         "brand": brand, "page": page["id"], "published": published["post_id"], "comment": comment["id"],
         "queued": api.post("/posts/schedule", {**post, "scheduled_at": tomorrow()})["scheduled_post"]["id"],
         "media": uploaded(api, jpeg, f"{SECRET}.jpg")["media_id"],

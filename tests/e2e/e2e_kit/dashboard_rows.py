@@ -17,7 +17,7 @@ Form = dict[str, str | list[str]]
 _PARTS = {
     "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
     "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
-    "reset_id": ("{user}",), "code": ("guessed",),
+    "invitation_id": ("{invitation}",), "reset_id": ("{user}",), "code": ("guessed",),
 }  # fmt: skip
 #: The same part names something else there.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
@@ -50,6 +50,8 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "pages.check": ({},),
     "pages.unlink": ({"cancel": "yes"},),
     "brands.change": ({"name": "x", "zone": "UTC"},),
+    "brands.invite": ({"email": "x@example.test", "role": "full"},),
+    "brands.withdraw": ({},),
     "brands.change_role": ({"role": "full"}, {"do": "remove"}),
     "developers.create_token": ({"name": "x", "scope": "read:posts", "brand_id": "{brand}"},),
     "developers.change_token": ({},),
