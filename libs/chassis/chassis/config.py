@@ -43,6 +43,15 @@ def _content(name: str, path: str) -> str:
         raise ConfigError(f"{name}: {error}") from None
 
 
+def page_url(page: str, tag: str) -> str:
+    """Returns the address of a page for people: of the dashboard, or without `DASHBOARD_URL` the API's own page about
+    this tag, which every installation serves.
+    """
+    dashboard = text("DASHBOARD_URL", "").rstrip("/")
+    public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+    return f"{dashboard}/{page}" if dashboard else f"{public}/docs/{tag}"
+
+
 def integer(name: str, default: int | None = None) -> int:
     value = text(name, None if default is None else str(default))
     try:

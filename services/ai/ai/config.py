@@ -83,7 +83,7 @@ class Settings(Record):
                 VIDEOS: config.text("AI_VIDEO_PROVIDER", every),
                 CAPTIONS: config.text("AI_CAPTION_PROVIDER", every),
             },
-            upgrade_url=config.text("UPGRADE_URL", "https://posthaste.test/pricing"),
+            upgrade_url=config.text("UPGRADE_URL", config.page_url("billing", "billing")),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             image_seconds=config.number("AI_IMAGE_SECONDS", 75),
             caption_seconds=config.number("AI_CAPTION_SECONDS", 45),
@@ -105,8 +105,6 @@ class Settings(Record):
 
 
 def _credits() -> CreditSettings:
-    public = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
-    dashboard = config.text("DASHBOARD_URL", public).rstrip("/")
     prices = _by_size(
         "PACK_PRICES_USD", ",".join(f"{size}={price}" for size, price in PACK_PRICES_USD.items())
     )
@@ -118,9 +116,9 @@ def _credits() -> CreditSettings:
             "REFILL_UNIT_PRICE_USD", config.text("REFILL_UNIT_PRICE_USD", str(default.refill_unit_price_usd))
         ),
         payment_provider=config.text("PAYMENT_PROVIDER", default.payment_provider),
-        billing_url=f"{dashboard}/billing",
-        packs_url=f"{dashboard}/billing/packs",
-        auto_refill_url=f"{dashboard}/billing/auto-refill",
+        billing_url=config.page_url("billing", "billing"),
+        packs_url=config.page_url("billing/packs", "billing"),
+        auto_refill_url=config.page_url("billing/auto-refill", "billing"),
     )
 
 

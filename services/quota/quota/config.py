@@ -18,6 +18,6 @@ class QuotaConfig(Record):
     @classmethod
     def from_env(cls) -> "QuotaConfig":
         return cls(
-            upgrade_url=config.text("UPGRADE_URL", "https://posthaste.test/pricing"),
+            upgrade_url=config.text("UPGRADE_URL", config.page_url("billing", "billing")),
             unconfirmed_after=timedelta(seconds=config.number("UNCONFIRMED_AFTER_SECONDS", 180.0)),
         )

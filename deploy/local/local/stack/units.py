@@ -18,11 +18,12 @@ SERVICES: dict[str, tuple[str, ...]] = {
         *("DASHBOARD_URL", "LOGINS_PER_HOUR", "SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
         *("MAIL_FROM", "SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY"),
     ),
-    "quota": (),
+    "quota": ("DASHBOARD_URL",),
     "publishing": (
         *(
             "CONNECT_RETURN_URLS",
             "CREDENTIAL_KEYS",
+            "DASHBOARD_URL",
             "META_VERIFY_TOKEN",
             "OUTBOUND_HOST_MAP",
             "RECONNECT_URL",

@@ -181,3 +181,11 @@ def test_without_good_keys_of_a_vault_the_service_does_not_start(monkeypatch, ke
     monkeypatch.setenv("KEY", keys)
     with pytest.raises(ConfigError, match="KEY must be one or more Fernet keys"):
         config.vault_keys("KEY")
+
+
+def test_a_page_for_people_is_the_dashboards_or_else_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DASHBOARD_URL", raising=False)
+    monkeypatch.setenv("PUBLIC_BASE_URL", "https://api.example.com/")
+    assert config.page_url("billing/packs", "billing") == "https://api.example.com/docs/billing"
+    monkeypatch.setenv("DASHBOARD_URL", "https://posts.example.com/")
+    assert config.page_url("billing/packs", "billing") == "https://posts.example.com/billing/packs"

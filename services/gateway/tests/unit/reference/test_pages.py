@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from flask.testing import FlaskClient
 
 from gateway.openapi.description import describe
@@ -77,3 +78,10 @@ def test_the_fields_of_a_records_value_are_shown_with_the_body_that_takes_it(cli
     schedule = client.get("/docs/posts").text.split('id="schedulePost"')[1].split("<section>")[0]
     assert "<code>FacebookPostSettings</code></summary>" in schedule
     assert "<code>alt_text</code>" in schedule
+
+
+@pytest.mark.parametrize("tag", ["billing", "linking"])
+def test_the_pages_that_links_in_errors_lead_to_without_a_dashboard_are_there(
+    client: FlaskClient, tag: str
+) -> None:
+    assert client.get(f"/docs/{tag}").status_code == 200
