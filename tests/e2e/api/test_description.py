@@ -44,6 +44,7 @@ PUBLIC = (
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}",
+    "GET /auth/invitations/{invitation_id}/{code}", "POST /auth/invitations/{invitation_id}/{code}",
 )  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits",
@@ -69,6 +70,9 @@ OPERATIONS = (
     "POST /brands", "PATCH /brands/{id}", "POST /brands/{id}/archive", "POST /brands/{id}/restore",
     "GET /brands/{id}/collaborators", "PATCH /brands/{id}/collaborators/{user_id}",
     "DELETE /brands/{id}/collaborators/{user_id}",
+    "GET /brands/{id}/invitations", "POST /brands/{id}/invitations",
+    "DELETE /brands/{id}/invitations/{invitation_id}", "POST /auth/invitations/accept",
+    "GET /auth/totp", "POST /auth/totp", "POST /auth/totp/confirm", "POST /auth/totp/disable",
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
     "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
 )  # fmt: skip
