@@ -87,7 +87,9 @@ class Settings(Record):
             public_url=public.rstrip("/"),
             return_urls=return_urls.parse(config.items("CONNECT_RETURN_URLS", "")),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
-            reconnect_url=config.text("RECONNECT_URL", config.page_url("pages/{page_id}/reconnect", "linking")),
+            reconnect_url=config.text(
+                "RECONNECT_URL", config.page_url("pages/{page_id}/reconnect", "linking")
+            ),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
             reconcile_first_seconds=config.number("RECONCILE_FIRST_SECONDS", 30),
             reconcile_settle_seconds=config.number("RECONCILE_SETTLE_SECONDS", 90),
