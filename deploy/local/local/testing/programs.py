@@ -25,6 +25,6 @@ def program_or_skip(name: str, package: str, release: str = "") -> str:
             if os.environ.get("CI") == "true":
                 raise
             pytest.skip(str(error))
-        found = shutil.which(name, path=str(folder / "usr" / "bin"))
+        found = shutil.which(name, path=os.pathsep.join(str(folder / "usr" / it) for it in ("bin", "sbin")))
     assert found is not None
     return found

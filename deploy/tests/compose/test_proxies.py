@@ -1,4 +1,6 @@
-"""deploy/compose/Caddyfile on a real Caddy: who answers which path, and what the upstreams are told of the client."""
+"""The Caddyfile on a real Caddy and nginx.conf on a real nginx: who answers which path, and what the upstreams are told
+of the client.
+"""
 
 import json
 import os
@@ -9,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,12 +23,15 @@ from deploy_kit import free_port, wait_until
 
 from local.paths import ROOT
 from local.processes.table import bound_to_parent
+from local.servers import certificates
 from local.testing.programs import program_or_skip
 
 DOMAIN = "localhost"
 BLOCK = b"x" * 2**20
 #: The largest file of a plan.
 UPLOAD_BLOCKS = 250
+STOP_SECONDS = 20.0
+Servers = dict[str, ThreadingHTTPServer]
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -62,9 +68,9 @@ def upstream(name: str, port: int = 0) -> ThreadingHTTPServer:
 
 
 class Proxy:
-    """A running Caddy with our file, in front of three upstreams."""
+    """A running proxy with our file, in front of three upstreams."""
 
-    def __init__(self, port: int, authority: Path, servers: dict[str, ThreadingHTTPServer]) -> None:
+    def __init__(self, port: int, authority: Path, servers: Servers) -> None:
         self.port = port
         self.authority = authority
         self.servers = servers
@@ -81,35 +87,20 @@ class Proxy:
         return answer, told
 
 
-@pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    program = program_or_skip("caddy", "caddy")
-    folder = tmp_path_factory.mktemp("caddy")
-    servers = {name: upstream(name) for name in ("gateway", "dashboard", "minio")}
-    text = (ROOT / "deploy/compose/Caddyfile").read_text()
-    for name in ("gateway", "dashboard"):
-        assert f"{name}:8000" in text
-        text = text.replace(f"{name}:8000", f"127.0.0.1:{servers[name].server_address[1]}")
-    port = free_port()
-    (folder / "Caddyfile").write_text(
-        text.replace("{\n", f"{{\n\thttp_port {free_port()}\n\thttps_port {port}\n", 1)
-    )
-    env = {
-        "DOMAIN": DOMAIN,
-        "ACME_EMAIL": "dana@bakery.test",
-        "CADDY_TLS": "tls internal",
-        "S3_BUCKET": "posthaste-media",
-        "S3_UPSTREAM": f"127.0.0.1:{servers['minio'].server_address[1]}",
-        "HOME": str(folder),
-        "XDG_DATA_HOME": str(folder),
-        "XDG_CONFIG_HOME": str(folder),
-    }
-    argv = bound_to_parent(
-        [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"], 9
-    )
+def replaced(text: str, pairs: dict[str, str]) -> str:
+    """Returns the text with each key's value in its place. Every key must be in it."""
+    for old, new in pairs.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+@contextmanager
+def running(
+    argv: list[str], env: dict[str, str], folder: Path, port: int, authority: Path, servers: Servers
+) -> Iterator[Proxy]:
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(argv, env=os.environ | env, stdout=log, stderr=log)
-    authority = folder / "caddy/pki/authorities/local/root.crt"
+        process = subprocess.Popen(bound_to_parent(argv, 15), env=os.environ | env, stdout=log, stderr=log)
 
     def listens() -> bool:
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
@@ -120,11 +111,89 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         return authority.exists()
 
     try:
-        wait_until(listens, "Caddy listens")
+        wait_until(listens, f"{argv[0]} listens")
         yield Proxy(port, authority, servers)
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()
+        process.wait(STOP_SECONDS)
+
+
+@contextmanager
+def on_caddy(folder: Path, servers: Servers) -> Iterator[Proxy]:
+    port = free_port()
+    at = {name: f"127.0.0.1:{server.server_address[1]}" for name, server in servers.items()}
+    text = replaced(
+        (ROOT / "deploy/compose/Caddyfile").read_text(),
+        {"gateway:8000": at["gateway"], "dashboard:8000": at["dashboard"]},
+    )
+    (folder / "Caddyfile").write_text(
+        text.replace("{\n", f"{{\n\thttp_port {free_port()}\n\thttps_port {port}\n", 1)
+    )
+    env = {
+        "DOMAIN": DOMAIN,
+        "ACME_EMAIL": "dana@bakery.test",
+        "CADDY_TLS": "tls internal",
+        "S3_BUCKET": "posthaste-media",
+        "S3_UPSTREAM": at["minio"],
+        "HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+    }
+    argv = [
+        program_or_skip("caddy", "caddy"),
+        "run",
+        "--config",
+        str(folder / "Caddyfile"),
+        "--adapter",
+        "caddyfile",
+    ]
+    with running(argv, env, folder, port, folder / "caddy/pki/authorities/local/root.crt", servers) as proxy:
+        yield proxy
+
+
+@contextmanager
+def on_nginx(folder: Path, servers: Servers) -> Iterator[Proxy]:
+    port = free_port()
+    keys = certificates.make(folder / "certificates", DOMAIN)
+    guide = (ROOT / "docs/install.md").read_text()
+    assert "deploy/compose/nginx.conf" in guide
+    text = replaced(
+        (ROOT / "deploy/compose/nginx.conf").read_text(),
+        {
+            "listen 80;": f"listen {free_port()};",
+            "listen 443 ssl;": f"listen {port} ssl;",
+            "/etc/letsencrypt/live/posthaste.your-company.com/fullchain.pem": str(keys / f"{DOMAIN}.crt"),
+            "/etc/letsencrypt/live/posthaste.your-company.com/privkey.pem": str(keys / f"{DOMAIN}.key"),
+            "posthaste.your-company.com": DOMAIN,
+            **{
+                f"127.0.0.1:{usual}": f"127.0.0.1:{servers[name].server_address[1]}"
+                for usual, name in {8080: "gateway", 8081: "dashboard", 9000: "minio"}.items()
+            },
+        },
+    )
+    (folder / "site").write_text(text)
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/log;\nevents {{}}\n"
+        f"http {{ access_log off;\n{temporary}include {folder}/site; }}\n"
+    )
+    argv = [program_or_skip("nginx", "nginx"), "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+    with running(argv, {}, folder, port, keys / "ca.crt", servers) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module", params=[on_caddy, on_nginx], ids=["caddy", "nginx"])
+def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    servers = {name: upstream(name) for name in ("gateway", "dashboard", "minio")}
+    folder = tmp_path_factory.mktemp("proxy")
+    folder.chmod(0o755)
+    try:
+        with request.param(folder, servers) as proxy:
+            yield proxy
+    finally:
         for server in servers.values():
             server.shutdown()
             server.server_close()
@@ -166,7 +235,11 @@ def test_a_file_of_250_mb_passes(proxy: Proxy, path: str) -> None:
     assert (answer.status, told["bytes"]) == (201, size)
 
 
-def test_requests_wait_for_a_gateway_that_is_being_replaced(proxy: Proxy) -> None:
+def test_requests_wait_for_a_gateway_that_is_being_replaced(
+    proxy: Proxy, request: pytest.FixtureRequest
+) -> None:
+    if "nginx" in request.node.name:
+        pytest.skip("nginx cannot: it answers 502 at once, and clients repeat")
     old = proxy.servers["gateway"]
     port = old.server_address[1]
     old.shutdown()
