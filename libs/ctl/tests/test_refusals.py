@@ -102,7 +102,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "audit list",
         "brand create list",
         "clock reset shift show",
-        "collaborator add remove",
+        "collaborator add invitation-link remove",
         "credits auto-refill grant show",
         "doctor",
         "keys rotate",
@@ -112,7 +112,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "quarantine list replay",
         "service list",
         "token create list revoke rotate set-used",
-        "user create invite list plan reset-link unverified verification-link verify",
+        "user create invite list plan reset-link totp-off unverified verification-link verify",
         "webhook enable",
     ]
 

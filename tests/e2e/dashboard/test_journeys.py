@@ -74,8 +74,12 @@ def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> No
     token = person.window.cookies()["posthaste_session"]
     root = person.account.api.base_url.removesuffix("/api/v1")
     requests.post(f"{root}/auth/logout", headers={"Authorization": f"Bearer {token}"}, timeout=30)
-    person.open("/posts")
-    assert "You were signed out" in person.window.text("main")
+
+    def is_signed_out() -> bool:
+        person.open("/posts")
+        return "You were signed out" in person.window.text("main")
+
+    until(is_signed_out, 10, "every process of the gateway has heard of the end of the session")
 
 
 def test_the_overview_shows_what_goes_out_and_what_failed(

@@ -50,11 +50,14 @@ class MailServer(Controller):
         return made
 
     def cancel_tasks(self, stop_loop: bool = True) -> None:
-        """Also closes the open connections, which aiosmtpd leaves to the garbage collector."""
+        """Also closes the open connections, which aiosmtpd leaves to the garbage collector.
+
+        The loop stops first: `stop` waits for it without end, and closing may raise.
+        """
+        super().cancel_tasks(stop_loop)
         for connection in self._connections:
             if connection.transport is not None:
                 connection.transport.abort()
-        super().cancel_tasks(stop_loop)
 
     async def handle_EHLO(self, _: Any, session: Any, __: Any, name: str, lines: list[str]) -> list[str]:
         self.spoken_to.set()
