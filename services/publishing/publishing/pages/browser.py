@@ -1,8 +1,7 @@
 """The browser in which a person logs in at a platform, known by a key that only its cookie leads to. Pure.
 
-The key is never stored. Its hash names the browser, in the state and in the session's row; what was found is encrypted
-with the key until the person agrees, so that nobody else can read it: neither we, nor whoever has the database and all
-keys of this server.
+The key is never stored. Its hash names the browser, in the state and in the session's row. What was found is encrypted
+with the key until the person agrees: the database and all keys of this server do not suffice to read it.
 """
 
 import base64
