@@ -12,12 +12,11 @@ from sqlalchemy import create_engine, text
 from chassis.bus.clients import remote
 from chassis.ids import new_id
 from chassis.message_keys import message_keys
-from contracts.accounts import CreateBrand, CreateToken, CreateUser
+from contracts.accounts import CreateBrand, CreateToken, CreateUser, MakeResetLink
 from contracts.caller import Caller, operator
 from contracts.publishing import LinkPage, SchedulePost
 from contracts.record import Record
 from contracts.services import SERVICES
-from contracts.sign_in import MakeResetLink
 from local.environment import values_of
 from local.stack.stack import message_secret
 from testkit.any_sender import AnySender

@@ -33,6 +33,7 @@ LINT = (
         "-p",
         "no:cacheprovider",
         "deploy/local/tests/test_words.py",
+        "deploy/local/tests/test_sizes.py",
         "clients/python/tests/test_generated.py",
     ),
 )
@@ -105,7 +106,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: check style, types, imports, words, digests, generated code; --audit: vulnerabilities"""
+    """[--audit [database]]: check style, types, imports, sizes, words, digests, generated code; --audit: vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"

@@ -18,10 +18,7 @@ from accounts.users import credentials, limits, queued_mails, totp, users
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
-from contracts.accounts import SignUp, User
-from contracts.caller import Caller
-from contracts.errors import EMAIL_TAKEN, INVALID_LINK, SIGNUPS_CLOSED, ApiError, invalid
-from contracts.invitations import (
+from contracts.accounts import (
     AcceptedInvitation,
     AcceptInvitation,
     Invitation,
@@ -33,8 +30,12 @@ from contracts.invitations import (
     MadeInvitationLink,
     MakeInvitationLink,
     OpenedInvitation,
+    SignUp,
+    User,
     WithdrawInvitation,
 )
+from contracts.caller import Caller
+from contracts.errors import EMAIL_TAKEN, INVALID_LINK, SIGNUPS_CLOSED, ApiError, invalid
 
 #: The owner is not a collaborator and has no role.
 ROLES = ("full", "limited")

@@ -27,8 +27,6 @@ from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
-from contracts import invitations as invitation_contract
-from contracts import sign_in
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
 from contracts.events import Event
@@ -125,7 +123,7 @@ class AccountsService:
     invite_user = configured(invites.invite_user)
 
     @rpc
-    def log_in(self, caller: Caller, request: sign_in.LogIn) -> sign_in.LoggedIn:
+    def log_in(self, caller: Caller, request: contract.LogIn) -> contract.LoggedIn:
         return sessions.log_in(self.database, self.config, request)
 
     log_out = writing(sessions.log_out)
@@ -135,21 +133,21 @@ class AccountsService:
     get_totp = reading(totp.get_totp)
 
     @rpc
-    def begin_totp(self, caller: Caller, request: sign_in.BeginTotp) -> sign_in.BegunTotp:
+    def begin_totp(self, caller: Caller, request: contract.BeginTotp) -> contract.BegunTotp:
         return totp.begin_totp(self.database, self.config, caller, request)
 
     @rpc
-    def confirm_totp(self, caller: Caller, request: sign_in.ConfirmTotp) -> sign_in.TotpEnabled:
+    def confirm_totp(self, caller: Caller, request: contract.ConfirmTotp) -> contract.TotpEnabled:
         return totp.confirm_totp(self.database, self.config, caller, request)
 
     @rpc
-    def disable_totp(self, caller: Caller, request: sign_in.DisableTotp) -> sign_in.TotpDisabled:
+    def disable_totp(self, caller: Caller, request: contract.DisableTotp) -> contract.TotpDisabled:
         return totp.disable_totp(self.database, self.config, caller, request)
 
     turn_off_totp = writing(totp.turn_off_totp)
 
     @rpc
-    def request_reset(self, caller: Caller, request: sign_in.RequestReset) -> Nothing:
+    def request_reset(self, caller: Caller, request: contract.RequestReset) -> Nothing:
         requested = password_changes.request_reset(self.database, self.config, request)
         password_changes.DUE.wake()
         return requested
@@ -157,16 +155,16 @@ class AccountsService:
     make_reset_link = configured(password_changes.make_reset_link)
 
     @rpc
-    def view_reset(self, caller: Caller, request: sign_in.ResetLink) -> sign_in.PasswordReset:
+    def view_reset(self, caller: Caller, request: contract.ResetLink) -> contract.PasswordReset:
         with self.database.reading() as connection:
             return password_changes.view_reset(connection, self.config, request)
 
     @rpc
-    def reset_password(self, caller: Caller, request: sign_in.ResetPassword) -> sign_in.PasswordReset:
+    def reset_password(self, caller: Caller, request: contract.ResetPassword) -> contract.PasswordReset:
         return password_changes.reset_password(self.database, self.config, request)
 
     @rpc
-    def change_password(self, caller: Caller, request: sign_in.ChangePassword) -> sign_in.PasswordChanged:
+    def change_password(self, caller: Caller, request: contract.ChangePassword) -> contract.PasswordChanged:
         return password_changes.change_password(self.database, caller, request)
 
     get_user = reading(users.get_user)
@@ -215,9 +213,7 @@ class AccountsService:
     remove_collaborator = writing(collaborators.remove_collaborator)
 
     @rpc
-    def invite_person(
-        self, caller: Caller, request: invitation_contract.InvitePerson
-    ) -> invitation_contract.Invitation:
+    def invite_person(self, caller: Caller, request: contract.InvitePerson) -> contract.Invitation:
         with self.database.transaction() as connection:
             made = invitations.invite_person(connection, self.config, caller, request)
         queued_mails.DUE.wake()
@@ -227,16 +223,14 @@ class AccountsService:
     withdraw_invitation = writing(invitations.withdraw_invitation)
 
     @rpc
-    def view_invitation(
-        self, caller: Caller, request: invitation_contract.InvitationLink
-    ) -> invitation_contract.OpenedInvitation:
+    def view_invitation(self, caller: Caller, request: contract.InvitationLink) -> contract.OpenedInvitation:
         with self.database.reading() as connection:
             return invitations.view_invitation(connection, self.config, request)
 
     @rpc
     def accept_invitation(
-        self, caller: Caller, request: invitation_contract.AcceptInvitation
-    ) -> invitation_contract.AcceptedInvitation:
+        self, caller: Caller, request: contract.AcceptInvitation
+    ) -> contract.AcceptedInvitation:
         return invitations.accept_invitation(self.database, self.config, caller, request)
 
     make_invitation_link = configured(invitations.make_invitation_link)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import requests
 from e2e_kit.api import Api, Json, error_code, inputs_of, told
+from e2e_kit.attacks.id_rows import EVERYTHING, GONE, NOT_FOR_BRANDS, ROWS, Asker, Row, asker, unknown
 from e2e_kit.files import uploaded
-from e2e_kit.id_rows import EVERYTHING, GONE, NOT_FOR_BRANDS, ROWS, Asker, Row, asker, unknown
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import tomorrow
 from e2e_kit.receiver import Receiver, await_delivery

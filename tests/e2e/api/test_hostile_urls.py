@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 import requests
-from e2e_kit import hostile
 from e2e_kit.api import error_code, told
+from e2e_kit.attacks import urls as hostile
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import from_now
 from e2e_kit.receiver import Answer, Receiver, await_delivery, deliveries, subscribe

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from e2e_kit.attacks.texts import PAYLOADS
 from e2e_kit.operator import Accounts
-from e2e_kit.payloads import PAYLOADS
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 

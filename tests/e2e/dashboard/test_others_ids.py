@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 from e2e_kit import secrecy
-from e2e_kit.dashboard_rows import Form, Row, rows
+from e2e_kit.attacks.dashboard_rows import Form, Row, rows
 from e2e_kit.files import uploaded
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import tomorrow

@@ -2,8 +2,7 @@
 
 import click
 
-from contracts.accounts import RemoveCollaborator, SetCollaborator
-from contracts.invitations import MakeInvitationLink
+from contracts.accounts import MakeInvitationLink, RemoveCollaborator, SetCollaborator
 from ctl.session import Session, pass_session
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from contracts.accounts import ChangeTier, CreateUser, InviteUser, ListUsers, User, UserId
+from contracts.accounts import ChangeTier, CreateUser, InviteUser, ListUsers, MakeResetLink, User, UserId
 from contracts.plans import TIERS
 from contracts.record import Nothing
-from contracts.sign_in import MakeResetLink
 from ctl.session import Session, pass_session
 
 

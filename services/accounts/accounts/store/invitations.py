@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Executable, Row, delete, insert, select
 
 from accounts.models import invitations
 from chassis.db.clock import clock_now
-from contracts.invitations import Invitation
+from contracts.accounts import Invitation
 
 _COLUMNS = [invitations.c[field] for field in Invitation.__struct_fields__]
 _LIVE = invitations.c.expires_at > clock_now()

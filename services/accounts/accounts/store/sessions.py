@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from accounts.models import tokens
 from chassis.db.clock import clock_now
-from contracts.sign_in import Session
+from contracts.accounts import Session
 
 #: decisions "Sessions": how long a session lives without being used. `TokenStore.record_use` has the same figure.
 DAYS = 30

@@ -17,10 +17,7 @@ from chassis.db.database import Database
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
 from chassis.runtime.loops import Waker
-from contracts.caller import Caller
-from contracts.errors import INVALID_LINK, ApiError, invalid
-from contracts.record import Nothing
-from contracts.sign_in import (
+from contracts.accounts import (
     ChangePassword,
     MadeResetLink,
     MakeResetLink,
@@ -30,6 +27,9 @@ from contracts.sign_in import (
     ResetLink,
     ResetPassword,
 )
+from contracts.caller import Caller
+from contracts.errors import INVALID_LINK, ApiError, invalid
+from contracts.record import Nothing
 
 #: Wakes the loop that runs `send_next`.
 DUE = Waker()

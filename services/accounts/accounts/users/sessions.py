@@ -11,10 +11,10 @@ from accounts.users import credentials
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
+from contracts.accounts import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
 from contracts.caller import EVERY_MANAGE_SCOPE, EVERY_SCOPE, Caller
 from contracts.errors import invalid
 from contracts.record import Nothing
-from contracts.sign_in import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
 
 SCOPES = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
 #: Sessions of one account; the oldest ends when another begins. No person has as many devices.

@@ -14,11 +14,19 @@ from chassis.db.clock import now
 from chassis.db.database import Database
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
-from contracts.accounts import UserId
+from contracts.accounts import (
+    BeginTotp,
+    BegunTotp,
+    ConfirmTotp,
+    DisableTotp,
+    Totp,
+    TotpDisabled,
+    TotpEnabled,
+    UserId,
+)
 from contracts.caller import Caller
 from contracts.errors import INVALID_TOTP, TOTP_ALREADY_ON, TOTP_REQUIRED, ApiError, invalid
 from contracts.record import Nothing
-from contracts.sign_in import BeginTotp, BegunTotp, ConfirmTotp, DisableTotp, Totp, TotpDisabled, TotpEnabled
 
 _WRONG = "is wrong, has expired, or was used before"
 

@@ -9,20 +9,23 @@ from msgspec.structs import replace
 from accounts import collaborators, invitations
 from accounts.config import SmtpConfig
 from accounts.users import limits, queued_mails, sessions
-from contracts.accounts import Brand, ListCollaborators, RemoveCollaborator, User
-from contracts.caller import Caller, operator
-from contracts.errors import ApiError
-from contracts.invitations import (
+from contracts.accounts import (
     AcceptedInvitation,
     AcceptInvitation,
+    Brand,
     Invitation,
     InvitationLink,
     InvitePerson,
+    ListCollaborators,
     ListInvitations,
+    LogIn,
     MakeInvitationLink,
+    RemoveCollaborator,
+    User,
     WithdrawInvitation,
 )
-from contracts.sign_in import LogIn
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
 
 SMTP = SmtpConfig(
     host="mail.example", port=25, security="none", username="", password="", sender="p@example.com"

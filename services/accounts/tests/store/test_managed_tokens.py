@@ -16,6 +16,7 @@ from contracts.accounts import (
     EditToken,
     ListAudit,
     ListTokens,
+    LogIn,
     RevokeToken,
     Token,
     TokenId,
@@ -23,7 +24,6 @@ from contracts.accounts import (
 )
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from contracts.sign_in import LogIn
 
 PASSWORD = "correct horse"
 

@@ -8,10 +8,7 @@ from msgspec.structs import replace
 
 from accounts.config import SmtpConfig
 from accounts.users import password_changes, passwords, sessions, verification
-from contracts.accounts import UserId
-from contracts.caller import Caller, operator
-from contracts.errors import ApiError
-from contracts.sign_in import (
+from contracts.accounts import (
     ChangePassword,
     LoggedIn,
     LogIn,
@@ -19,7 +16,10 @@ from contracts.sign_in import (
     RequestReset,
     ResetLink,
     ResetPassword,
+    UserId,
 )
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
 
 SMTP = SmtpConfig(
     host="mail.example", port=25, security="none", username="", password="", sender="p@example.com"

@@ -11,11 +11,19 @@ from msgspec.structs import replace
 from accounts.tokens import authentication, tokens
 from accounts.users import passwords, sessions, verification
 from chassis.tokens import hash_token
-from contracts.accounts import Authenticate, ListTokens, RecordUse, TokenUse, UserId
+from contracts.accounts import (
+    Authenticate,
+    ListTokens,
+    LoggedIn,
+    LogIn,
+    RecordUse,
+    SessionId,
+    TokenUse,
+    UserId,
+)
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.record import Nothing
-from contracts.sign_in import LoggedIn, LogIn, SessionId
 
 PASSWORD = "correct horse"
 DAY = 86_400.0

@@ -9,12 +9,22 @@ from msgspec.structs import replace
 from accounts import invitations
 from accounts.users import limits, sessions, totp
 from chassis.db import clock
-from contracts.accounts import User, UserId
+from contracts.accounts import (
+    AcceptInvitation,
+    BeginTotp,
+    BegunTotp,
+    ConfirmTotp,
+    DisableTotp,
+    InvitePerson,
+    LogIn,
+    Totp,
+    TotpEnabled,
+    User,
+    UserId,
+)
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from contracts.invitations import AcceptInvitation, InvitePerson
 from contracts.record import Nothing
-from contracts.sign_in import BeginTotp, BegunTotp, ConfirmTotp, DisableTotp, LogIn, Totp, TotpEnabled
 
 PASSWORD = "correct horse"
 STEP = 30

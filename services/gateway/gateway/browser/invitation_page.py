@@ -1,5 +1,6 @@
 """The texts of the page that the link of an invitation opens. Pure."""
 
+from contracts.accounts import AcceptedInvitation, OpenedInvitation
 from contracts.errors import (
     INVALID_CREDENTIALS,
     INVALID_LINK,
@@ -10,7 +11,6 @@ from contracts.errors import (
     VALIDATION_ERROR,
     ApiError,
 )
-from contracts.invitations import AcceptedInvitation, OpenedInvitation
 from gateway.browser.page import BrowserPage, Form
 from gateway.http.answers import Answer
 

@@ -1,7 +1,7 @@
 """The texts of the page that a reset link opens. Pure."""
 
+from contracts.accounts import PasswordReset
 from contracts.errors import INVALID_LINK, VALIDATION_ERROR, ApiError
-from contracts.sign_in import PasswordReset
 from gateway.browser.page import BrowserPage, Form
 from gateway.http.answers import Answer
 

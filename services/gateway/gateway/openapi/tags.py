@@ -25,7 +25,7 @@ _TAGS = {
     "billing": ("Billing", "The plan, packs of AI credits, and auto-refill."),
     "webhooks": ("Webhooks", "Subscriptions to events, their secrets and deliveries."),
     "tokens": ("Tokens", "API tokens: create, change, rotate and revoke them."),
-    "auth": ("Sign-up", "Creating an account."),
+    "sign_up": ("Sign-up", "Creating an account."),
     "sessions": ("Signing in", "Sessions of people who signed in with a password."),
     "totp": ("Second factor", "Codes of an authenticator app, asked for when somebody signs in."),
     "passwords": ("Passwords", "Forgotten and changed passwords, and verification of an e-mail address."),

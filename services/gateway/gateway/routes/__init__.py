@@ -5,7 +5,6 @@ from types import ModuleType
 from gateway.endpoint import Endpoint
 from gateway.routes import (
     ai,
-    auth,
     billing,
     brands,
     collaborators,
@@ -17,13 +16,11 @@ from gateway.routes import (
     logs,
     media,
     pages,
-    passwords,
     posts,
-    sessions,
     tokens,
-    totp,
     webhooks,
 )
+from gateway.routes.auth import passwords, sessions, sign_up, totp
 
 _NOUNS: tuple[ModuleType, ...] = (
     introspection,
@@ -40,7 +37,7 @@ _NOUNS: tuple[ModuleType, ...] = (
     billing,
     webhooks,
     tokens,
-    auth,
+    sign_up,
     sessions,
     totp,
     passwords,

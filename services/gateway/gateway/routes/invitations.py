@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from chassis.ids import new_id
-from contracts import invitations as api
+from contracts.accounts import invitations as api
 from contracts.errors import (
     INVALID_CREDENTIALS,
     INVALID_LINK,
@@ -22,9 +22,9 @@ from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
-from gateway.routes.auth import Name
-from gateway.routes.passwords import Code, NewPassword
-from gateway.routes.sessions import TotpCode
+from gateway.routes.auth.passwords import Code, NewPassword
+from gateway.routes.auth.sessions import TotpCode
+from gateway.routes.auth.sign_up import Name
 
 _SCOPE = "manage:brands"
 #: The longest field of the form that is passed on: more than accounts accepts.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from contracts import invitations as api
+from contracts.accounts import invitations as api
 from contracts.errors import (
     INVALID_CREDENTIALS,
     INVALID_LINK,

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from chassis.tokens import SESSION_PREFIX, make_token
-from contracts import sign_in
-from contracts.accounts import ConfirmVerification, Verification
+from contracts.accounts import ConfirmVerification, Verification, sign_in
 from contracts.errors import (
     INVALID_CREDENTIALS,
     INVALID_LINK,

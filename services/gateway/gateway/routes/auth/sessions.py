@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts import sign_in
+from contracts.accounts import sign_in
 from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS, INVALID_TOTP, TOTP_REQUIRED
 from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint

@@ -1,4 +1,4 @@
-"""Messages about inviting people to a brand by e-mail. Part of the accounts service's surface (accounts.py)."""
+"""Messages about inviting people to a brand by e-mail."""
 
 from datetime import datetime
 

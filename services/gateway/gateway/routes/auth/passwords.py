@@ -4,8 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts import sign_in
-from contracts.accounts import ConfirmVerification, Verification
+from contracts.accounts import ConfirmVerification, Verification, sign_in
 from contracts.errors import INVALID_LINK, NOT_FOUND, ApiError
 from contracts.record import Record
 from gateway.browser import reset_page
@@ -14,7 +13,7 @@ from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
-from gateway.routes.sessions import SCOPE
+from gateway.routes.auth.sessions import SCOPE
 
 #: The longest password that is passed on: more than accounts accepts.
 _MAX_CHARACTERS = 300

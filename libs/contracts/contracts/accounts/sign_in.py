@@ -1,4 +1,4 @@
-"""Messages about signing in: sessions and passwords. Part of the accounts service's surface (accounts.py)."""
+"""Messages about signing in: sessions and passwords."""
 
 from datetime import datetime
 

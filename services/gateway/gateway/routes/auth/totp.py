@@ -4,13 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts import sign_in
+from contracts.accounts import sign_in
 from contracts.errors import TOTP_ALREADY_ON
 from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.routes.passwords import Password
-from gateway.routes.sessions import SCOPE, TotpCode
+from gateway.routes.auth.passwords import Password
+from gateway.routes.auth.sessions import SCOPE, TotpCode
 
 
 class BeginTotp(Record):

@@ -1,0 +1,151 @@
+"""Messages about brands, their collaborators and their audit log."""
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from contracts.record import Record
+
+
+class Brand(Record):
+    id: str
+    name: str
+    description: str | None
+    logo: str | None
+    timezone: str
+    created_at: datetime
+    image_guidelines: str | None = None
+    caption_guidelines: str | None = None
+    #: An archived brand is not listed by default and gets no new pages.
+    archived_at: datetime | None = None
+
+
+class CreateBrand(Record):
+    """The operator names the account; everybody else creates brands of their own."""
+
+    user_id: str
+    name: str
+    timezone: str = "UTC"
+    description: str | None = None
+    logo: str | None = None
+    image_guidelines: str | None = None
+    caption_guidelines: str | None = None
+
+
+class EditBrand(Record):
+    """Changes a brand of the caller's account. Fields that are not set keep their value."""
+
+    brand_id: str
+    name: str | UnsetType = UNSET
+    timezone: str | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
+    logo: str | UnsetType | None = UNSET
+    image_guidelines: str | UnsetType | None = UNSET
+    caption_guidelines: str | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+class ListBrands(Record):
+    """Lists the brands that the caller may access, newest first. The operator names the account."""
+
+    user_id: str | None = None
+    #: Lists archived brands too.
+    archived: bool = False
+    limit: int = 50
+    cursor: str | None = None
+
+
+class BrandList(Record):
+    brands: tuple[Brand, ...]
+    next_cursor: str | None = None
+
+
+class GetBrand(Record):
+    """`field` is named in the NOT_FOUND error when the id came in a body or filter."""
+
+    brand_id: str
+    field: str | None = None
+
+
+class BrandOwner(Record):
+    """A brand and the account that owns it (operator)."""
+
+    brand: Brand
+    account_id: str
+
+
+class SetCollaborator(Record):
+    """The operator adds a collaborator or changes a role; the owner of the brand only changes the role."""
+
+    brand_id: str
+    user_id: str
+    #: full or limited
+    role: str
+
+
+class Collaborator(Record):
+    brand_id: str
+    user_id: str
+    role: str
+    created_at: datetime
+
+
+class ListedCollaborator(Collaborator, kw_only=True):
+    email: str
+    firstname: str
+    lastname: str
+
+
+class ListCollaborators(Record):
+    """Lists who works on a brand of the caller's account, newest first."""
+
+    brand_id: str
+    limit: int = 50
+    cursor: str | None = None
+
+
+class CollaboratorList(Record):
+    collaborators: tuple[ListedCollaborator, ...]
+    next_cursor: str | None = None
+
+
+class RemoveCollaborator(Record):
+    """`keep`: the collaborator's subscriptions stay active, and the posts stay queued."""
+
+    brand_id: str
+    user_id: str
+    keep: bool = False
+
+
+class AuditEntry(Record):
+    id: str
+    brand_id: str
+    #: A user id, `operator`, or `system` for consequences of a removal.
+    actor_id: str
+    action: str
+    subject_id: str
+    created_at: datetime
+    details: dict[str, Any] = {}
+
+
+class ListAudit(Record):
+    """The operator names a brand, and gets its newest entries; everybody else may name one of their own."""
+
+    brand_id: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+class AuditLog(Record):
+    entries: tuple[AuditEntry, ...]
+    next_cursor: str | None = None
+
+
+class RecordAudit(Record):
+    """Records an operator's action on a brand that another service carries out (`post due`)."""
+
+    brand_id: str
+    action: str
+    subject_id: str
+    details: dict[str, object] = {}

@@ -1,0 +1,123 @@
+"""Messages about API tokens, and the authentication of requests with them."""
+
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from contracts.accounts.users import User
+from contracts.caller import Caller
+from contracts.record import Record
+
+
+class Token(Record):
+    """Metadata of an API token; never the token itself."""
+
+    id: str
+    name: str
+    #: The token's first 12 characters.
+    prefix: str
+    scopes: tuple[str, ...]
+    brand_ids: tuple[str, ...] = ()
+    ip_allowlist: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    request_count: int = 0
+    revoked_at: datetime | None = None
+    created_at: datetime | None = None
+    sandbox: bool = False
+    on_behalf_of_brand_id: str | None = None
+    issued_by_collaborator_id: str | None = None
+    #: The token of a person who signed in with a password; it lives on while it is used.
+    session: bool = False
+
+
+class CreateToken(Record):
+    """A new API token for `user_id`; `issued_by` names the collaborator who issues it (bound to one brand).
+
+    Only the operator names both: a person's token is for their own account, or, with one brand of another account, for
+    that brand as its collaborator.
+    """
+
+    user_id: str
+    scopes: tuple[str, ...]
+    name: str = ""
+    brand_ids: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    ip_allowlist: tuple[str, ...] = ()
+    legacy: bool = False
+    issued_by: str | None = None
+
+
+class CreatedToken(Record):
+    """The metadata and the token in plain text, which is shown only now."""
+
+    token: Token
+    api_token: str
+
+
+class TokenId(Record):
+    token_id: str
+
+
+class EditToken(TokenId, kw_only=True):
+    """Fields that are not set keep their value."""
+
+    name: str | UnsetType = UNSET
+    scopes: tuple[str, ...] | UnsetType = UNSET
+    brand_ids: tuple[str, ...] | UnsetType = UNSET
+    ip_allowlist: tuple[str, ...] | UnsetType = UNSET
+    #: None: never.
+    expires_at: datetime | UnsetType | None = UNSET
+
+
+class RevokeToken(TokenId):
+    """`keep`: the token's subscriptions stay active, and its posts stay queued."""
+
+    keep: bool = False
+
+
+class ListTokens(Record):
+    """The operator names the account, and gets all of its tokens; everybody else gets a page of their own."""
+
+    user_id: str = ""
+    limit: int = 50
+    cursor: str | None = None
+
+
+class TokenList(Record):
+    tokens: tuple[Token, ...]
+    next_cursor: str | None = None
+
+
+class SetTokenUse(Record):
+    token_id: str
+    count: int
+
+
+class Authenticate(Record):
+    """Identifies a presented token by its SHA-256 (hex)."""
+
+    token_sha256: str
+
+
+class Authenticated(Record):
+    """The data of a token that the gateway caches for a few seconds. `caller` has no request or operation id yet.
+
+    The gateway checks `token.expires_at` at every request.
+    """
+
+    caller: Caller
+    user: User
+    token: Token
+
+
+class TokenUse(Record):
+    token_id: str
+    count: int
+    last_used_at: datetime
+
+
+class RecordUse(Record):
+    """The token uses since the gateway's last batch."""
+
+    uses: tuple[TokenUse, ...]

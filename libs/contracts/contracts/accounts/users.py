@@ -1,0 +1,126 @@
+"""Messages about users: signing up, the profile, verification of the address, and the operator's commands."""
+
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from contracts.record import Record
+
+
+class User(Record):
+    id: str
+    email: str
+    firstname: str
+    lastname: str
+    tier: str
+    created_at: datetime
+    #: Whether the user has proved that the address is theirs. Until then the account gets no brands, tokens, roles or
+    #: credits (decisions "Verified accounts").
+    verified: bool = True
+
+
+class SignUp(Record):
+    """A new account on the free tier, created by its owner."""
+
+    email: str
+    password: str
+    firstname: str = ""
+    lastname: str = ""
+    #: The code from `user invite`. It verifies the account at once.
+    invite_code: str | None = None
+    #: The client's network, for the limit on sign-ups. None comes from gateways of the previous release: not counted.
+    asker: str | None = None
+
+
+class CreateUser(Record):
+    """The request of the operator's `user create`. Without a password the user cannot sign in."""
+
+    email: str
+    password: str | None = None
+    firstname: str = ""
+    lastname: str = ""
+    tier: str = "free"
+
+
+class CreatedUser(Record):
+    """The user and the sandbox token in plain text, which is shown only now."""
+
+    user: User
+    sandbox_api_token: str
+    #: The unverified account with the same address that this one replaced.
+    voided_user_id: str | None = None
+
+
+class ChangeTier(Record):
+    user_id: str
+    tier: str
+
+
+class EditProfile(Record):
+    """Changes the caller's own profile. Fields that are not set keep their value."""
+
+    firstname: str | UnsetType = UNSET
+    lastname: str | UnsetType = UNSET
+
+
+class GetUser(Record):
+    user_id: str
+    #: Refuse an unverified account with EMAIL_NOT_VERIFIED: it may not get brands, tokens, roles or credits.
+    verified: bool = False
+
+
+class UserId(Record):
+    user_id: str
+
+
+class ListUsers(Record):
+    """Lists all users for the operator, newest first; with `email` the one with this address."""
+
+    email: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+class UserList(Record):
+    users: tuple[User, ...]
+    next_cursor: str | None = None
+
+
+class InviteUser(Record):
+    email: str
+
+
+class Invite(Record):
+    """An invite, valid for one sign-up with this address."""
+
+    email: str
+    code: str
+    expires_at: datetime
+
+
+class VerificationLink(Record):
+    """The contents of the link in a verification mail. The code proves access to the mailbox."""
+
+    user_id: str
+    code: str
+
+
+class ConfirmVerification(VerificationLink, kw_only=True):
+    """Confirms an address. The password of the sign-up proves that the mailbox belongs to the person who signed up."""
+
+    password: str
+
+
+class MadeVerificationLink(Record):
+    """The link of a verification mail, for the operator to hand over."""
+
+    email: str
+    verified: bool
+    link: str
+
+
+class Verification(Record):
+    """The state of an address's verification."""
+
+    email: str
+    verified: bool
