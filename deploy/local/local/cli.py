@@ -106,7 +106,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: check style, types, imports, sizes, words, digests, generated code; --audit: vulnerabilities"""
+    """[--audit [database]]: style, types, imports, sizes, words, digests, generated code; --audit: vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"
