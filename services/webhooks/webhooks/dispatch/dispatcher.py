@@ -12,7 +12,6 @@ from functools import partial
 
 import structlog
 
-from chassis.db.batches import Batches
 from chassis.db.database import Database
 from chassis.http.resolver import Resolve
 from chassis.http.webhook_connection import WebhookConnection
@@ -151,8 +150,7 @@ class DeliveryDispatcher:
         taken = store.take(free[:_QUEUES_A_TICK], self._settings.lease_seconds) if free else []
         with self._lock:
             for id_, fence, failures in taken:
-                outcomes = Batches(self._outcomes.write)
-                self.queues[id_] = EndpointQueue(id_, fence, failures, valid_until, outcomes)
+                self.queues[id_] = EndpointQueue(id_, fence, failures, valid_until, self._outcomes.write)
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:

@@ -8,6 +8,7 @@ nothing to repair.
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 
 from chassis.db.batches import Batches
 from chassis.http.webhook_connection import WebhookConnection
@@ -24,17 +25,18 @@ class EndpointQueue:
         fence: int,
         failures: int,
         valid_until: float,
-        outcomes: Batches[Outcome, Recorded | None],
+        write: Callable[[list[Outcome]], list[Recorded | None]],
     ) -> None:
         self.id = subscription_id
         #: Fencing number: outcomes are recorded only while the database has the same.
         self.fence = fence
         #: Consecutive failures, as last recorded.
         self.failures = failures
+        self._write = write
         #: Until then (monotonic) no other process can take the queue.
         self.valid_until = valid_until
         #: Writes outcomes in the order of the answers.
-        self.outcomes = outcomes
+        self.outcomes = Batches(self._record)
         self.url = ""
         self.is_active = True
         self.enabled_count = 0
@@ -63,6 +65,16 @@ class EndpointQueue:
         self.has_more = False
         #: Idle connections to the endpoint.
         self.connections: list[WebhookConnection] = []
+
+    def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
+        """Writes outcomes, and notes the failures at once: the threads that wait for a result may come in any order,
+        and an older count would permit attempts beyond the last one.
+        """
+        written = self._write(outcomes)
+        for recorded in written:
+            if recorded is not None:
+                self.failures = recorded.failures
+        return written
 
     def wanted(self, most: int) -> int:
         """Returns how many more deliveries to load, of `most` in all.
@@ -113,7 +125,6 @@ class EndpointQueue:
         """Learns from a recorded outcome. Once the subscription is disabled, drops the deliveries that have not begun,
         as `clear` does.
         """
-        self.failures = recorded.failures
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.duration_ms / 1000
         is_first = math.isinf(self.answer_seconds)
