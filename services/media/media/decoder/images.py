@@ -14,6 +14,7 @@ from PIL import AvifImagePlugin, Image
 
 from media.decoder import embedded_content
 from media.decoder.formats import (
+    INCOMPLETE,
     MAX_PIXELS,
     UNREADABLE,
     ParsedImage,
@@ -112,7 +113,7 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
     except (MemoryError, Refused):
         raise
     except Exception as error:
-        raise Refused(UNREADABLE) from error
+        raise Refused(INCOMPLETE if "truncated" in str(error) else UNREADABLE) from error
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:

@@ -172,6 +172,19 @@ def test_markers_without_a_meaning_in_the_pixels_of_a_jpeg_are_kept_as_decoders_
         assert inspect_image(damaged)[1] == damaged
 
 
+def test_a_gif_whose_last_block_names_more_bytes_than_there_are_is_mended_if_its_pixels_are_complete(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.picture("image/gif", (8, 8))
+    at = data.rindex(b"\0;") - 1
+    while at + 1 + data[at] != len(data) - 2:
+        at -= 1
+    damaged = data[:at] + b"\xff" + data[at + 1 :]
+    _, stored = inspect_image(damaged, "image/gif")
+    assert stored == data[:at] + bytes([data[at] + 2]) + data[at + 1 :] + b"\0;"
+    assert pixels(stored) == pixels(data)
+
+
 def test_an_animation_with_a_damaged_end_keeps_the_frames_before_it(
     inspect_image: Callable[..., Any],
 ) -> None:

@@ -3,11 +3,11 @@
 import re
 import struct
 
-from media.decoder.formats import INCOMPLETE, UNREADABLE, ParsedImage, Refused, check_pixels
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, check_pixels
 
 #: The first byte of an extension, of a frame, and of the file's end. Decoders skip all others between blocks.
 _BLOCK = re.compile(rb"[\x21\x2c\x3b]")
-_EXTENSION, _TRAILER = 0x21, b"\x3b"
+_EXTENSION, _TRAILER, _BLOCKS_END = 0x21, b"\x3b", b"\0"
 _CONTROL, _APPLICATION = 0xF9, 0xFF
 _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
@@ -37,7 +37,14 @@ def parse(data: memoryview) -> ParsedImage:
         else:
             picture.frames += 1
             _check_frame(data[at : at + 10])
-            end = _sub_blocks_end(data, at + 10 + _table_bytes(_byte(data, at + 9)) + 1)
+            blocks = at + 10 + _table_bytes(_byte(data, at + 9)) + 1
+            try:
+                end = _sub_blocks_end(data, blocks)
+            except Refused:
+                if picture.frames > 1:
+                    raise
+                picture.kept += [data[at:blocks], *_cut_sub_blocks(data, blocks)]
+                break
             picture.kept.append(data[at:end])
     if not picture.frames:
         raise Refused(UNREADABLE)
@@ -69,3 +76,15 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
     while size := _byte(data, at):
         at += 1 + size
     return at + 1
+
+
+def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
+    """Returns the sub-blocks of the first frame with a last one that is as long as the bytes that are there.
+
+    Its pixels may be complete all the same: the first frame is decoded whole afterwards, which tells.
+    """
+    start = at
+    while at < len(data) and at + 1 + data[at] < len(data):
+        at += 1 + data[at]
+    rest = data[at + 1 :]
+    return [data[start:at], bytes([len(rest)]), rest, *([_BLOCKS_END] if len(rest) else [])]
