@@ -1,10 +1,9 @@
-// Loads the installed package as n8n does, and runs its node once: n8n's own loader, expressions and request engine.
-// Reads {package, credentials, parameters, items, workflow_id, execution_id} from the standard input; prints {items} or {error}.
-const { readFileSync } = require("node:fs");
+// Loads the installed package as n8n does, and runs its node for each line of the standard input: n8n's own loader,
+// expressions and request engine. A line is {package, credentials, parameters, items, workflow_id, execution_id}; the
+// answer is a line with {items} or {error}, after "answer: ".
+const { createInterface } = require("node:readline");
 const { ExecuteContext, PackageDirectoryLoader, RoutingNode } = require("n8n-core");
 const { Workflow, createEmptyRunExecutionData } = require("n8n-workflow");
-
-const asked = JSON.parse(readFileSync(0, "utf8"));
 
 /** n8n keeps credentials in its database; here they are given. `authenticate` is what its generic kind does. */
 function credentialsOf(loader, credentials) {
@@ -24,7 +23,7 @@ function credentialsOf(loader, credentials) {
   };
 }
 
-async function main() {
+async function run(asked) {
   const loader = new PackageDirectoryLoader(asked.package);
   await loader.loadAll();
   const { type } = loader.getNode("posthaste");
@@ -54,10 +53,13 @@ async function main() {
   }
 }
 
-main().then((told) => {
-  process.stdout.write(JSON.stringify(told));
-  process.exit(0);
-}, (error) => {
+async function main() {
+  for await (const line of createInterface({ input: process.stdin })) {
+    process.stdout.write(`answer: ${JSON.stringify(await run(JSON.parse(line)))}\n`);
+  }
+}
+
+main().catch((error) => {
   console.error(error);
   process.exit(1);
 });

@@ -1,6 +1,7 @@
 """The n8n package, packed by npm and loaded by n8n's own loader; requests go to an address where nobody listens."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ NOWHERE = {"baseUrl": "http://127.0.0.1:9/api/v1", "token": "svc_live_x"}
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> N8nNode:
-    return installed_node(tmp_path_factory.mktemp("n8n"))
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N8nNode]:
+    with installed_node(tmp_path_factory.mktemp("n8n")) as node:
+        yield node
 
 
 def test_the_package_holds_what_n8n_loads_and_depends_on_nothing(node: N8nNode) -> None:

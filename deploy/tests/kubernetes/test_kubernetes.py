@@ -184,7 +184,7 @@ def test_whoever_is_told_to_stop_has_the_time_to_finish(overlay: list[Resource])
             )  # for the body, before its deadline
             assert grace >= int(paused) + gateway.graceful_seconds + LEAVING_SECONDS
         else:
-            loops = [it._deadline_seconds for it in entrypoints(f"{unit}.service") if isinstance(it, Loop)]
+            loops = [it.deadline_seconds for it in entrypoints(f"{unit}.service") if isinstance(it, Loop)]
             assert grace >= max([longest, *loops]) + LEAVING_SECONDS
 
 

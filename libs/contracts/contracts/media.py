@@ -189,7 +189,7 @@ class AttachMedia(Record):
 
 
 class AttachedMedia(Record):
-    """In the order of the request."""
+    """The attached files, in the order of the request."""
 
     media: tuple[Media, ...]
 
@@ -236,7 +236,7 @@ class MediaFile(Record):
 
 
 class MediaFiles(Record):
-    """In the order of the request."""
+    """The files that were asked for, in the order of the request."""
 
     files: tuple[MediaFile, ...]
 

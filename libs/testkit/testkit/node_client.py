@@ -4,8 +4,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from testkit.foreign_packages import NODE, ROOT, installed_or_skip
+from testkit.foreign_packages import LEFT_OUT, NODE, ROOT, installed_or_skip, made_once
 
 CLIENTS = ROOT / "clients"
 #: Node.js as a wheel, so that `./dev test` needs none on the machine.
@@ -47,22 +48,30 @@ def without_build(into: Path) -> Path:
     """Returns a copy of clients/node as a checkout has it. Skips the test where npm cannot install."""
     installed_or_skip(CLIENTS / "node")
     folder = into / "clients" / "node"
-    ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "*.tgz")
-    shutil.copytree(CLIENTS / "node", folder, ignore=ignored)
+    shutil.copytree(CLIENTS / "node", folder, ignore=shutil.ignore_patterns(*LEFT_OUT, "*.tgz"))
     shutil.copytree(CLIENTS / "vectors", into / "clients" / "vectors")
     return folder
 
 
 def copied(into: Path) -> Path:
-    """Returns a copy of clients/node with what its lock names, not yet built. Skips as `without_build` does."""
-    folder = without_build(into)
-    (folder / "node_modules").symlink_to(installed_or_skip(CLIENTS / "node").node_modules)
-    return folder
+    """Returns a copy of clients/node with what its lock names, built and packed. Skips as `without_build` does."""
+    node_modules = installed_or_skip(CLIENTS / "node").node_modules
+
+    def make(made: Path) -> None:
+        with TemporaryDirectory() as folder:
+            copy = without_build(Path(folder))
+            (copy / "node_modules").symlink_to(node_modules)
+            run_node(copy, NPM, "pack", "--silent")
+            shutil.copytree(Path(folder) / "clients", made, symlinks=True)
+
+    shutil.copytree(made_once("clients-node-packed", CLIENTS / "node", make), into / "clients", symlinks=True)
+    shutil.rmtree(into / "clients" / "vectors")
+    shutil.copytree(CLIENTS / "vectors", into / "clients" / "vectors")
+    return into / "clients" / "node"
 
 
 def packed(folder: Path) -> Path:
-    """Returns the package that `npm pack` makes of a copy; npm builds it first, as for a release."""
-    run_node(folder, NPM, "pack", "--silent")
+    """Returns the package that `npm pack` has made of a copy; npm builds it first, as for a release."""
     [package] = folder.glob("posthaste-client-*.tgz")
     return package
 

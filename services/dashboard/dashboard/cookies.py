@@ -19,7 +19,7 @@ _SIGN_IN_SECONDS = 30 * 86_400
 
 
 def name_of(kind: str, is_https: bool) -> str:
-    """The browser accepts `__Host-` cookies over HTTPS only, and from this host alone."""
+    """Returns the name of a cookie. Over HTTPS it begins with `__Host-`: browsers accept it from this host alone."""
     return f"__Host-posthaste_{kind}" if is_https else f"posthaste_{kind}"
 
 

@@ -16,7 +16,7 @@ class Month:
 
     @classmethod
     def read(cls, text: str, zone: str, now: datetime) -> "Month":
-        """Returns the month of `2026-12`, or the present one. Years that no clock of a computer shows are not there."""
+        """Returns the month that a text such as `2026-12` names; the present month unless that lies within 20 years."""
         today = now.astimezone(times.zone_of(zone))
         try:
             first = date.fromisoformat(f"{text}-01")

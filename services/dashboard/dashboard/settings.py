@@ -100,7 +100,7 @@ def raw(form: Form) -> Form:
 
 
 def raw_of(field: str, record: Any) -> Form:
-    """Returns the fields of a form for the settings of a post that exists."""
+    """Returns the settings of a stored post as fields of the composer's form."""
     kept: Form = MultiDict()
     for one in fields(record) if record is not None else ():
         value = getattr(record, one.name)

@@ -1,6 +1,6 @@
 """The n8n node against a whole stack: n8n's own engine sends the requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,8 +14,9 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> N8nNode:
-    return installed_node(tmp_path_factory.mktemp("n8n"))
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N8nNode]:
+    with installed_node(tmp_path_factory.mktemp("n8n")) as node:
+        yield node
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """With the last provider, stops consuming, after all received events have been given to their handlers."""
+        """Stops consuming when the last provider goes, once all received events have been given to their handlers."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True

@@ -278,7 +278,7 @@ class _SendQueue:
         self.watch = ConsumerWatch(bus.link, service, self._on_away)
 
     def add(self, pending: PendingCall) -> None:
-        """From any thread."""
+        """Queues a call. May be used from any thread."""
         self._waiting.append(pending)
         if not self._flush_asked:
             self._flush_asked = True
@@ -288,7 +288,7 @@ class _SendQueue:
         self._unanswered.pop(frame_id, None)
 
     def reset(self) -> None:
-        """On a new connection."""
+        """Begins anew on a new connection: sends the waiting calls, and awaits no answer to earlier frames."""
         self.watch.reset()
         self._unanswered.clear()
         self._timer_set = False

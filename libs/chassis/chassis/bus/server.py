@@ -223,7 +223,7 @@ class RpcServer(SharedExtension, ProviderCollector):
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
 
     def _note_replay(self, peer: Peer, frame: RequestFrame) -> None:
-        """Counts and logs a replay, without an answer: the first caller would take a refusal for its outcome."""
+        """Counts and logs a repeated frame. It gets no answer: the original caller would take that for its call's."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", REPLAYED, peer.name, methods=methods)
 

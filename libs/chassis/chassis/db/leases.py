@@ -108,16 +108,21 @@ def local_deadline(lease_seconds: float) -> float:
 
 
 class WorkerLease:
-    """The lease of this process. Thread-safe. Tests pass another clock as `now`."""
+    """The lease of this process. Thread-safe. Tests pass another clock as `now`, and a database for the lease alone."""
 
     def __init__(
-        self, database: Database, lease_seconds: float, *, now: Callable[[], float] = elapsed
+        self,
+        database: Database,
+        lease_seconds: float,
+        *,
+        now: Callable[[], float] = elapsed,
+        own: Database | None = None,
     ) -> None:
         self._database = database
         # Not from the shared pool: calls that wait for a lock could use up its connections and delay renewals.
-        self._own = Database(database.engine.url.render_as_string(hide_password=False), pool_size=1)
+        self._own = own or Database(database.engine.url.render_as_string(hide_password=False), pool_size=1)
         self._lease_seconds = lease_seconds
-        self._now = now
+        self.now = now
         self._renewing = threading.Lock()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -159,7 +164,7 @@ class WorkerLease:
         with self._renewing:
             if self._ending.is_set():
                 raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
-            asked_at = self._now()
+            asked_at = self.now()
             try:
                 with self._own.reading() as connection:
                     self._renew(connection)
@@ -184,7 +189,7 @@ class WorkerLease:
 
     def holds(self, worker_id: str | None) -> bool:
         """Whether this worker's claims are certainly still valid, by this process's own clock, without a query."""
-        return worker_id is not None and worker_id == self._id and self._now() < self._deadline
+        return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
         """Lapses claims of workers whose lease has expired, and returns how many. Locked rows are left to the next
@@ -193,7 +198,7 @@ class WorkerLease:
         Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
         """
         steady_since = self._steady_since
-        if steady_since is None or self._now() - steady_since < GRACE_SECONDS:
+        if steady_since is None or self.now() - steady_since < GRACE_SECONDS:
             return 0
         with self._database.transaction() as connection:
             connection.execute(_MARK)

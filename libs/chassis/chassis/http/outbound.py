@@ -95,7 +95,7 @@ class Outbound(urllib3.PoolManager):
         ceiling_seconds: float | None = None,
         **options: Any,
     ) -> BaseHTTPResponse:
-        """As PoolManager.urlopen. `ceiling_seconds` replaces the ceiling for the body's size."""
+        """Sends a request as PoolManager.urlopen does. `ceiling_seconds` replaces the ceiling for the body's size."""
         with _calling(self._limits, ceiling_seconds):
             return super().urlopen(method, url, redirect=redirect, **options)
 

@@ -57,7 +57,7 @@ class Loop(Entrypoint):
     ) -> None:
         super().__init__()
         self._interval_seconds = interval_seconds
-        self._deadline_seconds = deadline_seconds
+        self.deadline_seconds = deadline_seconds
         self.until_the_end = until_the_end
         self._stopping = False
         self._woken_by = woken_by
@@ -103,10 +103,10 @@ class Loop(Entrypoint):
 
         context = self.container.spawn_worker(self, (), {}, handle_result=on_result)
         try:
-            with eventlet.Timeout(self._deadline_seconds, TickTimedOut):
+            with eventlet.Timeout(self.deadline_seconds, TickTimedOut):
                 return int(done.wait() or 0)
         except TickTimedOut:
-            log.error("loop_timed_out", loop=self.method_name, deadline_seconds=self._deadline_seconds)
+            log.error("loop_timed_out", loop=self.method_name, deadline_seconds=self.deadline_seconds)
             worker = self.container._worker_threads.get(context)
             if worker is not None:
                 worker.kill()

@@ -111,7 +111,7 @@ class CollaboratorList(Record):
 
 
 class RemoveCollaborator(Record):
-    """`keep`: the collaborator's subscriptions stay active, and the posts stay queued."""
+    """Removes a collaborator. `keep`: their subscriptions stay active, and their posts stay queued."""
 
     brand_id: str
     user_id: str

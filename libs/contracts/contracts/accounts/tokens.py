@@ -71,7 +71,7 @@ class EditToken(TokenId, kw_only=True):
 
 
 class RevokeToken(TokenId):
-    """`keep`: the token's subscriptions stay active, and its posts stay queued."""
+    """Revokes a token. `keep`: its subscriptions stay active, and its posts stay queued."""
 
     keep: bool = False
 

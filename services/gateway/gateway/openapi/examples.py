@@ -138,7 +138,7 @@ def body_of(row: Endpoint) -> dict[str, Any]:
 
 
 def several_pages(body: dict[str, Any]) -> dict[str, Any]:
-    """The same body for several pages instead of one."""
+    """Returns the example body for several pages instead of one."""
     own = {"page_id": _OTHER_PAGE, "message": "Fresh bread, right now"}
     same = {name: body[name] for name in body if name != "page_id"}
     return {"page_ids": [_PAGE, _OTHER_PAGE], **same, "overrides": [own]}

@@ -72,7 +72,7 @@ def _plain(inline: Token) -> str:
 
 
 def _led(children: list[Token], guide: Guide, paths: Mapping[str, str]) -> Iterator[Token]:
-    """Leads links to other guides to their pages. What is not served here stays as its text, with its path."""
+    """Points links to other guides at their pages. A link to a file that is not served becomes its text and path."""
     lost: list[str] = []
     for child in children:
         if child.type == "link_open":

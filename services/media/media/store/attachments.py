@@ -31,7 +31,7 @@ _FORGET_POSTS = text(
 
 
 def is_counted() -> Any:
-    """Selects attachments whose post is assumed to exist."""
+    """Returns the condition of attachments that protect their file: the post is confirmed, or may still be made."""
     return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 

@@ -218,7 +218,9 @@ def _begin(
 
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
-    """Answers a repeat of the operation; None for a reply that the platform refused, which may be sent again."""
+    """Returns the reply that an earlier request of the operation made; None if the platform refused it, so that it may
+    be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is open.
+    """
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None

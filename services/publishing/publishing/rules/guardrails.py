@@ -14,7 +14,7 @@ from contracts.platforms import BRAND_PER_24H, DAY_SECONDS, HOUR_SECONDS, MIN_SC
 
 
 class Window(NamedTuple):
-    """At most `cap` posts in any `seconds`."""
+    """Allows at most `cap` posts in any period of `seconds`."""
 
     cap: int
     seconds: int

@@ -23,8 +23,8 @@ def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) 
 def wait_before_look(unknown_seconds: float, first_seconds: float, settle_seconds: float) -> float:
     """Returns the seconds until the next look-up of an outcome that has been unknown for `unknown_seconds`.
 
-    Look-ups come after `first_seconds`, then at twice the age each, and one exactly at `settle_seconds`: a post that
-    the platform does not show by then was not published. Later look-ups come at growing intervals.
+    The first comes at the age `first_seconds`, each further one at twice the age of the one before, and one exactly at
+    `settle_seconds`: a post that the platform does not show by then was not published. Later the intervals grow.
     """
     if unknown_seconds >= settle_seconds:
         return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)

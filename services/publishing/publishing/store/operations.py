@@ -1,4 +1,4 @@
-"""SQL of operations that make posts and replies: what they have made. Their rows are written by chassis."""
+"""SQL that finds out what an operation has made: a post, a reply or nothing. chassis writes the operations' rows."""
 
 from collections.abc import Collection
 from typing import NamedTuple

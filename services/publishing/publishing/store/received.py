@@ -124,14 +124,14 @@ class Received:
         self._connection = connection
 
     def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
-        """Returns the comments that have an id of ours, by remote id."""
+        """Returns, by remote id, our id and the state of those of the comments that we have stored."""
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
         return {row.remote_id: KnownComment(row.id, row.state) for row in rows}
 
     def add(self, post_id: str, remote_ids: Collection[str]) -> None:
-        """Gives ids of ours to comments that have none."""
+        """Stores comments with new ids of ours, unless they are stored already."""
         if remote_ids:
             ordered = sorted(remote_ids)
             ids = [new_id("cmt") for _ in ordered]

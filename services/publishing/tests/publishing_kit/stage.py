@@ -96,8 +96,8 @@ class Stage:
         """The context of a process that has just started. The statements of its lease stop like all others."""
         connector = self.connector_of(process)
         app = SendingContext(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
-        app.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self.elapsed)
-        app.lease._own = process.database
+        seconds, database = self.settings.lease_seconds, process.database
+        app.lease = WorkerLease(database, seconds, now=self.elapsed, own=database)
         app.lease.renew()
         return app
 

@@ -47,7 +47,7 @@ _SHOWN = select(*(deliveries.c[name] for name in DeliveryRow.__dataclass_fields_
 
 
 class Deliveries:
-    """Over an open connection."""
+    """Reads and writes deliveries over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -99,7 +99,7 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """Returns (subscription, delivery) that the operation asked for before; None if it is new, and noted now."""
+        """Notes what the operation asks for. Returns None, or for a repeat what was noted: (subscription, delivery)."""
         values = {
             "operation_id": operation_id,
             "subscription_id": subscription_id,

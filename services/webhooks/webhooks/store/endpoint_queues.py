@@ -205,7 +205,7 @@ _SKIP = Compiled(text(_CHANGE_UNTRIED.format(change="state = 'skipped'") + "AND 
 
 
 class EndpointQueues:
-    """Over an open connection."""
+    """Leases queues, loads their deliveries and records outcomes, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -88,7 +88,7 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Over an open connection. Each method returns the number of rows it removed or failed."""
+    """Removes and fails old rows over an open connection. Each method returns the number of rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -23,7 +23,7 @@ _ALL = select(
 
 
 class Subscriptions:
-    """Over an open connection."""
+    """Reads and writes subscriptions over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -160,8 +160,9 @@ class InstagramConnector(InstagramReading):
             return False
 
     def _candidates(self, attempt: OpenAttempt, kinds: Collection[str]) -> tuple[list[Answer], list[Answer]]:
-        """Returns the account's new posts of these kinds that belong to no other attempt, newest first; and those of
-        them with the attempt's caption."""
+        """Returns two lists, newest first: the account's posts of these kinds since the attempt began that belong to no
+        other attempt, and those of them with the attempt's caption.
+        """
         start = window_start(attempt.began_at)
         found = []
         account, fields = attempt.account, f"{_POST_FIELDS},caption,media_type"

@@ -90,7 +90,10 @@ class LinkedInConnector(LinkedInReading):
         return found[0] if content.media and urns is not None else guessed(found)
 
     def _create(self, account: Account, post: Answer) -> str:
-        """Sends the call, again after a while if LinkedIn only lacks the file. Raises OutcomeUnknown."""
+        """Creates the post and returns its id. Repeats the call while LinkedIn is still processing the file.
+
+        Raises OutcomeUnknown, PlatformRefusal.
+        """
         waiting: list[PlatformRefusal] = []
 
         def call() -> str | None:

@@ -161,8 +161,7 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
-    """Returns for each label where the longest name ends that begins with it and has a third label; None: there is
-    none."""
+    """Returns for each label the end of the longest name of three or more labels that begins with it, or None."""
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]

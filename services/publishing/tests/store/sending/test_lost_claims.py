@@ -178,8 +178,8 @@ def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
     post = world.due_post()
 
     def freeze() -> None:
-        now = app.lease._now() + app.settings.lease_seconds
-        app.lease._now = lambda: now
+        now = app.lease.now() + app.settings.lease_seconds
+        app.lease.now = lambda: now
 
     def publish(account: Any, content: Any, checkpoint: Any) -> Any:
         if frozen == "while the call connects":
