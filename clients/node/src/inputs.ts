@@ -401,6 +401,8 @@ export interface CreateWebhook {
   url: string;
   events: readonly ("account.credits.adjusted" | "account.quota.warning" | "ai.job.completed" | "ai.job.failed" | "comment.received" | "comment.replied" | "first_comment.failed" | "page.connect.refused" | "page.expired" | "post.failed" | "post.published" | "posts.held" | "webhooks.disabled")[];
   brand_ids?: readonly string[] | undefined;
+  /** Send post.published and post.failed of posts made at once too, and not only of scheduled ones. */
+  immediate_posts?: boolean | undefined;
 }
 
 /** PATCH: only the fields that are sent change. */
@@ -409,6 +411,7 @@ export interface EditWebhook {
   url?: string | undefined;
   events?: readonly ("account.credits.adjusted" | "account.quota.warning" | "ai.job.completed" | "ai.job.failed" | "comment.received" | "comment.replied" | "first_comment.failed" | "page.connect.refused" | "page.expired" | "post.failed" | "post.published" | "posts.held" | "webhooks.disabled")[] | undefined;
   brand_ids?: readonly string[] | undefined;
+  immediate_posts?: boolean | undefined;
 }
 
 /** `expires_at` at most two years ahead; without it the token does not expire. */

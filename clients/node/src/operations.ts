@@ -187,6 +187,17 @@ export abstract class Operations {
     return this.iterate({ method: "GET", path: "/api/v1/logs", query }, "entries", options);
   }
 
+  /**
+   * Get a request by its X-Request-Id, with its posts, their attempts and the webhook deliveries that
+   * followed.
+   *
+   * `GET /api/v1/logs/{request_id}`. Needs the scope `read:account`.
+   */
+  async getLog(requestId: string, options: UnkeyedOptions = {}): Promise<records.RequestDetails> {
+    const path = pathOf("/api/v1/logs/{request_id}", { request_id: requestId });
+    return this.call({ method: "GET", path }, options);
+  }
+
   // Brands
 
   /**

@@ -258,6 +258,84 @@ export interface LogEntry {
   replayed: boolean;
 }
 
+/** The requests that were sent with one request id, and what became of them. */
+export interface RequestDetails {
+  /** Newest first, at most 20: one, unless the client sent the same X-Request-Id again. */
+  entries: LogEntry[];
+  /**
+   * The posts that the requests made, changed, retried or replied to, newest first and at most 100. Null
+   * for a token without read:posts.
+   */
+  posts: PostOfRequest[] | null;
+  /**
+   * The webhook deliveries of these posts' events, and the tests and replays that the requests asked
+   * for, oldest first and at most 100. Null for a token without manage:webhooks.
+   */
+  deliveries: FoundDelivery[] | null;
+}
+
+/** A post that a request made, changed, retried or replied to, with its attempts. */
+export interface PostOfRequest {
+  id: string;
+  /** Scheduled, or immediate: published at once */
+  origin: "scheduled" | "immediate";
+  /** Queued, held, published, failed or cancelled; a post being sent right now is still queued. */
+  status: "queued" | "held" | "published" | "failed" | "cancelled";
+  platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
+  page_id: string;
+  brand_id: string;
+  permalink: string | null;
+  error: PostProblem | null;
+  /** Oldest first. */
+  attempts: PostAttempt[];
+}
+
+/** An error of a post, with what to do. The message holds the platform's own text and code. */
+export interface PostProblem {
+  code: string;
+  message: string;
+  recommended_fix: string;
+}
+
+/** One attempt to publish a post. */
+export interface PostAttempt {
+  number: number;
+  /**
+   * Open (no answer yet, or being looked up), published, refused (by the platform), not_published
+   * (looked up and not there) or given_up (the platform did not reveal the result for a day)
+   */
+  outcome: "open" | "published" | "refused" | "not_published" | "given_up";
+  began_at: string;
+  ended_at: string | null;
+  error: PostProblem | null;
+}
+
+/** A delivery with its subscription. */
+export interface FoundDelivery {
+  id: string;
+  event_id: string;
+  event: string;
+  /** Pending, delivered, failed or skipped */
+  status: "pending" | "delivered" | "failed" | "skipped";
+  attempts: Attempt[];
+  next_attempt_at: string | null;
+  created_at: string;
+  webhook_id: string;
+}
+
+/**
+ * One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
+ * private_address, tls, disconnected or protocol.
+ */
+export interface Attempt {
+  at: string;
+  status_code: number | null;
+  duration_ms: number;
+  error: string | null;
+  /** The first 1 KiB of the receiver's answer; null for a receiver outside the public internet. */
+  answer?: string | null;
+}
+
 export interface BrandListView {
   brands: BrandInList[];
   next_cursor?: string | null;
@@ -655,26 +733,6 @@ export interface PageOfPost {
   unlinked_at: string | null;
 }
 
-/** An error of a post, with what to do. The message holds the platform's own text and code. */
-export interface PostProblem {
-  code: string;
-  message: string;
-  recommended_fix: string;
-}
-
-/** One attempt to publish a post. */
-export interface PostAttempt {
-  number: number;
-  /**
-   * Open (no answer yet, or being looked up), published, refused (by the platform), not_published
-   * (looked up and not there) or given_up (the platform did not reveal the result for a day)
-   */
-  outcome: "open" | "published" | "refused" | "not_published" | "given_up";
-  began_at: string;
-  ended_at: string | null;
-  error: PostProblem | null;
-}
-
 export interface Cancelled {
   success: boolean;
   id: string;
@@ -976,6 +1034,11 @@ export interface Subscription {
   /** When the receiver last acknowledged a delivery. */
   last_delivery_at: string | null;
   created_at: string;
+  /**
+   * Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
+   * ones.
+   */
+  immediate_posts?: boolean;
 }
 
 /** A new subscription with its signing secret, which is shown only now. */
@@ -994,6 +1057,11 @@ export interface CreatedSubscription {
   /** When the receiver last acknowledged a delivery. */
   last_delivery_at: string | null;
   created_at: string;
+  /**
+   * Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
+   * ones.
+   */
+  immediate_posts?: boolean;
   secret: string;
 }
 
@@ -1012,19 +1080,6 @@ export interface Delivery {
   attempts: Attempt[];
   next_attempt_at: string | null;
   created_at: string;
-}
-
-/**
- * One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
- * private_address, tls, disconnected or protocol.
- */
-export interface Attempt {
-  at: string;
-  status_code: number | null;
-  duration_ms: number;
-  error: string | null;
-  /** The first 1 KiB of the receiver's answer; null for a receiver outside the public internet. */
-  answer?: string | null;
 }
 
 /**

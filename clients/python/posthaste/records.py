@@ -305,6 +305,89 @@ class LogEntry:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestDetails:
+    """The requests that were sent with one request id, and what became of them."""
+
+    #: Newest first, at most 20: one, unless the client sent the same X-Request-Id again.
+    entries: list[LogEntry]
+    #: The posts that the requests made, changed, retried or replied to, newest first and at most 100. Null
+    #: for a token without read:posts.
+    posts: list[PostOfRequest] | None
+    #: The webhook deliveries of these posts' events, and the tests and replays that the requests asked
+    #: for, oldest first and at most 100. Null for a token without manage:webhooks.
+    deliveries: list[FoundDelivery] | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostOfRequest:
+    """A post that a request made, changed, retried or replied to, with its attempts."""
+
+    id: str
+    #: Scheduled, or immediate: published at once
+    origin: Literal["scheduled", "immediate"]
+    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
+    page_id: str
+    brand_id: str
+    permalink: str | None
+    error: PostProblem | None
+    #: Oldest first.
+    attempts: list[PostAttempt]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostProblem:
+    """An error of a post, with what to do. The message holds the platform's own text and code."""
+
+    code: str
+    message: str
+    recommended_fix: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostAttempt:
+    """One attempt to publish a post."""
+
+    number: int
+    #: Open (no answer yet, or being looked up), published, refused (by the platform), not_published
+    #: (looked up and not there) or given_up (the platform did not reveal the result for a day)
+    outcome: Literal["open", "published", "refused", "not_published", "given_up"]
+    began_at: datetime
+    ended_at: datetime | None
+    error: PostProblem | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FoundDelivery:
+    """A delivery with its subscription."""
+
+    id: str
+    event_id: str
+    event: str
+    #: Pending, delivered, failed or skipped
+    status: Literal["pending", "delivered", "failed", "skipped"]
+    attempts: list[Attempt]
+    next_attempt_at: datetime | None
+    created_at: datetime
+    webhook_id: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
+    private_address, tls, disconnected or protocol.
+    """
+
+    at: datetime
+    status_code: int | None
+    duration_ms: int
+    error: str | None
+    #: The first 1 KiB of the receiver's answer; null for a receiver outside the public internet.
+    answer: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class BrandListView:
     brands: list[BrandInList]
     next_cursor: str | None = None
@@ -762,28 +845,6 @@ class PageOfPost:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PostProblem:
-    """An error of a post, with what to do. The message holds the platform's own text and code."""
-
-    code: str
-    message: str
-    recommended_fix: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PostAttempt:
-    """One attempt to publish a post."""
-
-    number: int
-    #: Open (no answer yet, or being looked up), published, refused (by the platform), not_published
-    #: (looked up and not there) or given_up (the platform did not reveal the result for a day)
-    outcome: Literal["open", "published", "refused", "not_published", "given_up"]
-    began_at: datetime
-    ended_at: datetime | None
-    error: PostProblem | None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Cancelled:
     success: bool
     id: str
@@ -1111,6 +1172,9 @@ class Subscription:
     #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
+    #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
+    #: ones.
+    immediate_posts: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1131,6 +1195,9 @@ class CreatedSubscription:
     #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
+    #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
+    #: ones.
+    immediate_posts: bool = False
     secret: str
 
 
@@ -1152,20 +1219,6 @@ class Delivery:
     attempts: list[Attempt]
     next_attempt_at: datetime | None
     created_at: datetime
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Attempt:
-    """One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
-    private_address, tls, disconnected or protocol.
-    """
-
-    at: datetime
-    status_code: int | None
-    duration_ms: int
-    error: str | None
-    #: The first 1 KiB of the receiver's answer; null for a receiver outside the public internet.
-    answer: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -160,3 +160,49 @@ def test_an_outage_is_told_once_and_a_lost_permission_ends_it(
     assert result.exit_code == 3
     assert "GET /pages" in result.stdout
     assert result.stderr.count("trying again") == 1
+
+
+def test_a_request_is_shown_with_its_attempts_and_deliveries(
+    logs: Callable[..., Result], server: MisbehavingServer
+) -> None:
+    problem = {
+        "code": "PLATFORM_REJECTED",
+        "message": "too long (100)",
+        "recommended_fix": "Change the post.",
+    }
+    attempt = {
+        "number": 1,
+        "outcome": "refused",
+        "began_at": BEGIN.isoformat(),
+        "ended_at": None,
+        "error": problem,
+    }
+    post = {
+        "id": "pst_1", "origin": "immediate", "status": "failed", "platform": "FB", "page_id": "pag_1",
+        "brand_id": "brd_1", "permalink": None, "error": problem, "attempts": [attempt],
+    }  # fmt: skip
+    delivery = {
+        "id": "dlv_1", "event_id": "evt_1", "event": "post.failed", "status": "delivered", "webhook_id": "whk_1",
+        "attempts": [{"at": BEGIN.isoformat(), "status_code": 204, "duration_ms": 7, "error": None, "answer": None}],
+        "next_attempt_at": None, "created_at": BEGIN.isoformat(),
+    }  # fmt: skip
+    details = {"entries": [entry(7)], "posts": [post], "deliveries": [delivery]}
+    server.routes["/api/v1/logs/req_0007"] = lambda _: Reply(200, details)
+    shown = logs("req_0007").stdout
+    expected = (
+        "req_0007",
+        "pst_1  failed on FB pag_1",
+        "refused: too long (100)",
+        "post.failed to whk_1",
+        "204 in 7 ms",
+    )
+    for text in expected:
+        assert text in shown
+    listed = json.loads(logs("req_0007", json_first=True).stdout)
+    assert (listed["posts"][0]["id"], listed["deliveries"][0]["webhook_id"]) == ("pst_1", "whk_1")
+
+
+def test_a_request_id_and_filters_exclude_each_other(logs: Callable[..., Result]) -> None:
+    for options in (("--follow",), ("--errors",)):
+        result = logs("req_1", *options)
+        assert (result.exit_code, "leave out" in result.output) == (2, True)

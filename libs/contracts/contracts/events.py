@@ -25,6 +25,9 @@ class Event(Record):
     data: dict[str, object] = {}
     #: The brands that the token of the resource's maker could access; None: all (decisions "Who sees").
     made_within: tuple[str, ...] | None = None
+    #: Of a post made at once, whose client was answered with its outcome: `immediate` goes only to subscriptions that
+    #: ask for such posts, `others` only to those that do not. Empty: to all.
+    audience: str = ""
 
 
 class PostPublished(Record, rename="camel"):

@@ -66,6 +66,8 @@ class Subscription(Record):
     #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
+    #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled ones.
+    immediate_posts: bool = False
 
 
 class CreatedSubscription(Subscription, kw_only=True):
@@ -79,6 +81,8 @@ class CreateSubscription(Record):
     url: Url
     events: Events
     brand_ids: BrandIds = ()
+    #: Send post.published and post.failed of posts made at once too, and not only of scheduled ones.
+    immediate_posts: bool = False
 
 
 class EditSubscription(Record):
@@ -89,6 +93,7 @@ class EditSubscription(Record):
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
     brand_ids: BrandIds | UnsetType = UNSET
+    immediate_posts: bool | UnsetType = UNSET
 
 
 class SubscriptionId(Record):
@@ -152,6 +157,25 @@ class DeliveryContent(Delivery, kw_only=True):
     headers: dict[str, str]
 
 
+class FindDeliveries(Record):
+    """Posts whose events were delivered, and operations that asked for a test or a replay."""
+
+    post_ids: tuple[str, ...]
+    operation_ids: tuple[str, ...]
+
+
+class FoundDelivery(Delivery, kw_only=True):
+    """A delivery with its subscription."""
+
+    webhook_id: str
+
+
+class FoundDeliveries(Record):
+    """Oldest first, at most 100."""
+
+    deliveries: tuple[FoundDelivery, ...]
+
+
 class DeliveryPath(Record):
     id: str
     delivery_id: str
@@ -178,6 +202,7 @@ class ReplayDelivery(Record):
     gateway=(
         "create_subscription list_subscriptions get_subscription edit_subscription delete_subscription"
         " enable_subscription rotate_secret send_test list_deliveries get_delivery replay_delivery"
+        " find_deliveries"
     ),
     ctl="enable_subscription rotate_keys",
 )
@@ -194,5 +219,6 @@ class WebhooksApi(Protocol):
     def send_test(self, caller: Caller, request: SubscriptionId) -> Delivery: ...
     def list_deliveries(self, caller: Caller, request: ListDeliveries) -> DeliveryList: ...
     def get_delivery(self, caller: Caller, request: DeliveryPath) -> DeliveryContent: ...
+    def find_deliveries(self, caller: Caller, request: FindDeliveries) -> FoundDeliveries: ...
     def replay_delivery(self, caller: Caller, request: ReplayDelivery) -> Delivery: ...
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated: ...

@@ -13,6 +13,7 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Table,
+    text,
 )
 
 metadata = MetaData()
@@ -54,7 +55,10 @@ request_log = Table(
     Column("request_id", String, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("replayed", Boolean, nullable=False),
+    #: Of a write; null for a read, and for lines of the release before.
+    Column("operation_id", String),
     Index("request_log_at", "at"),
+    Index("request_log_writes", "request_id", postgresql_where=text("operation_id IS NOT NULL")),
 )
 
 #: One row per account and UTC day with requests, kept for 400 days.

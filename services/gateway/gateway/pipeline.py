@@ -211,9 +211,16 @@ def _note(exchange: Exchange, answer: Answer) -> None:
             request_id=exchange.request_id,
             duration_ms=int(exchange.duration_seconds * 1000),
             replayed="Idempotency-Replayed" in answer.headers,
+            operation_id=_operation_of(exchange),
         ),
         is_over_limit=exchange.admitted is not None and exchange.admitted.refused_code is not None,
     )
+
+
+def _operation_of(exchange: Exchange) -> str | None:
+    """Returns the operation id of a write; a replay has that of the request whose answer it repeats."""
+    claim = exchange.claim
+    return claim.operation_id if claim is not None and claim.operation_id else exchange.caller.operation_id
 
 
 def token_of(exchange: Exchange) -> str:

@@ -191,6 +191,9 @@ posts = Table(
     #: reports it. The answer without the outcome and the write of the outcome decide by this column which of them
     #: reports it.
     Column("awaited_until", _TIME),
+    #: Of a publish at once: its outcome has an event for the subscriptions with `immediate_posts` even if the client
+    #: waits for it. Set from `immediate_accounts` at each try.
+    Column("reports_at_once", Boolean, nullable=False, server_default=text("false")),
     #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
     #: The user and the token that made, changed, retried or released it last. Null: unknown.
@@ -252,6 +255,10 @@ posts = Table(
         "posts_remote", "page_id", "remote_id", unique=True, postgresql_where=text("remote_id IS NOT NULL")
     ),
 )
+
+#: Accounts that have, or had, a webhook subscription with `immediate_posts`: no event is sent for the posts that other
+#: accounts make at once.
+immediate_accounts = Table("immediate_accounts", metadata, Column("account_id", Text, primary_key=True))
 
 #: Makers who lost access lately: their posts are held until no call that was in progress can queue one any more.
 post_holds = Table(

@@ -15,14 +15,24 @@ from publishing.store.posts import Posts
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
     """Stages the events of the posts that have ended; the other posts have none.
 
-    A publish at once whose client still waits for the outcome has no event for webhooks (decisions). Returns the
-    revision of each post's message to media, by post id.
+    A publish at once whose client still waits for the outcome has an event only for the subscriptions that ask for such
+    posts (decisions). Returns the revision of each post's message to media, by post id.
     """
     ended = [post for post in posts if post.state not in PENDING]
-    public = [post for post in ended if post.awaited_until is None]
     media, revisions = _media_events(connection, [post for post in ended if post.media_ids])
-    stage_all(connection, [*media, *(event for post in public for event in _end_events(post))])
+    events = [event for post in ended if post.awaited_until is None for event in _end_events(post)]
+    awaited = [post for post in ended if post.awaited_until is not None and post.reports_at_once]
+    events += [event for post in awaited for event in _end_events(post, "immediate")]
+    stage_all(connection, [*media, *events])
     return revisions
+
+
+def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
+    """Stages the events of posts whose clients were answered without the stored outcome after all: for the
+    subscriptions that `stage_ended` left out.
+    """
+    audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
+    stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 
 
 def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
@@ -113,9 +123,9 @@ def _media_state(post: Post) -> str:
     return "pending" if post.state in UNENDED and post.media_ids else "released"
 
 
-def _end_events(post: Post) -> Iterator[Staging]:
+def _end_events(post: Post, audience: str = "") -> Iterator[Staging]:
     owner, brand, view = post.account_id, post.brand_id, post.scheduled_view()
-    to = owner, brand, post.traceparent or ""
+    to = owner, brand, post.traceparent or "", None, audience
     if post.state == "published":
         yield Staging("post.published", PostPublished(user_id=owner, brand_id=brand, post=view), *to)
     elif post.state == "failed":

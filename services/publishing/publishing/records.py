@@ -180,6 +180,7 @@ class Post(Row):
     hold_reason: str | None = None
     comment_error_code: str | None = None
     comment_error_message: str | None = None
+    reports_at_once: bool | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:

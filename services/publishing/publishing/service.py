@@ -95,6 +95,7 @@ class PublishingService:
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
         return answers.at_platform(self.app, caller, partial(publish_now.publish, self.app, caller, request))
 
+    report_posts_made_at_once = call(publish_now.report_at_once)
     schedule_posts = call(several_pages.schedule_on_pages)
     publish_posts = call(several_pages.publish_on_pages)
     validate_post = call(validation.validate)
@@ -102,6 +103,7 @@ class PublishingService:
     list_scheduled_posts = call(post_lists.scheduled)
     get_scheduled_post = call(reading.show)
     get_post = call(full_posts.show)
+    find_posts = call(full_posts.find)
     edit_post = call(edits.edit)
     cancel_post = call(cancellation.cancel)
     retry_post = call(retry.retry)

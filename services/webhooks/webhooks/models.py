@@ -46,6 +46,8 @@ subscriptions = Table(
     Column("events", ARRAY(Text), nullable=False),
     #: Empty: all.
     Column("brand_ids", ARRAY(Text), nullable=False),
+    #: Whether it gets the outcomes of posts made at once too.
+    Column("immediate_posts", Boolean, nullable=False, server_default="false"),
     #: The brands of the token that made it, empty if it reached all; null: not noted.
     Column("made_within", ARRAY(Text)),
     #: The user and the token that created, changed or enabled it last; null: not noted, or no token.
@@ -131,7 +133,10 @@ events = Table(
     Column("received_at", _TIME, nullable=False),
     #: W3C's trace context of the sender; null if it was not traced.
     Column("traceparent", Text),
+    #: The post that the event is about; null for other events, and for those that the release before took.
+    Column("post_id", Text),
     Index("events_received", "received_at"),
+    Index("events_of_post", "post_id", postgresql_where=text("post_id IS NOT NULL")),
 )
 
 #: One event to one subscription.

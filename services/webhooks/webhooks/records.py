@@ -25,6 +25,7 @@ class SubscriptionRow:
     url: str
     events: list[str]
     brand_ids: list[str]
+    immediate_posts: bool
     made_within: list[str] | None
     status: str
     disabled_reason: str | None
@@ -47,6 +48,7 @@ class SubscriptionRow:
             "consecutive_failures": self.consecutive_failures,
             "last_delivery_at": last.astimezone(UTC) if last else None,
             "created_at": self.created_at.astimezone(UTC),
+            "immediate_posts": self.immediate_posts,
         }
 
     def view(self) -> api.Subscription:

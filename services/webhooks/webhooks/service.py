@@ -65,6 +65,7 @@ class WebhooksService:
     send_test = call(deliveries.send_test)
     list_deliveries = call(deliveries.show_list)
     get_delivery = call(deliveries.show)
+    find_deliveries = call(deliveries.find)
     replay_delivery = call(deliveries.replay)
     rotate_keys = call(key_rotation.rotate_keys)
 

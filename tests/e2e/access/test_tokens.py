@@ -24,6 +24,7 @@ ROUTES = (
     ("GET", "/account/credits/ledger", "read:account"),
     ("GET", "/account/usage", "read:account"),
     ("GET", "/logs", "read:account"),
+    ("GET", "/logs/req_x", "read:account"),
     ("GET", "/billing", "read:account"),
     ("GET", "/billing/auto-refill", "read:account"),
     ("GET", "/brands", "read:brands"),

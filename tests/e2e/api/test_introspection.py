@@ -7,6 +7,8 @@ from collections import Counter
 import requests
 from e2e_kit.api import Api, Json, error_code, instant, refused
 from e2e_kit.operator import Account, Accounts
+from e2e_kit.receiver import Receiver, subscribe
+from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
@@ -238,6 +240,37 @@ def test_requests_are_in_the_log_with_their_errors_and_in_the_numbers_of_the_day
     for day in api.get("/account/usage", days=2)["days"]:  # the test may run at midnight
         counted.update({name: number for name, number in day.items() if name != "date"})
     assert (counted["publishes"], counted["writes"], counted["refused"]) == (1, 2, 1)
+
+
+def test_a_request_of_the_log_leads_to_its_attempts_and_deliveries(
+    accounts: Accounts, simulator: Simulator
+) -> None:
+    account = accounts.new(pages=("FB",))
+    simulator.fault("reject", account.pages["FB"])
+    with Receiver() as receiver:
+        webhook = subscribe(account, receiver.url("/"), "post.failed", immediate_posts=True)
+        body = {"page_id": account.page_id(), "message": "no"}
+        refused = account.api.call("POST", "/posts/publish", json=body, headers={"X-Request-Id": "mine-1"})
+        receiver.await_arrivals("/", 1)
+
+        def delivered() -> Json | None:
+            found = account.api.call("GET", "/logs/mine-1")
+            details: Json = found.json()
+            return (
+                details
+                if found.ok and [d["status"] for d in details["deliveries"]] == ["delivered"]
+                else None
+            )
+
+        details = until(delivered, 10)
+    assert (
+        [entry["code"] for entry in details["entries"]] == [refused.json()["code"]] == ["PLATFORM_REJECTED"]
+    )
+    [post] = details["posts"]
+    assert (post["status"], post["origin"], post["page_id"]) == ("failed", "immediate", account.page_id())
+    assert [attempt["outcome"] for attempt in post["attempts"]] == ["refused"]
+    assert [one["webhook_id"] for one in details["deliveries"]] == [webhook["id"]]
+    assert [tried["status_code"] for tried in details["deliveries"][0]["attempts"]] == [204]
 
 
 def test_the_log_is_not_for_other_accounts_or_tokens_of_some_brands(accounts: Accounts) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 from e2e_kit.api import Api, instant, refused
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import Conversation, await_post, schedule
@@ -28,7 +29,7 @@ EVENTS = (
 #: decisions "Webhook record"
 FIELDS = {
     "id", "name", "url", "events", "brand_ids", "status", "disabled_reason", "consecutive_failures",
-    "last_delivery_at", "created_at",
+    "last_delivery_at", "created_at", "immediate_posts",
 }  # fmt: skip
 
 
@@ -147,6 +148,25 @@ class TestDeliveries:
         assert arrival.headers["content-type"].startswith("application/json")
         with pytest.raises(webhooks.SignatureMismatch):
             webhooks.verify(arrival.body + b" ", arrival.signature, webhook["secret"])
+
+    def test_posts_made_at_once_arrive_only_where_they_are_asked_for_once_each(
+        self, account: Account, operator: Operator, receiver: Receiver, path: str
+    ) -> None:
+        """The first answer is dropped on its way, and the request repeated."""
+        plain = subscribe(account, receiver.url(f"{path}/plain"), "post.published")
+        every = subscribe(account, receiver.url(f"{path}/every"), "post.published", immediate_posts=True)
+        assert (plain["immediate_posts"], every["immediate_posts"]) == (False, True)
+        body, key = {"page_id": account.page_id(), "message": "At once"}, uuid.uuid4().hex
+        with pytest.raises(requests.Timeout):
+            account.api.call("POST", "/posts/publish", json=body, key=key, timeout=0.01)
+        made = account.api.call("POST", "/posts/publish", json=body, key=key).json()["post_id"]
+        [arrival] = receiver.await_arrivals(f"{path}/every", 1)
+        assert arrival.verified(every["secret"]).data["post"]["id"] == made
+        planned = schedule(account, message="Planned")["id"]
+        operator("post", "due", planned)
+        for name, expected in (("every", [made, planned]), ("plain", [planned])):
+            arrivals = receiver.await_arrivals(f"{path}/{name}", len(expected))
+            assert [json.loads(arrival.body)["data"]["post"]["id"] for arrival in arrivals] == expected
 
     def test_a_failed_post_arrives_with_its_reason(
         self, account: Account, operator: Operator, simulator: Simulator, receiver: Receiver, path: str

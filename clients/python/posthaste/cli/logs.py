@@ -76,6 +76,7 @@ def _since(_context: click.Context, _parameter: click.Parameter, text: str | Non
 
 
 @click.command()
+@click.argument("request", metavar="[REQUEST_ID]", required=False)
 @click.option("--follow", "-f", "follows", is_flag=True, help="Show requests as they come, until Ctrl-C.")
 @click.option("--errors", "errors_only", is_flag=True, help="Only requests that were refused or failed.")
 @click.option("--status", type=click.IntRange(100, 599), help="Only answers with this status, such as 429.")
@@ -107,16 +108,25 @@ def _since(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.option("--count", type=click.IntRange(min=1), help="With --follow: end after so many requests.")
 @pass_session
 def logs(
-    session: Session, /, follows: bool, limit: int, every: float, count: int | None, **filters: Any
+    session: Session,
+    /,
+    request: str | None,
+    follows: bool,
+    limit: int,
+    every: float,
+    count: int | None,
+    **filters: Any,
 ) -> None:
     """Show the account's requests to the API, oldest first.
 
     Each with its time, status, operation, duration, error and request id. With --follow new requests are shown as
     they come, also after the server was away; each look counts as a read. With --json a list, and with --follow one
-    object a line.
+    object a line. With a REQUEST_ID: what this request led to, its posts with their attempts, and the webhook
+    deliveries.
 
     \b
     posthaste logs --errors --since 2h
+    posthaste logs req_01m7wd3a6vk238gf482f6cma1w
     posthaste logs --follow --operation publishPost
 
     The server keeps requests for some time (30 days by default), and never what was in them. The token must not be
@@ -127,6 +137,12 @@ def logs(
     if not follows and count is not None:
         raise click.UsageError("--count is for --follow; -n chooses how many are listed.")
     chosen = {name: value for name, value in filters.items() if value not in (None, False)}
+    if request is not None:
+        if follows or chosen:
+            raise click.UsageError("A REQUEST_ID chooses one request: leave out --follow and the filters.")
+        details = session.client.get_log(request)
+        session.show(details, _details(details))
+        return
     if not follows:
         found = list(islice(session.client.iterate_logs(limit=min(limit, _PAGE), **chosen), limit))[::-1]
         header = ("TIME", "STATUS", "REQUEST", "MS", "ERROR", "REQUEST ID")
@@ -148,14 +164,35 @@ def logs(
 
 
 def _row(entry: records.LogEntry) -> tuple[Any, ...]:
-    at = entry.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     error = entry.code or ("replayed" if entry.replayed else "")
+    at = _at(entry.created_at)
     return (at, entry.status, f"{entry.method} {entry.path}", entry.duration_ms, error, entry.request_id)
 
 
 def _line(entry: records.LogEntry) -> str:
     at, status, request, duration, error, request_id = _row(entry)
     return f"{at}  {status}  {request:<32}  {duration:>6} ms  {request_id}  {error}".rstrip()
+
+
+def _details(found: records.RequestDetails) -> str:
+    lines = [_line(entry) for entry in reversed(found.entries)]
+    for post in found.posts or ():
+        lines.append(
+            f"{post.id}  {post.status} on {post.platform} {post.page_id}  {post.permalink or ''}".rstrip()
+        )
+        for attempt in post.attempts:
+            said = f": {attempt.error.message}" if attempt.error else ""
+            lines.append(f"  attempt {attempt.number}  {_at(attempt.began_at)}  {attempt.outcome}{said}")
+    for delivery in found.deliveries or ():
+        lines.append(f"{delivery.id}  {delivery.event} to {delivery.webhook_id}  {delivery.status}")
+        for number, tried in enumerate(delivery.attempts, 1):
+            answer = tried.status_code or tried.error
+            lines.append(f"  attempt {number}  {_at(tried.at)}  {answer} in {tried.duration_ms} ms")
+    return "\n".join(lines)
+
+
+def _at(at: datetime) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 COMMANDS = (logs,)

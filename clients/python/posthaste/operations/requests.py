@@ -9,7 +9,7 @@ from typing import Literal
 
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
-from posthaste.exchange import Call
+from posthaste.exchange import Call, path_of
 
 
 class RequestsOperations(Caller):
@@ -99,6 +99,16 @@ class RequestsOperations(Caller):
                 },
             ),
             "entries",
+        )
+
+    def get_log(self, request_id: str) -> records.RequestDetails:
+        """Get a request by its X-Request-Id, with its posts, their attempts and the webhook deliveries
+        that followed.
+
+        `GET /api/v1/logs/{request_id}`. Needs the scope `read:account`.
+        """
+        return self._call(
+            Call("GET", path_of("/api/v1/logs/{request_id}", request_id=request_id), records.RequestDetails)
         )
 
 
@@ -191,4 +201,14 @@ class AsyncRequestsOperations(AsyncCaller):
                 },
             ),
             "entries",
+        )
+
+    async def get_log(self, request_id: str) -> records.RequestDetails:
+        """Get a request by its X-Request-Id, with its posts, their attempts and the webhook deliveries
+        that followed.
+
+        `GET /api/v1/logs/{request_id}`. Needs the scope `read:account`.
+        """
+        return await self._call(
+            Call("GET", path_of("/api/v1/logs/{request_id}", request_id=request_id), records.RequestDetails)
         )

@@ -61,6 +61,7 @@ class WebhooksOperations(Caller):
             ]
         ],
         brand_ids: Sequence[str] | Unset = UNSET,
+        immediate_posts: bool | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.CreatedSubscription:
         """Subscribe a URL to events; the signing secret is shown only in this answer.
@@ -72,7 +73,13 @@ class WebhooksOperations(Caller):
                 "POST",
                 "/api/v1/webhooks",
                 records.CreatedSubscription,
-                body={"name": name, "url": url, "events": events, "brand_ids": brand_ids},
+                body={
+                    "name": name,
+                    "url": url,
+                    "events": events,
+                    "brand_ids": brand_ids,
+                    "immediate_posts": immediate_posts,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )
@@ -110,6 +117,7 @@ class WebhooksOperations(Caller):
         ]
         | Unset = UNSET,
         brand_ids: Sequence[str] | Unset = UNSET,
+        immediate_posts: bool | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Subscription:
         """Change a subscription; fields that are not sent keep their value.
@@ -121,7 +129,13 @@ class WebhooksOperations(Caller):
                 "PATCH",
                 path_of("/api/v1/webhooks/{id}", id=id),
                 records.Subscription,
-                body={"name": name, "url": url, "events": events, "brand_ids": brand_ids},
+                body={
+                    "name": name,
+                    "url": url,
+                    "events": events,
+                    "brand_ids": brand_ids,
+                    "immediate_posts": immediate_posts,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )
@@ -313,6 +327,7 @@ class AsyncWebhooksOperations(AsyncCaller):
             ]
         ],
         brand_ids: Sequence[str] | Unset = UNSET,
+        immediate_posts: bool | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.CreatedSubscription:
         """Subscribe a URL to events; the signing secret is shown only in this answer.
@@ -324,7 +339,13 @@ class AsyncWebhooksOperations(AsyncCaller):
                 "POST",
                 "/api/v1/webhooks",
                 records.CreatedSubscription,
-                body={"name": name, "url": url, "events": events, "brand_ids": brand_ids},
+                body={
+                    "name": name,
+                    "url": url,
+                    "events": events,
+                    "brand_ids": brand_ids,
+                    "immediate_posts": immediate_posts,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )
@@ -362,6 +383,7 @@ class AsyncWebhooksOperations(AsyncCaller):
         ]
         | Unset = UNSET,
         brand_ids: Sequence[str] | Unset = UNSET,
+        immediate_posts: bool | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Subscription:
         """Change a subscription; fields that are not sent keep their value.
@@ -373,7 +395,13 @@ class AsyncWebhooksOperations(AsyncCaller):
                 "PATCH",
                 path_of("/api/v1/webhooks/{id}", id=id),
                 records.Subscription,
-                body={"name": name, "url": url, "events": events, "brand_ids": brand_ids},
+                body={
+                    "name": name,
+                    "url": url,
+                    "events": events,
+                    "brand_ids": brand_ids,
+                    "immediate_posts": immediate_posts,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )

@@ -37,6 +37,8 @@ class Staging(NamedTuple):
     #: The cause's traceparent, if the cause is not the current span; "" if the cause was not traced.
     traceparent: str | None = None
     made_within: tuple[str, ...] | None = None
+    #: As in `Event`.
+    audience: str = ""
 
 
 def stage(
@@ -64,6 +66,7 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
             brand_id=staging.brand_id,
             data=msgspec.to_builtins(staging.data),
             made_within=staging.made_within,
+            audience=staging.audience,
         )
         for staging in stagings
     ]

@@ -190,6 +190,35 @@ class FullPost(PostContent, kw_only=True):
     made_by: Maker | None
 
 
+class FindPosts(Record):
+    """Operations whose posts are asked for."""
+
+    operation_ids: tuple[str, ...]
+
+
+class PostOfRequest(Record):
+    """A post that a request made, changed, retried or replied to, with its attempts."""
+
+    id: str
+    #: scheduled, or immediate: published at once
+    origin: PostOrigin
+    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    status: PostStatus
+    platform: PlatformCode
+    page_id: str
+    brand_id: str
+    permalink: str | None
+    error: PostProblem | None
+    #: Oldest first.
+    attempts: tuple[PostAttempt, ...]
+
+
+class FoundPosts(Record):
+    """Newest first, at most 100."""
+
+    posts: tuple[PostOfRequest, ...]
+
+
 class PublishResult(Record):
     """The result of an immediate publish (spec "Publish result fields")."""
 

@@ -72,6 +72,7 @@ def create_webhook() -> Answer:
             name=request.form.get("name", "").strip(),
             url=request.form.get("url", "").strip(),
             events=cast(Any, request.form.getlist("event")),
+            immediate_posts="immediate_posts" in request.form,
             idempotency_key=_key(),
         )
         return render_template("secret.html", kind="webhook", name=made.name, secret=made.secret)

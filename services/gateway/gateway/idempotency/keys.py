@@ -278,7 +278,13 @@ def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim |
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:
         answer = Answer(found.status, found.body, _decode_headers(found.headers))
-        return Claim(verdict=Verdict.STORED, token_id=token_id, key=key, answer=answer)
+        return Claim(
+            verdict=Verdict.STORED,
+            token_id=token_id,
+            key=key,
+            operation_id=found.operation_id,
+            answer=answer,
+        )
     if found.locked:
         return Claim(verdict=Verdict.RUNNING, token_id=token_id, key=key, fingerprint=fingerprint)
     return None

@@ -34,6 +34,7 @@ class Found(Record):
     status: int | None
     headers: bytes
     body: bytes
+    operation_id: str
 
 
 class Kept(NamedTuple):
@@ -117,6 +118,7 @@ _FIND = Prepared(
         keys.c.status,
         keys.c.headers,
         keys.c.body,
+        keys.c.operation_id,
     ).where(keys.c.token_id == bindparam("of_token_id"), keys.c.key == bindparam("of_key"))
 )
 _UNLOCK = _mine(update(keys)).values(locked_until=func.clock_timestamp())
@@ -150,13 +152,14 @@ class Store:
         rows = _FIND.fetch(self._connection, {"of_token_id": token_id, "of_key": key})
         if not rows:
             return None
-        fingerprint, locked, status, headers, body = rows[0]
+        fingerprint, locked, status, headers, body, operation_id = rows[0]
         return Found(
             fingerprint=bytes(fingerprint),
             locked=locked,
             status=status,
             headers=bytes(headers or b"{}"),
             body=bytes(body or b""),
+            operation_id=operation_id,
         )
 
     def keep(self, answers: list[Kept]) -> None:

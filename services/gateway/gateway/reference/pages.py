@@ -1,6 +1,7 @@
 """Makes each page of /docs once per process, from the description and the guides: no page asks another service."""
 
 import hashlib
+import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from markupsafe import Markup, escape
 from gateway.http.answers import Answer
 from gateway.reference import guides
 from gateway.reference.operations import Operations
+from gateway.reference.postman import collection_of
 from gateway.reference.templates import PAGE, STYLE
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ class Reference:
             return self._made_of("Posthaste API", "", about=about)
         if path == "/docs/style.css":
             return _page(STYLE, CSS)
+        if path == "/docs/postman.json":
+            text = json.dumps(collection_of(self._description), ensure_ascii=False, indent=1)
+            return _page(text, "application/json")
         if path == "/llms.txt":
             return _page(_contents(about, self._shared, self._tags), TEXT)
         if path.startswith(guides.PATH) and (guide := self._guides.get(path.removeprefix(guides.PATH))):
@@ -124,6 +129,7 @@ def _contents(about: str, shared: dict[str, Any], tags: list[dict[str, Any]]) ->
         "",
         f"- [OpenAPI 3.1]({server}/openapi.json): everything, for programs",
     ]
+    lines.append(f"- [Postman collection]({root}/docs/postman.json)")
     lines.append(f"- [Errors]({server}/errors): every code with what to do")
     lines += ["", "## Guides", ""]
     lines += [f"- [{guide['name']}]({root}{guide['path']})" for guide in shared["guides"]]

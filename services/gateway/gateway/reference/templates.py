@@ -37,7 +37,7 @@ PAGE = """\
 {%- if not path %}
 <p>Send <code>Authorization: Bearer &lt;token&gt;</code> to <code>{{ server }}</code>. For programs:
 <a href="{{ server }}/openapi.json">openapi.json</a>, <a href="{{ server }}/errors">errors</a>,
-<a href="/llms.txt">llms.txt</a>.</p>
+<a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
 {%- for each in tags %}<h2><a href="/docs/{{ each.slug }}">{{ each.name }}</a></h2><p>{{ each.about | prose }}</p><ul>
 {%- for one in each.operations %}<li><a href="/docs/{{ each.slug }}#{{ one.id }}"><span class="method {{ one.method }}">
 {{- one.method }}</span> {{ one.path }}</a><br>{{ one.summary | prose }}</li>{% endfor %}</ul>{% endfor %}

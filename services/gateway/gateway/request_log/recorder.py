@@ -92,6 +92,11 @@ class RequestLog:
         with self._database.reading() as connection:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
 
+    def of_request(self, account_id: str, request_id: str, *, limit: int) -> list[Found]:
+        """Returns the account's lines with this request id, newest first. Raises ApiError SERVICE_UNAVAILABLE."""
+        with self._database.reading() as connection:
+            return RequestLogStore(connection).of_request(account_id, request_id, limit)
+
     def days(self, account_id: str, count: int) -> list[Day]:
         """Returns the counts of the last days, today first. Raises ApiError SERVICE_UNAVAILABLE."""
         with self._database.reading() as connection:

@@ -35,6 +35,8 @@ class Line(Record):
     duration_ms: int
     #: Whether the answer was that of an earlier request with the same idempotency key.
     replayed: bool
+    #: Of a write, by which services know what it made; a replay has that of its first request.
+    operation_id: str | None = None
 
 
 class Found(Record):
@@ -51,6 +53,7 @@ class Found(Record):
     request_id: str
     duration_ms: int
     replayed: bool
+    operation_id: str | None = None
 
 
 class Day(Record):
@@ -88,15 +91,17 @@ _ADD = Prepared(
     """
     WITH given AS (
         SELECT id, account_id, date_trunc('milliseconds', at) AS at, token_id, method, path, operation, meter, status,
-            code, request_id, duration_ms, replayed
+            code, request_id, duration_ms, replayed, operation_id
         FROM json_to_recordset(%(lines)s::json) AS line (
             id text, account_id text, at timestamptz, token_id text, method text, path text, operation text,
-            meter text, status int, code text, request_id text, duration_ms int, replayed bool)
+            meter text, status int, code text, request_id text, duration_ms int, replayed bool,
+            operation_id text)
         WHERE (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
     ), added AS (
         INSERT INTO request_log (id, account_id, at, token_id, method, path, operation, status, code, request_id,
-            duration_ms, replayed)
-        SELECT id, account_id, at, token_id, method, path, operation, status, code, request_id, duration_ms, replayed
+            duration_ms, replayed, operation_id)
+        SELECT id, account_id, at, token_id, method, path, operation, status, code, request_id, duration_ms, replayed,
+            operation_id
         FROM given
         ON CONFLICT DO NOTHING
         RETURNING id
@@ -175,6 +180,21 @@ class RequestLogStore:
             statement = statement.where(tuple_(lines.c.at, lines.c.id) < tuple_(*before))
         statement = statement.order_by(lines.c.at.desc(), lines.c.id.desc()).limit(limit)
         return [Found(**row._mapping) for row in self._connection.execute(statement)]
+
+    def of_request(self, account_id: str, request_id: str, limit: int) -> list[Found]:
+        """Returns the account's lines with this request id, newest first: its writes, or its reads if it has none.
+
+        Writes are found by their index; reads, which have made nothing, among all lines of the account.
+        """
+        statement = select(*_COLUMNS).where(
+            lines.c.account_id == account_id, lines.c.request_id == request_id
+        )
+        statement = statement.order_by(lines.c.at.desc(), lines.c.id.desc()).limit(limit)
+        for wanted in (statement.where(lines.c.operation_id.is_not(None)), statement):
+            found = [Found(**row._mapping) for row in self._connection.execute(wanted)]
+            if found:
+                return found
+        return []
 
     def days(self, account_id: str, count: int) -> list[Day]:
         """Returns the counts of the last days, today first."""

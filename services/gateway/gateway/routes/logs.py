@@ -6,14 +6,17 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from chassis.cursor import decode_position, encode_position
-from contracts.errors import BRAND_NOT_AUTHORIZED, ApiError
+from contracts import publishing, webhooks
+from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
 from contracts.publishing import Limit
 from contracts.record import Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.request_log.store import Criteria
+from gateway.request_log.store import Criteria, Found
 
 Word = Annotated[str, Meta(min_length=1, max_length=128)]
+#: Requests with the same id that are shown together: a client that repeats a request with its id.
+_MOST_ENTRIES = 20
 
 
 class LogQuery(Record):
@@ -60,6 +63,23 @@ class LogEntry(Record):
 class RequestLogList(Record):
     entries: tuple[LogEntry, ...]
     next_cursor: str | None
+
+
+class RequestPath(Record):
+    request_id: Word
+
+
+class RequestDetails(Record):
+    """The requests that were sent with one request id, and what became of them."""
+
+    #: Newest first, at most 20: one, unless the client sent the same X-Request-Id again.
+    entries: tuple[LogEntry, ...]
+    #: The posts that the requests made, changed, retried or replied to, newest first and at most 100. Null for a token
+    #: without read:posts.
+    posts: tuple[publishing.PostOfRequest, ...] | None
+    #: The webhook deliveries of these posts' events, and the tests and replays that the requests asked for, oldest
+    #: first and at most 100. Null for a token without manage:webhooks.
+    deliveries: tuple[webhooks.FoundDelivery, ...] | None
 
 
 class UsageQuery(Record):
@@ -133,24 +153,53 @@ def list_logs(exchange: Exchange, request: LogQuery) -> RequestLogList:
         limit=request.limit + 1,
     )
     shown = found[: request.limit]
-    entries = tuple(
-        LogEntry(
-            id=line.id,
-            created_at=line.at,
-            token_id=line.token_id,
-            method=line.method,
-            path=line.path,
-            operation=line.operation,
-            status=line.status,
-            code=line.code,
-            request_id=line.request_id,
-            duration_ms=line.duration_ms,
-            replayed=line.replayed,
-        )
-        for line in shown
-    )
     cursor = encode_position(shown[-1].at, shown[-1].id) if len(found) > len(shown) else None
-    return RequestLogList(entries=entries, next_cursor=cursor)
+    return RequestLogList(entries=tuple(map(_entry, shown)), next_cursor=cursor)
+
+
+@endpoint(
+    "GET", "/logs/{request_id}", scope="read:account", meter="reads", errors=(NOT_FOUND, BRAND_NOT_AUTHORIZED),
+    is_logged=False,
+)  # fmt: skip
+def get_log(exchange: Exchange, request: RequestPath) -> RequestDetails:
+    """Get a request by its X-Request-Id, with its posts, their attempts and the webhook deliveries that followed."""
+    _check_reach(exchange)
+    caller, services = exchange.caller, exchange.services
+    lines = services.request_log.of_request(caller.account_id, request.request_id, limit=_MOST_ENTRIES)
+    if not lines:
+        raise ApiError(NOT_FOUND)
+    operation_ids = tuple({line.operation_id for line in lines if line.operation_id is not None})
+    posts: tuple[publishing.PostOfRequest, ...] = ()
+    deliveries: tuple[webhooks.FoundDelivery, ...] = ()
+    if operation_ids:
+        asked = publishing.FindPosts(operation_ids=operation_ids)
+        posts = exchange.ask(services.publishing.find_posts, asked).posts
+        wanted = webhooks.FindDeliveries(
+            post_ids=tuple(post.id for post in posts), operation_ids=operation_ids
+        )
+        if caller.has_scope("manage:webhooks"):
+            deliveries = exchange.ask(services.webhooks.find_deliveries, wanted).deliveries
+    return RequestDetails(
+        entries=tuple(map(_entry, lines)),
+        posts=posts if caller.has_scope("read:posts") else None,
+        deliveries=deliveries if caller.has_scope("manage:webhooks") else None,
+    )
+
+
+def _entry(line: Found) -> LogEntry:
+    return LogEntry(
+        id=line.id,
+        created_at=line.at,
+        token_id=line.token_id,
+        method=line.method,
+        path=line.path,
+        operation=line.operation,
+        status=line.status,
+        code=line.code,
+        request_id=line.request_id,
+        duration_ms=line.duration_ms,
+        replayed=line.replayed,
+    )
 
 
 def _check_reach(exchange: Exchange) -> None:

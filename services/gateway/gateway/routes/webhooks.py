@@ -1,9 +1,10 @@
 """Webhook subscriptions, their secrets and their deliveries."""
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from contracts import webhooks as api
 from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND
+from contracts.record import Nothing
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.routes.filters import check_brands
@@ -25,6 +26,7 @@ def list_webhooks(exchange: Exchange, request: api.ListSubscriptions) -> api.Sub
 def create_webhook(exchange: Exchange, request: api.CreateSubscription) -> api.CreatedSubscription:
     """Subscribe a URL to events; the signing secret is shown only in this answer."""
     check_brands(exchange, request.brand_ids)
+    _report_immediate_posts(exchange, request.immediate_posts)
     return exchange.relay(exchange.services.webhooks.create_subscription, request)
 
 
@@ -39,6 +41,7 @@ def edit_webhook(exchange: Exchange, request: api.EditSubscription) -> api.Subsc
     """Change a subscription; fields that are not sent keep their value."""
     if request.brand_ids is not UNSET:
         check_brands(exchange, request.brand_ids)
+    _report_immediate_posts(exchange, request.immediate_posts)
     return exchange.relay(exchange.services.webhooks.edit_subscription, request)
 
 
@@ -87,3 +90,11 @@ def get_delivery(exchange: Exchange, request: api.DeliveryPath) -> api.DeliveryC
 def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Delivery:
     """Deliver an event again, with the same event id."""
     return exchange.relay(exchange.services.webhooks.replay_delivery, request)
+
+
+def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
+    """Lets publishing report posts made at once, before a subscription asks for them: none that begins after the answer
+    is missing.
+    """
+    if is_asked is True:
+        exchange.ask(exchange.services.publishing.report_posts_made_at_once, Nothing())

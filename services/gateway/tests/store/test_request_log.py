@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from chassis.db import clock
 from chassis.db.database import Database
-from contracts import errors
+from contracts import errors, publishing, webhooks
 from contracts.errors import ApiError
 from gateway.request_log import recorder
 from gateway.request_log.recorder import RequestLog
@@ -275,3 +275,78 @@ class TestUsage:
     def test_other_numbers_of_days_are_refused(self, client, days) -> None:
         answer = client.get(f"/api/v1/account/usage?days={days}")
         assert (answer.status_code, answer.json["code"]) == (400, "VALIDATION_ERROR")
+
+
+class TestOneRequest:
+    @pytest.fixture(autouse=True)
+    def services(self, bus) -> None:
+        bus.answers |= {
+            "find_posts": publishing.FoundPosts(
+                posts=(
+                    publishing.PostOfRequest(
+                        id="pst_1", origin="immediate", status="published", platform="FB", page_id="pag_1",
+                        brand_id="brd_1", permalink=None, error=None, attempts=(),
+                    ),
+                )
+            ),
+            "find_deliveries": webhooks.FoundDeliveries(deliveries=()),
+        }  # fmt: skip
+
+    @pytest.fixture
+    def details(self, client: Any) -> Callable[[str], Any]:
+        def ask(request_id: str) -> Any:
+            client.request_log.write()
+            return client.get(f"/api/v1/logs/{request_id}")
+
+        return ask
+
+    def test_a_write_is_shown_with_its_posts_and_deliveries(self, client, bus, details) -> None:
+        client.post(PUBLISH, json=BODY, headers={"X-Request-Id": "mine-1"})
+        answer = details("mine-1")
+        assert answer.status_code == 200, answer.json
+        assert [entry["operation"] for entry in answer.json["entries"]] == ["publishPost"]
+        assert [post["id"] for post in answer.json["posts"]] == ["pst_1"]
+        assert answer.json["deliveries"] == []
+        [(made_by, _)] = bus.asked("publish_post")
+        [(_, posts)], [(_, found)] = bus.asked("find_posts"), bus.asked("find_deliveries")
+        assert posts.operation_ids == found.operation_ids == (made_by.operation_id,)
+        assert found.post_ids == ("pst_1",)
+
+    def test_a_replay_leads_to_what_the_first_request_made(self, client, bus, details) -> None:
+        for name in ("first", "second"):
+            client.post(PUBLISH, json=BODY, headers={"Idempotency-Key": "k-2", "X-Request-Id": name})
+        assert details("second").json["entries"][0]["replayed"] is True
+        [(made_by, _)] = bus.asked("publish_post")
+        assert bus.asked("find_posts")[-1][1].operation_ids == (made_by.operation_id,)
+
+    def test_requests_with_the_same_id_are_shown_together(self, client, bus, details) -> None:
+        for _ in range(2):
+            client.post(PUBLISH, json=BODY, headers={"X-Request-Id": "again"})
+        assert len(details("again").json["entries"]) == 2
+        assert len(bus.asked("find_posts")[-1][1].operation_ids) == 2
+
+    def test_a_read_is_shown_without_asking_a_service(self, client, bus, details) -> None:
+        client.get("/api/v1/pages", headers={"X-Request-Id": "read-1"})
+        answer = details("read-1").json
+        assert ([entry["operation"] for entry in answer["entries"]], answer["posts"]) == (["listPages"], [])
+        assert bus.asked("find_posts") == []
+
+    def test_unknown_and_others_requests_are_not_found(self, request_log, details) -> None:
+        request_log.note(line(1, account_id="usr_2", operation_id="op_2"))
+        request_log.write()
+        for request_id in ("req_1", "req_unknown", "x" * 128):
+            assert details(request_id).json["code"] == "NOT_FOUND"
+
+    def test_a_token_without_their_scopes_sees_neither_posts_nor_deliveries(
+        self, client, bus, kit, details
+    ) -> None:
+        client.post(PUBLISH, json=BODY, headers={"X-Request-Id": "mine-1"})
+        bus.answers["authenticate"] = kit.identity(scopes=("read:account",))
+        bus.on_reset()
+        answer = details("mine-1").json
+        assert (len(answer["entries"]), answer["posts"], answer["deliveries"]) == (1, None, None)
+        assert bus.asked("find_deliveries") == []
+
+    def test_a_token_for_some_brands_is_refused(self, client, bus, kit, details) -> None:
+        bus.answers["authenticate"] = kit.identity(brand_ids=("brd_1",))
+        assert details("mine-1").json["code"] == "BRAND_NOT_AUTHORIZED"

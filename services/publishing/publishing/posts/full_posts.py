@@ -1,4 +1,6 @@
-"""One post with everything that a person or a program may want to know about it."""
+"""Posts with their attempts: one with everything that a person or a program may want to know about it, and those of a
+request in short.
+"""
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -7,7 +9,11 @@ from publishing.context import AppContext
 from publishing.posts.reading import get_post
 from publishing.records import PageRow, Post
 from publishing.store.attempts import AttemptRow, Attempts
+from publishing.store.operations import PostOperations
 from publishing.store.pages import Pages
+
+#: The posts of a request that are shown: five calls for twenty pages, repeated with the same request id.
+_MOST_FOUND = 100
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
@@ -15,9 +21,34 @@ def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
     post = get_post(app, caller, request.id)
     with app.database.reading() as connection:
         page = Pages(connection).get(post.page_id)
-        attempts = Attempts(connection).of_post(post.id)
+        attempts = Attempts(connection).of_posts([post.id])[post.id]
     assert page is not None  # a page outlives its posts
     return _view(post, page, attempts)
+
+
+def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPosts:
+    """Finds the posts that operations made, changed, retried or replied to; those out of the caller's reach are left
+    out.
+    """
+    with app.database.reading() as connection:
+        found = PostOperations(connection).find(caller.account_id, request.operation_ids, _MOST_FOUND)
+        reached = [post for post in found if caller.reaches(post.brand_id)]
+        attempts = Attempts(connection).of_posts([post.id for post in reached])
+    return api.FoundPosts(posts=tuple(_in_short(post, attempts[post.id]) for post in reached))
+
+
+def _in_short(post: Post, attempts: list[AttemptRow]) -> api.PostOfRequest:
+    return api.PostOfRequest(
+        id=post.id,
+        origin=post.origin,
+        status=post.status,
+        platform=post.platform,
+        page_id=post.page_id,
+        brand_id=post.brand_id,
+        permalink=post.permalink,
+        error=_problem(post.error_code, post.error_message),
+        attempts=tuple(map(_attempt, attempts)),
+    )
 
 
 def _view(post: Post, page: PageRow, attempts: list[AttemptRow]) -> api.FullPost:

@@ -7,6 +7,7 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
+from contracts.record import Nothing
 from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import FIRST_COMMENTS
@@ -44,6 +45,15 @@ def publish(
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
+
+
+def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
+    """Lets each publish at once of the account that begins from now on have an event, for the subscriptions with
+    `immediate_posts`. For good: an event that no subscription asks for is dropped by webhooks.
+    """
+    with app.database.transaction() as connection:
+        Sending(connection).report_at_once(caller.account_id)
+    return Nothing()
 
 
 def _publish(

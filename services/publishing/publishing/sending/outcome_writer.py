@@ -139,7 +139,7 @@ class OutcomeWriter:
             for found in sorted((w.expired for w in writes if w.expired), key=lambda found: found.page.id):
                 expire(connection, found)
             post_events.stage_ended(connection, recorded.values())
-            post_events.stage_ended(connection, sending.take_late(standing))
+            post_events.stage_late(connection, sending.take_late(standing))
             begun = sending.begin([write.begin for write in writes if write.begin])
         written = recorded | standing
         self.let_go(*(Claim(outcome.id, outcome.fence) for outcome in outcomes))

@@ -1,8 +1,10 @@
 """SQL of the attempts to publish a post, as they are shown. `sending.py` writes them."""
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Text, bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from publishing.models import attempts
 from publishing.records import Row, column_names
@@ -19,10 +21,10 @@ class AttemptRow(Row):
     error_message: str | None
 
 
-_OF_POST = (
-    select(*(attempts.c[name] for name in column_names(AttemptRow)))
-    .where(attempts.c.post_id == bindparam("post_id"))
-    .order_by(attempts.c.number)
+_OF_POSTS = (
+    select(attempts.c.post_id, *(attempts.c[name] for name in column_names(AttemptRow)))
+    .where(attempts.c.post_id == func.any(bindparam("post_ids", type_=ARRAY(Text))))
+    .order_by(attempts.c.post_id, attempts.c.number)
 )
 
 
@@ -32,7 +34,9 @@ class Attempts:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def of_post(self, post_id: str) -> list[AttemptRow]:
-        """Returns the attempts of a post, oldest first."""
-        rows = self._connection.execute(_OF_POST, {"post_id": post_id}).mappings()
-        return [AttemptRow.of(row) for row in rows]
+    def of_posts(self, post_ids: Collection[str]) -> dict[str, list[AttemptRow]]:
+        """Returns the attempts of each post, oldest first."""
+        found: dict[str, list[AttemptRow]] = {post_id: [] for post_id in post_ids}
+        for row in self._connection.execute(_OF_POSTS, {"post_ids": list(post_ids)}).mappings():
+            found[row["post_id"]].append(AttemptRow.of(row))
+        return found

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from chassis.db.operations import Operations
-from publishing.records import PENDING
+from publishing.records import PENDING, Post, column_names
 
 #: Read from posts and replies, as the previous release stored no result in `operations`. A publish or reply that its
 #: platform refused made nothing; one that is being sent or looked up is undecided.
@@ -21,6 +21,20 @@ _STATES = text(
     """
 )
 
+#: The posts of a call for several pages have its operation id, all but the first followed by their page's. What a
+#: retry, a change or a reply concerned is known for as long as `operations` keeps it.
+_FIND = text(
+    f"""
+    WITH asked AS (SELECT unnest(CAST(:ids AS text[])) AS id), found AS (
+        SELECT p.id FROM asked JOIN posts p ON p.operation_id = asked.id
+        UNION SELECT p.id FROM asked CROSS JOIN pages g JOIN posts p ON p.operation_id = asked.id || '_' || g.id
+            WHERE g.account_id = :account_id
+        UNION SELECT r.post_id FROM asked JOIN replies r ON r.operation_id = asked.id
+        UNION SELECT o.result FROM asked JOIN operations o ON o.id = asked.id)
+    SELECT {", ".join(f"posts.{name}" for name in column_names(Post))} FROM posts JOIN found USING (id)
+    WHERE posts.account_id = :account_id ORDER BY posts.id DESC LIMIT :limit
+    """
+)
 
 #: Marks an unknown outcome as not awaited. The outcome of a reply has an event in any case.
 _LEAVE = text(
@@ -82,6 +96,11 @@ class PostOperations:
         if result is None:
             return Left(is_begun=False)
         return Left(is_begun=True, post_id=self._connection.execute(_LEAVE, {"id": result}).scalar())
+
+    def find(self, account_id: str, operation_ids: Collection[str], limit: int) -> list[Post]:
+        """Returns the account's posts that these operations made, changed or replied to, newest first."""
+        values = {"account_id": account_id, "ids": list(operation_ids), "limit": limit}
+        return [Post.of(row) for row in self._connection.execute(_FIND, values).mappings()]
 
     def _standings(self, operation_ids: Collection[str]) -> dict[str, str]:
         if not operation_ids:

@@ -165,7 +165,8 @@ _SEND_AT_ONCE = text(
         UPDATE posts SET state = 'sending', out_at = clock_now(), fence = fence + 1, attempts = attempts + 1,
             attempts_before = attempts, error_code = NULL, error_message = NULL,
             worker_id = :worker, lease_until = 'infinity', checkpoint = checkpoint - 'answered',
-            awaited_until = clock_timestamp() + make_interval(secs => :awaited)
+            awaited_until = clock_timestamp() + make_interval(secs => :awaited),
+            reports_at_once = EXISTS (SELECT FROM immediate_accounts i WHERE i.account_id = posts.account_id)
         WHERE id = :id AND state = :state RETURNING *
     ), begun AS (
         INSERT INTO attempts (post_id, number, fence, began_at)
@@ -173,6 +174,7 @@ _SEND_AT_ONCE = text(
     SELECT * FROM sent
     """
 )
+_REPORT_AT_ONCE = text("INSERT INTO immediate_accounts VALUES (:account_id) ON CONFLICT DO NOTHING")
 
 
 class Claim(NamedTuple):
@@ -260,6 +262,10 @@ class Sending:
         values = {"id": post_id, "state": state, "worker": worker_id, "awaited": awaited_seconds}
         found = self._posts(_SEND_AT_ONCE, values)
         return found[0] if found else None
+
+    def report_at_once(self, account_id: str) -> None:
+        """Notes that posts which the account makes at once have events."""
+        self._connection.execute(_REPORT_AT_ONCE, {"account_id": account_id})
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
         """Waits for transactions that change these posts, and locks the posts until this transaction ends."""

@@ -218,13 +218,17 @@ class Stage:
     def posts(self, page: api.Page) -> list[Any]:
         return self.world.ask("SELECT * FROM posts WHERE page_id = :page ORDER BY id", page=page.id)  # type: ignore[no-any-return]
 
-    def told(self, page: api.Page) -> list[str]:
-        """The events about the posts of a page and their units."""
+    def told(self, page: api.Page, *, immediate_posts: bool = False) -> list[str]:
+        """The events about the posts of a page and their units that a subscription gets, with `immediate_posts` or
+        without.
+        """
         rows = self.world.ask(
-            "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json -> 'data' -> 'post' ->> 'page_id' = :page"
+            "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json ->> 'audience' IN ('', :audience) AND ("
+            "convert_from(body, 'UTF8')::json -> 'data' -> 'post' ->> 'page_id' = :page"
             " OR convert_from(body, 'UTF8')::json -> 'data' ->> 'operation_id' IN"
-            " (SELECT operation_id FROM posts WHERE page_id = :page) ORDER BY position",
+            " (SELECT operation_id FROM posts WHERE page_id = :page)) ORDER BY position",
             page=page.id,
+            audience="immediate" if immediate_posts else "others",
         )
         return [row.event for row in rows]
 

@@ -89,12 +89,15 @@ class Desk:
         account: str = ACCOUNT,
         brand: str | None = "brd_1",
         made_within: tuple[str, ...] | None = None,
+        audience: str = "",
+        post_id: str | None = None,
     ) -> list[Event]:
         """Takes events from the bus, in one transaction."""
+        about = {"post": {"id": post_id}} if post_id else {}
         events = [
             Event(
                 id=new_id("evt"), event=event, created_at=datetime.now(UTC), account_id=account, brand_id=brand,
-                data={"userId": account, "number": number}, made_within=made_within,
+                data={"userId": account, "number": number, **about}, made_within=made_within, audience=audience,
             )
             for number in range(count)
         ]  # fmt: skip

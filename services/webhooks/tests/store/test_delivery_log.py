@@ -81,3 +81,25 @@ def test_a_deleted_subscription_takes_its_log_and_waiting_deliveries_along(desk:
         )
         == []
     )
+
+
+def test_the_deliveries_of_posts_and_of_an_operation_are_found_together(desk: Any, receiver: Any) -> None:
+    first, second = desk.subscribe(receiver.url), desk.subscribe(receiver.url)
+    desk.arrive(post_id="pst_1")
+    desk.arrive(post_id="pst_2")
+    desk.arrive()
+    desk.settle()
+    asker = desk.caller(operation_id="op_test")
+    test = deliveries.send_test(desk.app, asker, api.SubscriptionId(id=first.id))
+
+    def found(caller: Any = asker, **fields: Any) -> list[tuple[str, str, str]]:
+        values = {"post_ids": ("pst_1", "pst_9"), "operation_ids": ("op_test",)} | fields
+        rows = deliveries.find(desk.app, caller, api.FindDeliveries(**values)).deliveries
+        return [(row.webhook_id, row.event, row.status) for row in rows]
+
+    outcomes = {(made.id, "post.failed", "delivered") for made in (first, second)}
+    assert set(found()) == outcomes | {(first.id, "webhook.test", test.status)}
+    assert set(found(operation_ids=())) == outcomes
+    assert found(post_ids=(), operation_ids=("op_other",)) == []
+    assert found(desk.caller(account_id="usr_other")) == []
+    assert found(desk.caller(brand_ids=("brd_1",))) == []

@@ -1,4 +1,4 @@
-"""The body of a delivery. No I/O."""
+"""The body of a delivery, and the post that an event is about. No I/O."""
 
 import re
 
@@ -16,3 +16,10 @@ def body_of(event: Event) -> bytes:
     created_at = event.created_at.replace(microsecond=event.created_at.microsecond // 1000 * 1000)
     envelope = {"id": event.id, "event": event.event, "created_at": created_at, "data": event.data}
     return _MICROSECONDS.sub(rb"\1", msgspec.json.encode(envelope))
+
+
+def post_of(event: Event) -> str | None:
+    """Returns the id of the post that the event is about; None for other events."""
+    post = event.data.get("post")
+    found = post.get("id") if isinstance(post, dict) else event.data.get("postId")
+    return found if isinstance(found, str) else None

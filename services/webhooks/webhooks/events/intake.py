@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from contracts.events import AccountChanged, Event
-from webhooks.events.envelope import body_of
+from webhooks.events.envelope import body_of, post_of
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 from webhooks.store.subscriptions import Subscriptions
@@ -16,7 +16,8 @@ ARRIVED = "deliveries_arrived"
 
 def on_events(connection: Connection, events: Sequence[Event]) -> None:
     """Writes a delivery of each event for each subscription that wants it."""
-    if Deliveries(connection).arrive([(event, body_of(event)) for event in events]):
+    new = [(event, body_of(event), post_of(event)) for event in events]
+    if Deliveries(connection).arrive(new):
         connection.info[ARRIVED] = True
 
 

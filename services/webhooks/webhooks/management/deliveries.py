@@ -20,6 +20,9 @@ from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 from webhooks.store.subscriptions import Subscriptions
 
+#: Deliveries of a request that are shown: its outcomes come first, before comments.
+_MOST_FOUND = 100
+
 
 def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
     """Lists deliveries, newest first. Raises NOT_FOUND."""
@@ -57,6 +60,25 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
         **standard_headers(secrets, delivery.event_id, int(time.time()), body),  # receivers compare real time
     }
     return api.DeliveryContent(**msgspec.structs.asdict(delivery), body=body.decode(), headers=headers)
+
+
+def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
+    """Finds the deliveries of posts and operations to the subscriptions that the caller may see."""
+    with app.database.reading() as connection:
+        visible = Subscriptions(connection).newest(
+            caller.account_id, brand_ids=caller.brand_ids, before=None, limit=api.MAX_SUBSCRIPTIONS
+        )
+        store = Deliveries(connection)
+        found = store.find([row.id for row in visible], request.post_ids, request.operation_ids, _MOST_FOUND)
+        attempts = store.attempts_of([row.id for _, row in found])
+    return api.FoundDeliveries(
+        deliveries=tuple(
+            api.FoundDelivery(
+                webhook_id=subscription_id, **msgspec.structs.asdict(row.view(attempts.get(row.id, ())))
+            )
+            for subscription_id, row in found
+        )
+    )
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:

@@ -54,6 +54,7 @@ def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) ->
         "url": _url(app, caller, request.url),
         "events": list(dict.fromkeys(request.events)),
         "brand_ids": _brands(caller, request.brand_ids),
+        "immediate_posts": request.immediate_posts,
         "made_within": list(caller.brand_ids or ()),
         **maker_columns(caller),
     }
@@ -113,6 +114,8 @@ def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api
         changes["events"] = list(dict.fromkeys(request.events))
     if isinstance(request.brand_ids, tuple):
         changes["brand_ids"] = _brands(caller, request.brand_ids)
+    if isinstance(request.immediate_posts, bool):
+        changes["immediate_posts"] = request.immediate_posts
     with app.database.transaction() as connection:
         store, operations = Subscriptions(connection), Operations(connection)
         operations.begin(caller)

@@ -13,35 +13,51 @@ from contracts.webhooks import Attempt
 from webhooks.models import asks, attempts, deliveries, events
 from webhooks.records import DeliveryRow
 
-#: Inserts events, and a delivery of each to every subscription that wants it; a delivery's id is derived from the two.
+#: A delivery's id, which follows from its event's and its subscription's. Tests have other ids.
+_ID = "'dlv_' || substr({event}, 5, 10) || left(md5({event} || {subscription}), 16)"
+#: Inserts events, and a delivery of each to every subscription that wants it.
 #: Events about a job without a brand, or about a disabled subscription, go only to subscriptions whose maker's token
 #: reaches the brands that the event's maker's token reached. Brand ids contain no comma.
 _ARRIVE = Compiled(
     text(
-        """
+        f"""
         WITH new AS MATERIALIZED (
             SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:events AS text[]), CAST(:bodies AS bytea[]),
                 CAST(:account_ids AS text[]), CAST(:brand_ids AS text[]), CAST(:withins AS text[]),
-                CAST(:traceparents AS text[])) AS v (id, event, body, account_id, brand_id, within, traceparent)
+                CAST(:traceparents AS text[]), CAST(:post_ids AS text[]), CAST(:audiences AS text[]))
+                AS v (id, event, body, account_id, brand_id, within, traceparent, post_id, audience)
         ), receivers AS MATERIALIZED (
             SELECT s.id AS subscription_id, s.url <> 'log:' AS is_sent, new.id, new.event
             FROM new JOIN subscriptions s USING (account_id)
             WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
-                AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
+                AND (new.audience = '' OR (new.audience = 'immediate') = s.immediate_posts)
+                AND (new.brand_id IS NULL OR s.brand_ids = '{{}}' OR new.brand_id = ANY(s.brand_ids))
                 AND (new.brand_id IS NOT NULL OR new.event NOT LIKE 'ai.job.%' AND new.event <> 'webhooks.disabled'
-                    OR coalesce(s.made_within, s.brand_ids) = '{}'
+                    OR coalesce(s.made_within, s.brand_ids) = '{{}}'
                     OR string_to_array(new.within, ',') <@ coalesce(s.made_within, s.brand_ids))
         ), kept AS (
-            INSERT INTO events (id, event, body, received_at, traceparent)
-            SELECT id, event, body, clock_now(), traceparent FROM new
+            INSERT INTO events (id, event, body, received_at, traceparent, post_id)
+            SELECT id, event, body, clock_now(), traceparent, post_id FROM new
             WHERE id IN (SELECT id FROM receivers) ON CONFLICT DO NOTHING
         )
         INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, ready, created_at)
-        SELECT subscription_id, 'dlv_' || substr(id, 5, 10) || left(md5(id || subscription_id), 16), id, event,
+        SELECT subscription_id, {_ID.format(event="id", subscription="subscription_id")}, id, event,
             CASE WHEN is_sent THEN 'pending' ELSE 'skipped' END, now, is_sent, now
         FROM receivers, (SELECT clock_now() AS now) AS clock ON CONFLICT DO NOTHING
         """
     )
+)
+#: The deliveries of the posts' events to these subscriptions, and the tests and replays that the operations asked for.
+_FIND = text(
+    f"""
+    WITH mine AS (SELECT unnest(CAST(:subscription_ids AS text[])) AS id), wanted AS (
+        SELECT mine.id AS subscription_id, {_ID.format(event="e.id", subscription="mine.id")} AS id
+        FROM events e CROSS JOIN mine WHERE e.post_id = ANY(:post_ids)
+        UNION SELECT a.subscription_id, a.delivery_id FROM asks a JOIN mine ON mine.id = a.subscription_id
+        WHERE a.operation_id = ANY(:operation_ids))
+    SELECT d.subscription_id, {", ".join(f"d.{name}" for name in DeliveryRow.__dataclass_fields__)}
+    FROM wanted JOIN deliveries d USING (subscription_id, id) ORDER BY d.id LIMIT :limit
+    """
 )
 _SHOWN = select(*(deliveries.c[name] for name in DeliveryRow.__dataclass_fields__))
 
@@ -52,16 +68,18 @@ class Deliveries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def arrive(self, new: Sequence[tuple[Event, bytes]]) -> int:
-        """Writes the deliveries of events, given with their bodies; returns how many."""
+    def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
+        """Writes the deliveries of events, given with their bodies and the ids of their posts; returns how many."""
         parameters = {
-            "ids": [event.id for event, _ in new],
-            "events": [event.event for event, _ in new],
-            "bodies": [body for _, body in new],
-            "account_ids": [event.account_id for event, _ in new],
-            "brand_ids": [event.brand_id for event, _ in new],
-            "withins": [",".join(event.made_within or ()) or None for event, _ in new],
-            "traceparents": [tracing.cause_of(event.id) for event, _ in new],
+            "ids": [event.id for event, _, _ in new],
+            "events": [event.event for event, _, _ in new],
+            "bodies": [body for _, body, _ in new],
+            "account_ids": [event.account_id for event, _, _ in new],
+            "brand_ids": [event.brand_id for event, _, _ in new],
+            "withins": [",".join(event.made_within or ()) or None for event, _, _ in new],
+            "traceparents": [tracing.cause_of(event.id) for event, _, _ in new],
+            "audiences": [event.audience for event, _, _ in new],
+            "post_ids": [post_id for _, _, post_id in new],
         }
         return _ARRIVE.run(self._connection, parameters).rowcount
 
@@ -136,6 +154,23 @@ class Deliveries:
             statement = statement.where(deliveries.c.id < before)
         rows = self._connection.execute(statement.order_by(deliveries.c.id.desc()).limit(limit))
         return [DeliveryRow(*row) for row in rows]
+
+    def find(
+        self,
+        subscription_ids: Sequence[str],
+        post_ids: Sequence[str],
+        operation_ids: Sequence[str],
+        limit: int,
+    ) -> list[tuple[str, DeliveryRow]]:
+        """Returns (subscription, delivery), oldest first."""
+        values = {
+            "subscription_ids": list(subscription_ids),
+            "post_ids": list(post_ids),
+            "operation_ids": list(operation_ids),
+            "limit": limit,
+        }
+        rows = self._connection.execute(_FIND, values)
+        return [(subscription_id, DeliveryRow(*row)) for subscription_id, *row in rows]
 
     def attempts_of(self, delivery_ids: Collection[str]) -> dict[str, list[Attempt]]:
         found: dict[str, list[Attempt]] = {}

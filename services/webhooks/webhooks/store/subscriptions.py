@@ -119,7 +119,9 @@ class Subscriptions:
         return int(self._connection.execute(statement).scalar_one())
 
     def add(self, subscription_id: str, account_id: str, **fields: Any) -> SubscriptionRow:
-        """Fields: operation_id, name, url, events, brand_ids, made_within, maker_user_id, maker_token_id."""
+        """Fields: operation_id, name, url, events, brand_ids, immediate_posts, made_within, maker_user_id and
+        maker_token_id.
+        """
         values = {"id": subscription_id, "account_id": account_id, "created_at": clock_now(), **fields}
         self._connection.execute(insert(subscriptions).values(values))
         self._connection.execute(insert(lanes).values(subscription_id=subscription_id))

@@ -14,7 +14,7 @@ from e2e_kit.posting import schedule, tomorrow
 PREFIXES = {
     "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
     "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_", "user": "usr_",
-    "signed_in": "ses_", "token": "tok_",
+    "signed_in": "ses_", "request": "req_", "token": "tok_",
     "invitation": "ivt_",
 }  # fmt: skip
 
@@ -131,6 +131,7 @@ ROWS = (
     Row("PATCH", "/tokens/<token>", {"brand_ids": ["{brand}"], "scopes": ["*"]}, NOT_FOR_BRANDS),
     Row("GET", "/audit?brand_id={brand}", None, NOT_FOR_BRANDS),
     Row("GET", "/logs?token_id={token}"),
+    Row("GET", "/logs/{request}"),
     Row("PATCH", "/brands/{brand}", {"name": "mine now"}, NOT_FOR_BRANDS),
     Row("POST", "/brands/{brand}/archive", {}, NOT_FOR_BRANDS),
     Row("POST", "/brands/{brand}/restore", {}, NOT_FOR_BRANDS),

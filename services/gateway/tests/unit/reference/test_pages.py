@@ -33,7 +33,7 @@ def test_every_operation_and_event_stands_on_a_page(client: FlaskClient) -> None
 def test_every_link_leads_to_a_page_and_a_place_on_it(client: FlaskClient) -> None:
     made = pages(client)
     links = {link for text in made.values() for link in re.findall(r'href="(/docs[^"]*)"', text)}
-    links.remove("/docs/style.css")
+    links -= {"/docs/style.css", "/docs/postman.json"}
     assert len(links) > 80
     for link in links:
         path, _, place = link.partition("#")

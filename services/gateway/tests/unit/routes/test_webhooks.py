@@ -9,7 +9,15 @@ import pytest
 from msgspec import UNSET
 
 from contracts import accounts, quota, webhooks
-from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND, VALIDATION_ERROR, ApiError
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    LIMIT_REACHED,
+    NOT_FOUND,
+    SERVICE_UNAVAILABLE,
+    VALIDATION_ERROR,
+    ApiError,
+)
+from contracts.record import Nothing
 from gateway.openapi.description import describe
 from gateway.routes import ENDPOINTS
 
@@ -213,3 +221,22 @@ def test_a_sandbox_token_has_no_webhooks(client, bus, kit) -> None:
     window = quota.RateWindow(limit=5, remaining=4, resets_at=kit.NOW)
     bus.answers["admit"] = kit.admitted(window=window)
     assert client.post("/api/v1/webhooks", json=BODY).json["code"] == "MISSING_SCOPE"
+
+
+@pytest.mark.parametrize(("method", "path"), [("post", "/webhooks"), ("patch", "/webhooks/whk_1")])
+def test_publishing_reports_posts_made_at_once_before_a_subscription_asks_for_them(
+    client, bus, method, path
+) -> None:
+    bus.answers["report_posts_made_at_once"] = Nothing()
+    ask = getattr(client, method)
+    for asked in ({}, {"immediate_posts": False}, {"immediate_posts": True}):
+        assert ask(f"/api/v1{path}", json=BODY | asked).status_code in (200, 201)
+    names = [name for name, _, _ in bus.calls if name.endswith("subscription") or name.startswith("report")]
+    change = "create_subscription" if method == "post" else "edit_subscription"
+    assert names == [change, change, "report_posts_made_at_once", change]
+
+
+def test_no_subscription_asks_for_them_while_publishing_is_away(client, bus) -> None:
+    bus.answers["report_posts_made_at_once"] = ApiError(SERVICE_UNAVAILABLE)
+    answer = client.post("/api/v1/webhooks", json=BODY | {"immediate_posts": True})
+    assert (answer.status_code, bus.asked("create_subscription")) == (503, [])

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from publishing_kit.fake_platform import FakePlatform
 from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
+from contracts.events import Event
+from contracts.record import Nothing
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import publish_now
 from publishing.posts.answers import Answer
@@ -30,6 +33,11 @@ def begun(world: World, app: SendingContext, count: int = 1) -> list[Post]:
     world.shift(3600)
     [(_, posts)], _ = due_posts.claim_queues(app, 1)
     return posts
+
+
+def audiences(world: World) -> list[str]:
+    bodies = world.ask("SELECT body FROM outbox ORDER BY position")
+    return [msgspec.json.decode(bytes(row.body), type=Event).audience for row in bodies]
 
 
 def published(post: Post) -> AttemptOutcome:
@@ -119,6 +127,7 @@ def test_a_publish_at_once_that_was_refused_is_answered_so(
     assert world.events() == []
 
 
+@pytest.mark.parametrize("is_reported", [False, True])
 @pytest.mark.parametrize("seconds", [0.0, 50.0])
 def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     world: World,
@@ -127,12 +136,17 @@ def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     lose_commit: Lose,
     monkeypatch: Any,
     seconds: float,
+    is_reported: bool,
 ) -> None:
     """Late when it was first said, or only when it was said again: by then the client has been answered."""
+    if is_reported:
+        publish_now.report_at_once(app, world.caller(), Nothing())
     platform.before = lambda message: lose_commit()
     late = "UPDATE posts SET awaited_until = clock_timestamp() WHERE awaited_until IS NOT NULL"
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: world.run(late))
     monkeypatch.setattr("publishing.sending.outcome_writer.time", clock)
     request = api.PublishPost(page_id=world.page().id, message="hello")
     publish_now.publish(app, world.caller(), request, Answer(seconds))
-    assert world.events() == ["post.published"]
+    was_told_before = is_reported and seconds > 0
+    assert set(world.events()) == {"post.published"}
+    assert audiences(world) == (["immediate", "others"] if was_told_before else [""])

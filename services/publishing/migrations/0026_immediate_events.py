@@ -1,0 +1,11 @@
+"""Accounts may ask for events of the posts that they make at once. The release before reads and writes neither."""
+
+from alembic import op
+
+revision = "0026"
+down_revision = "0025"
+
+
+def upgrade() -> None:
+    op.execute("CREATE TABLE immediate_accounts (account_id text PRIMARY KEY)")
+    op.execute("ALTER TABLE posts ADD COLUMN reports_at_once boolean NOT NULL DEFAULT false")

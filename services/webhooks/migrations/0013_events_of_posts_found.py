@@ -1,0 +1,10 @@
+"""The events of a post are found without reading the others."""
+
+revision = "0013"
+down_revision = "0012"
+
+INDEXES = {"events_of_post": "events (post_id) WHERE post_id IS NOT NULL"}
+
+
+def upgrade() -> None:
+    """Does nothing: INDEXES are built before it."""
