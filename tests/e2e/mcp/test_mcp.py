@@ -34,6 +34,8 @@ class Assistant:
         agreed = self._read()
         self.version: str = agreed["version"]
         self.tools: list[str] = agreed["tools"]
+        #: The names of the tools that were called, in order.
+        self.called: list[str] = []
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Returns a tool's data. Asserts that the call succeeded."""
@@ -49,6 +51,7 @@ class Assistant:
 
     def _ask(self, tool: str, arguments: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
+        self.called.append(tool)
         self._process.stdin.write(json.dumps([tool, arguments]) + "\n")
         self._process.stdin.flush()
         return self._read()
@@ -115,6 +118,7 @@ def test_a_conversation_plans_publishes_and_answers(
         assert ai.call("write_caption", brand_id=account.brand_id, instruction="bread")["text"]
         image = ai.call("generate_image", prompt="bread")["media"]
         assert [it["media_id"] for it in ai.call("list_media")["media"]] == [image["media_id"]]
+        assert (len(ai.called), set(ai.called)) == (20, set(ai.tools))
 
 
 def test_a_token_that_may_only_read_cannot_post(

@@ -27,6 +27,8 @@ _FLAGS = {"true": True, "false": False}
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 #: msgspec's messages end with the place inside the value.
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
+#: Ignored fields that a dry run names, and characters of each: a body may have many, and long ones. Our choice.
+_MOST_IGNORED, _NAME_SHOWN = 20, 100
 #: What msgspec says of a record that takes no unknown fields.
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 #: A time outside of these counts as the nearer one, and no list and no schedule reaches it. Between them, adding a time
@@ -106,6 +108,12 @@ class Reader:
             raise invalid("body", f"All fields together must be at most {MAX_REQUEST_BYTES} bytes")
         return request
 
+    def ignored(self, body: bytes) -> list[tuple[str, str]]:
+        """Returns the first fields of a body that the request does not have, each with what may have been meant."""
+        known = [field.name for field in self.own_fields]
+        unknown = [name for name in parse_object(body) if name not in known and not flaw_in(name)]
+        return [(name[:_NAME_SHOWN], _advice(name, known)) for name in unknown[:_MOST_IGNORED]]
+
     def _parse_query(self, query: str) -> dict[str, Any]:
         by_name = {field.name: field for field in self.own_fields}
         raw = query.encode("latin-1").decode("utf-8", "surrogateescape")
@@ -171,12 +179,16 @@ def _broken(field: Field, message: str) -> dict[str, str]:
     unknown = _UNKNOWN.match(said)
     if unknown is None:
         return {"field": name, "message": said}
-    known = sorted(
-        {one.encode_name for kind in _records_in(field.type) for one in msgspec.structs.fields(kind)}
-    )
-    close = get_close_matches(unknown[1], known, n=1)
-    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-    return {"field": f"{name}.{unknown[1]}", "message": f"is not a field; {advice}"}
+    known = {one.encode_name for kind in _records_in(field.type) for one in msgspec.structs.fields(kind)}
+    return {
+        "field": f"{name}.{unknown[1]}",
+        "message": f"is not a field; {_advice(unknown[1], sorted(known))}",
+    }
+
+
+def _advice(unknown: str, known: list[str]) -> str:
+    close = get_close_matches(unknown[:_NAME_SHOWN], known, n=1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
 
 
 def _records_in(kind: Any) -> set[type[msgspec.Struct]]:

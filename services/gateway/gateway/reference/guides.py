@@ -38,7 +38,7 @@ def read_guides(folder: Path = FOLDER) -> dict[str, Guide]:
                 text = path.read_text()
                 title = text.partition("\n")[0].removeprefix("# ")
                 found[path.stem] = Guide(path.stem, title, f"{source}/{path.name}", text)
-    named = re.findall(r"\]\([./]*(\w[\w-]*)\.md\)", (folder / "api" / "README.md").read_text())
+    named = re.findall(r"\]\([./]*(\w[\w-]*)\.md\)", (folder / "api" / "README.md").read_text().lower())
     return {slug: found[slug] for slug in dict.fromkeys([*named, *found]) if slug in found}
 
 

@@ -21,6 +21,7 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     SCHEDULE_OUT_OF_RANGE,
     UNSUPPORTED_PLATFORM,
+    VALIDATION_ERROR,
 )
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -89,17 +90,20 @@ def validate_post(
 ) -> api.Validation | api.PageValidations | Answer:
     """Run all checks of schedule or publish, for one page or for several; nothing is stored or counted."""
     publishing = exchange.services.publishing
+    ignored = _ignored(exchange)
     if request.page_ids is None:
-        return exchange.relay(
-            publishing.validate_post, api.ValidatePost(**_fields_for(api.ValidatePost, request))
-        )
+        single = api.ValidatePost(**_fields_for(api.ValidatePost, request))
+        if not ignored:
+            return exchange.relay(publishing.validate_post, single)
+        only = exchange.ask(publishing.validate_post, single)
+        return msgspec.structs.replace(only, warnings=(*only.warnings, *ignored))
     asked = api.ValidatePosts(**_fields_for(api.ValidatePosts, request), pages=overrides.pages_of(request))
     found = exchange.ask(publishing.validate_posts, asked)
     results = tuple(
         msgspec.structs.replace(
             result,
             errors=overrides.findings_of(result.errors, result.page_id, request),
-            warnings=overrides.findings_of(result.warnings, result.page_id, request),
+            warnings=(*overrides.findings_of(result.warnings, result.page_id, request), *ignored),
         )
         for result in found.results
     )
@@ -180,6 +184,14 @@ def get_engagement(exchange: Exchange, request: api.PostId) -> api.Engagement:
     """Get current likes, comments and shares from the platform (FB and IG)."""
     exchange.await_admission()  # a refused request must not call the platform
     return exchange.relay(exchange.services.publishing.get_engagement, request)
+
+
+def _ignored(exchange: Exchange) -> tuple[api.Finding, ...]:
+    """Returns a warning for each field of the body that is ignored: a misspelt one is not what was meant."""
+    return tuple(
+        api.Finding(code=VALIDATION_ERROR.code, message=f"{name}: is ignored; {advice}", field=name)
+        for name, advice in exchange.endpoint.reader.ignored(exchange.body)
+    )
 
 
 @cache

@@ -63,6 +63,11 @@ def test_comments_are_left_out() -> None:
     assert made("<!-- made by a test -->") == ""
 
 
+def test_the_changelog_is_a_page_beside_the_guides(client: FlaskClient) -> None:
+    assert 'href="/docs/guides/changelog"' in client.get("/docs").text
+    assert "Unreleased" in client.get("/docs/guides/changelog").text
+
+
 def test_the_guides_are_named_in_llms_txt(client: FlaskClient) -> None:
     text = client.get("/llms.txt").text
     assert "/docs/guides/idempotency)" in text

@@ -15,6 +15,7 @@ from contracts.publishing import (
     PageValidation,
     PageValidations,
     PublishPosts,
+    Validation,
 )
 
 PUBLISH, SCHEDULE = "/api/v1/posts/publish", "/api/v1/posts/schedule"
@@ -290,3 +291,22 @@ def test_a_single_page_is_sent_as_ever(client, bus, kit) -> None:
     [(_, sent)] = bus.asked("publish_post")
     assert msgspec.structs.asdict(sent)["page_id"] == "pag_1"
     assert not bus.asked("charge_units")
+
+
+def test_a_dry_run_names_the_fields_that_are_ignored(client, bus) -> None:
+    bus.answers["validate_post"] = Validation(valid=True)
+    bus.answers["validate_posts"] = PageValidations(
+        valid=True, results=(PageValidation(page_id="pag_1", valid=True),)
+    )
+    wrong = {"mesage": "x", "qqq": 1}
+    one = client.post("/api/v1/posts/validate", json={"page_id": "pag_1", "message": "x"} | wrong).json
+    several = client.post("/api/v1/posts/validate", json={"page_ids": ["pag_1"], "message": "x"} | wrong).json
+    for found in (one, *several["results"]):
+        assert (found["valid"], [row["field"] for row in found["warnings"]]) == (True, ["mesage", "qqq"])
+        first, second = (row["message"] for row in found["warnings"])
+        assert first == "mesage: is ignored; did you mean message?"
+        assert "there are" in second
+    many = client.post(
+        "/api/v1/posts/validate", json={"page_id": "pag_1"} | {"n" * 999 + str(n): 1 for n in range(99)}
+    )
+    assert (len(many.json["warnings"]), len(many.data) < 20_000) == (20, True)
