@@ -1,16 +1,21 @@
-"""The commands of the guides in docs/platforms, run one after the other as a stranger pastes them."""
+"""The commands of the guides in docs/platforms and of docs/api/pages.md, run one after the other as a stranger pastes
+them.
+"""
 
 import json
 import re
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from e2e_kit.linking import NAMES, Linking
+from e2e_kit.mails import await_link
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 
 GUIDES = Path(__file__).parents[3] / "docs" / "platforms"
 #: Where a command's answer has what the next command's variable is to hold.
@@ -98,3 +103,47 @@ def test_a_platforms_own_commands_make_its_test_post(
 def test_linkedins_command_begins_a_login_for_company_pages(accounts: Accounts, folder: Path) -> None:
     [command] = calls("linkedin.md")
     assert Stranger(accounts.new(pages=()), "LN", folder).run(command)["authorize_url"]
+
+
+def test_a_stranger_signs_up_connects_a_page_and_publishes(
+    stack: Stack, accounts: Accounts, simulator: Simulator, tmp_path: Path
+) -> None:
+    """With nothing but the guide, the mail and a browser."""
+    page = (GUIDES.parent / "api" / "pages.md").read_text()
+    blocks = re.findall(r"^```\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    sign_up, sign_in, brand, token, begin, found, choose, publish = re.findall(
+        r"curl -s (?:.|\\\n|\n +)*?\$(?:BASE_URL|ROOT)[^\s]*", "".join(blocks)
+    )
+    email, password = f"{uuid.uuid4().hex}@example.test", "a long password"
+    variables = {
+        "PATH": "/usr/bin:/bin", "EMAIL": email, "PASSWORD": password, "BASE_URL": stack.base_url,
+        "ROOT": stack.root_url,
+    }  # fmt: skip
+
+    def run(command: str) -> Any:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=variables, capture_output=True, check=True, timeout=60
+        )
+        answer = json.loads(done.stdout)
+        assert "code" not in answer, (command, answer)
+        return answer
+
+    run(sign_up)
+    user_id, code = await_link(stack, email)
+    accounts.client(None).post(
+        "/auth/email/verify", {"user_id": user_id, "code": code, "password": password}, 200
+    )
+    variables["SESSION"] = run(sign_in)["session_token"]
+    variables["BRAND"] = run(brand)["id"]
+    variables["TOKEN"] = run(token)["api_token"]
+    begun = run(begin)
+    variables["LINK"] = begun["session_id"]
+    api = accounts.client(variables["TOKEN"])
+    linking = Linking(api, simulator, variables["BRAND"], "FB", simulator.person("FB"), begun)
+    assert linking.open().outcome == "choose"
+    [account] = run(found)["accounts"]
+    variables["ACCOUNT"] = account["account_id"]
+    [connected] = run(choose)["pages"]
+    variables["PAGE"] = connected["id"]
+    assert run(publish)["status"] == "published"
+    assert [post["text"] for post in simulator.posts(connected)] == ["Fresh bread"]
