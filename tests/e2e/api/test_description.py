@@ -49,6 +49,7 @@ PUBLIC = (
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits",
     "GET /account/credits/ledger", "GET /billing", "GET /account/usage", "GET /logs",
+    "GET /logs/{request_id}",
     "GET /billing/auto-refill", "PUT /billing/auto-refill", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
@@ -91,7 +92,9 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
     made = []
     for _ in range(ACCOUNTS):
         account = accounts.new(pages=("FB",), scopes="*,manage:*")
-        published = account.api.post("/posts/publish", {"page_id": account.page_id(), "message": "first"})
+        first = {"page_id": account.page_id(), "message": "first"}
+        named = {"X-Request-Id": "first"}
+        published = account.api.call("POST", "/posts/publish", json=first, headers=named).json()
         simulator.comment("FB", published["platform_post_id"], "hello")
         [comment] = account.api.get("/comments", post_id=published["post_id"])["comments"]
         media = uploaded(account.api, jpeg)
@@ -99,7 +102,7 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
             "/brands": account.brand_id, "/pages": account.page_id(), "page_id": account.page_id(),
             "brand_id": account.brand_id, "post_id": published["post_id"], "comment_id": comment["id"],
             "/posts/scheduled": schedule(account, message="queued")["id"], "/posts/published": published["post_id"],
-            "/posts": published["post_id"],
+            "/posts": published["post_id"], "request_id": "first",
             "/media": media["media_id"], "media_id": media["media_id"],
             "/ai/jobs": account.api.post("/ai/images", {"prompt": "first"})["job"]["job_id"],
             "/media/uploads": account.api.post(
