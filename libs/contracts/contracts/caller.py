@@ -1,4 +1,4 @@
-"""The caller: the first argument of every call between processes."""
+"""The caller: the first argument of every call between processes; and the maker of a post or a subscription."""
 
 from contracts.errors import BRAND_NOT_AUTHORIZED, MISSING_SCOPE, NOT_FOUND, ApiError
 from contracts.record import Record
@@ -71,3 +71,15 @@ class Caller(Record, omit_defaults=True):
 def operator(request_id: str = "") -> Caller:
     """Returns the caller record of the operator's command line."""
     return Caller(account_id="", user_id="operator", scopes=(OPERATOR_SCOPE,), request_id=request_id)
+
+
+class Maker(Record):
+    """Ids of the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the operator)."""
+
+    user_id: str
+    token_id: str | None = None
+
+
+def maker_columns(caller: Caller) -> dict[str, str | None]:
+    """Returns the columns that name the maker of a row: the caller who made, changed or released it last."""
+    return {"maker_user_id": caller.user_id, "maker_token_id": caller.token_id or None}

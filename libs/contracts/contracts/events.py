@@ -7,7 +7,7 @@ published before the first start of a receiver waits for it. Names that clients 
 from datetime import datetime
 
 from contracts.ai import AiJob
-from contracts.maker import Maker
+from contracts.caller import Maker
 from contracts.media import Media
 from contracts.platforms import PlatformCode
 from contracts.publishing import Comment, LostAccess, Page, PostError, Reply, ScheduledPost

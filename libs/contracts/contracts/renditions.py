@@ -1,7 +1,7 @@
 """What a file must become so that a platform takes it: scaled, converted, compressed; never cropped or cut. Pure.
 
 One answer for two services: publishing tells the user what will be done, media makes the rendition. What no machine can
-mend (shape, length) is not judged here (publishing's `media_limits.py`).
+mend (shape, length) is not judged here (publishing's `platforms/limits.py`).
 """
 
 import math

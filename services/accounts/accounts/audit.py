@@ -8,9 +8,8 @@ from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
 from chassis.cursor import decode_position, encode_position
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
-from contracts.caller import Caller
+from contracts.caller import Caller, Maker
 from contracts.events import Event, HoldEnded, PostsHeld, WebhooksDisabled
-from contracts.maker import Maker
 
 #: Entries shown to the operator, newest first; the API has pages.
 MAX_ENTRIES = 1_000

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from chassis.bus.outbox import Staging, stage_all
-from contracts.caller import Caller
+from contracts.caller import Caller, Maker
 from contracts.events import HoldEnded, PostFailed, PostMedia, PostPublished, PostsHeld
-from contracts.maker import Maker
 from publishing.records import PENDING, UNENDED, Post
 from publishing.store import Connection
 from publishing.store.posts import Posts

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from contracts import publishing as api
-from contracts.caller import Caller
-from contracts.maker import Maker
+from contracts.caller import Caller, Maker
 from contracts.media import Media
 from contracts.record import Record
 from publishing.platforms.base import MediaSource

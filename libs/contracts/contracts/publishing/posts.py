@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from contracts.maker import Maker
+from contracts.caller import Maker
 from contracts.platforms import PlatformCode, PlatformName
 from contracts.publishing.content import MediaItem, PostContent
 from contracts.publishing.pages import Limit, PostError

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from accounts import audit, collaborators
 from contracts.accounts import RemoveCollaborator
-from contracts.caller import operator
+from contracts.caller import Maker, operator
 from contracts.events import DisabledWebhook, Event, HoldEnded, PostsHeld, WebhooksDisabled
-from contracts.maker import Maker
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ from chassis.db.operations import Effect, once
 from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import publishing as api
-from contracts.caller import Caller
+from contracts.caller import Caller, maker_columns
 from contracts.errors import (
     POST_IN_PROGRESS,
     ApiError,
 )
-from contracts.maker import maker_columns
 from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext

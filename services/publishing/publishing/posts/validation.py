@@ -12,7 +12,7 @@ from contracts.errors import (
 )
 from publishing import attachments
 from publishing.context import AppContext
-from publishing.platforms.media_limits import changes
+from publishing.platforms.limits import changes
 from publishing.posts import guardrail_checks, several_pages
 from publishing.posts.checks import (
     check_connected,

@@ -15,8 +15,7 @@ from chassis.http.addresses import UnsafeAddress, check_url
 from contracts.errors import INVALID_MEDIA_URL, NOT_FOUND, ApiError, invalid
 from contracts.platforms import PLATFORMS
 from contracts.publishing import MAX_MEDIA_PER_POST, MAX_MESSAGE_LENGTH, PostContent
-from publishing.platforms.limits import check_content
-from publishing.platforms.media_limits import check_files
+from publishing.platforms.limits import check_content, check_files
 from publishing.records import Attached, media_type_of
 
 #: Returns the files behind media_ids, in their order. Raises NOT_FOUND with field media_ids.

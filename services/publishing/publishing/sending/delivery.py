@@ -20,8 +20,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
-from publishing.platforms.limits import check_content
-from publishing.platforms.media_limits import check_files
+from publishing.platforms.limits import check_content, check_files
 from publishing.platforms.permission import permission
 from publishing.records import PageRow, Post
 from publishing.rules.content import storable

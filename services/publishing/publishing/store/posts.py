@@ -12,8 +12,7 @@ from chassis.db.clock import clock_now
 from chassis.db.database import Prepared, UniqueViolation, end_with, fetch
 from chassis.db.operations import CLAIM, Effect, Operation
 from chassis.ids import is_id
-from contracts.caller import Caller
-from contracts.maker import maker_columns
+from contracts.caller import Caller, maker_columns
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PageRow, Post, column_names

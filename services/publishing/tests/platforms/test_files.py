@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from contracts.media import MediaFile
 from publishing.config import Settings
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
-from publishing.platforms.media_limits import check_files
+from publishing.platforms.limits import check_files
 from publishing.records import Attached
 from publishing.sending import post_files as files
 

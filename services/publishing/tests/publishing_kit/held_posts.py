@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from chassis.ids import new_id
 from contracts import publishing as api
-from contracts.caller import Caller
+from contracts.caller import Caller, Maker
 from contracts.events import AccessRevoked, Event
-from contracts.maker import Maker
 from publishing.posts import access_loss, held_posts, reading
 from publishing_kit.world import World
 

@@ -5,8 +5,8 @@ from itertools import groupby
 import msgspec
 
 from chassis.bus.outbox import Staging, stage_all
+from contracts.caller import Maker
 from contracts.events import AccessRevoked, DisabledWebhook, Event, WebhooksDisabled
-from contracts.maker import Maker
 from webhooks.records import MadeBy
 from webhooks.store import Connection
 from webhooks.store.subscriptions import Subscriptions

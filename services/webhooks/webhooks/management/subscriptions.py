@@ -8,7 +8,7 @@ from chassis.db.operations import Operations, once
 from chassis.http.addresses import UnsafeAddress, check_url
 from chassis.ids import is_id, new_id
 from contracts import webhooks as api
-from contracts.caller import Caller
+from contracts.caller import Caller, maker_columns
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     LIMIT_REACHED,
@@ -17,7 +17,6 @@ from contracts.errors import (
     ApiError,
     invalid,
 )
-from contracts.maker import maker_columns
 from webhooks.context import AppContext
 from webhooks.management import access
 from webhooks.records import SubscriptionRow

@@ -6,7 +6,7 @@ import pytest
 
 from contracts.platforms import PLATFORMS
 from publishing.platforms.base import MediaSource
-from publishing.platforms.media_limits import changes, check_files
+from publishing.platforms.limits import changes, check_files
 
 MIB = 2**20
 KIB = 2**10
