@@ -7,6 +7,7 @@ from contracts import errors
 from contracts.errors import ERRORS, ErrorRow
 from contracts.media import MIME_TYPES
 from gateway.endpoint import Endpoint
+from gateway.openapi.error_fields import ERROR_FIELDS
 from gateway.openapi.examples import example_of
 from gateway.openapi.schemas import Schemas
 
@@ -168,23 +169,14 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def error_schema() -> dict[str, Any]:
-    """Spec "Errors". Some codes have further fields."""
-    field_error = {
-        "type": "object",
-        "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-        "required": ["field", "message"],
-    }
+    """Spec "Errors"."""
     return {
         "type": "object",
         "properties": {
             "error": {"type": "string", "description": "Message for people."},
             "code": {"type": "string", "description": "Code for programs; GET /errors lists all."},
             "request_id": {"type": "string"},
-            "field": {"type": "string"},
-            "errors": {"type": "array", "items": field_error},
-            "retry_after_seconds": {"type": "number"},
-            "required_scope": {"type": "string"},
-            "your_scopes": {"type": "array", "items": {"type": "string"}},
+            **{name: field.described() for name, field in ERROR_FIELDS.items()},
         },
         "required": ["error", "code", "request_id"],
     }
