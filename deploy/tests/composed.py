@@ -8,7 +8,7 @@ import yaml
 from local.paths import ROOT
 from local.stack import compact, units
 
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+COMPOSE = yaml.load((ROOT / "docker-compose.yml").read_text(), yaml.CSafeLoader)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: row for name, row in SERVICES.items() if "posthaste" in row["image"]}
 #: Container → the services in it.

@@ -9,6 +9,8 @@ What a host answers to a path that another host has is written nowhere: these ar
 does not have, for Graph as others saw them (arsduo/koala issue 611).
 """
 
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -39,7 +41,7 @@ CONTENT = {
 
 
 @pytest.fixture
-def call(client, sim):
+def call(client: Any, sim: Any) -> Callable[..., Any]:
     """Sends a request with the token of a new account; `{id}` stands for the account's id."""
 
     def send(platform, method, path, body=None, scopes=None, headers=None):

@@ -3,13 +3,13 @@
 import importlib
 
 import yaml
+from composed import SERVICES as COMPOSE
 from kustomized import FOLDER, UNITS, Resource, build, containers, of_kind, selected, volumes
 
 from chassis.telemetry import metrics
 from local.paths import ROOT
 from local.testing.observability import prometheus_names, series_in
 
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())
 
 

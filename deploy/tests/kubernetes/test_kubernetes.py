@@ -11,6 +11,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from composed import SERVICES as COMPOSE
 from kustomized import (
     FOLDER,
     JOBS,
@@ -39,7 +40,6 @@ from local.stack import units
 KUBERNETES = ("1.34.1", "1.37.0")
 #: Of operators; Kubernetes itself has no schema of them.
 NOT_KUBERNETES = {"RabbitmqCluster"}
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 #: From the last request's end to that of the process: what was staged is sent, connections and telemetry are closed.
 LEAVING_SECONDS = 5
 #: The kubelet starts a container anew ever later, and forgets that once one has run for so long.

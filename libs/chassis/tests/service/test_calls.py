@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -16,18 +17,19 @@ from contracts.errors import ApiError
 from contracts.events import Event
 from contracts.record import Nothing
 from contracts.senders import called_by
+from testkit.fixtures import RunningService
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
 @pytest.fixture(scope="module")
-def probe(shared_service):
+def probe(shared_service: Callable[..., RunningService]) -> RunningService:
     return shared_service("probe", api=ProbeApi)
 
 
 @pytest.fixture
-def own_probe(running_service):
+def own_probe(running_service: Callable[..., RunningService]) -> RunningService:
     """For tests that kill it."""
     return running_service("probe", api=ProbeApi)
 
@@ -216,7 +218,7 @@ def test_an_unknown_method_is_refused_alone(probe):
 
 
 @pytest.fixture
-def listening_probe(own_probe, virtual_host):
+def listening_probe(own_probe: RunningService, virtual_host: str) -> RunningService:
     """Its event queue is bound to account.changed, which contracts.events sends to others only."""
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().queue_bind(

@@ -2,6 +2,8 @@
 
 import socket
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pika
@@ -17,14 +19,14 @@ from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import EVENTS
 from testkit.faulty_link import FaultyLink
-from testkit.fixtures import signed_by
+from testkit.fixtures import RunningService, signed_by
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
 @pytest.fixture
-def faulty(virtual_host):
+def faulty(virtual_host: str) -> Iterator[tuple[FaultyLink, str]]:
     """A faulty link to the broker, and the AMQP URL that goes through it."""
     parts = urlsplit(virtual_host)
     link = FaultyLink((parts.hostname, parts.port))
@@ -34,13 +36,17 @@ def faulty(virtual_host):
 
 
 @pytest.fixture
-def probe_behind(faulty, running_service):
+def probe_behind(
+    faulty: tuple[FaultyLink, str], running_service: Callable[..., RunningService]
+) -> RunningService:
     """The service reaches the broker over the faulty link; the test's own client does not."""
     return running_service("probe", env={"AMQP_URL": faulty[1]}, api=ProbeApi)
 
 
 @pytest.fixture
-def far_probe(faulty, running_service):
+def far_probe(
+    faulty: tuple[FaultyLink, str], running_service: Callable[..., RunningService]
+) -> Iterator[Any]:
     """The client reaches the broker over the faulty link; the service does not."""
     running_service("probe", api=ProbeApi)
     bus = connect(faulty[1], signed_by("gateway"), "far")

@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from collections.abc import Callable
 
 import pika
 import pytest
@@ -12,7 +13,7 @@ from chassis.bus import quarantine, topology
 from chassis.bus.pending import ServiceAway
 from chassis.bus.rpc import connect
 from contracts.caller import Caller
-from testkit.fixtures import signed_by
+from testkit.fixtures import RunningService, signed_by
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
@@ -21,7 +22,7 @@ NOTICED_SECONDS, ROOM_SECONDS = 2.0, 0.5
 
 
 @pytest.fixture
-def probe(running_service):
+def probe(running_service: Callable[..., RunningService]) -> RunningService:
     return running_service("probe", api=ProbeApi)
 
 

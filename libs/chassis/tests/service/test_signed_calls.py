@@ -1,7 +1,9 @@
 """Signed calls, replies and events over a real broker: what is not the sender's own has no effect."""
 
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pika
@@ -15,20 +17,20 @@ from chassis.bus.rpc import connect
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event
-from testkit.fixtures import SECRETS, signed_by
+from testkit.fixtures import SECRETS, RunningService, signed_by
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
 @pytest.fixture
-def probe(running_service):
+def probe(running_service: Callable[..., RunningService]) -> RunningService:
     """It lets in nothing that is not signed."""
     return running_service("probe", env={"UNSIGNED_MESSAGES_ALLOWED": "false"}, api=ProbeApi)
 
 
 @pytest.fixture
-def broker(virtual_host):
+def broker(virtual_host: str) -> Iterator[Any]:
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         yield connection.channel()
 

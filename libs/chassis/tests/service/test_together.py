@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from collections.abc import Callable, Iterator
 
 import pytest
 from probe.api import ProbeApi, Words
@@ -17,7 +18,7 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
 @pytest.fixture
-def pair(database_for, virtual_host, free_port):
+def pair(database_for: Callable[[str], str], virtual_host: str, free_port: int) -> Iterator[RunningService]:
     """probe and quota in one process; the object speaks for the probe."""
     bus = AnySender(virtual_host, SECRETS)
     env = {

@@ -1,6 +1,7 @@
 """Roles and databases of services: kept apart, made once, and taken over from a role that was everybody's."""
 
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 
 import psycopg2
@@ -85,7 +86,7 @@ def connect(url):
 
 
 @pytest.fixture
-def server(admin_url):
+def server(admin_url: str) -> Iterator[Server]:
     server = Server(admin_url)
     yield server
     server.drop()

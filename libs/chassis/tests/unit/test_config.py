@@ -1,6 +1,7 @@
 """Settings from the environment, and secrets from files."""
 
 import ssl
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -16,7 +17,7 @@ AUTHORITY = ((("commonName", "Posthaste"),),)
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(monkeypatch):
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     names = (
         "AMQP_PASSWORD",
         "AMQP_TLS_CA",
@@ -78,7 +79,7 @@ def test_services_that_share_a_process_have_a_database_and_a_password_each(monke
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a certificate in it."""
     return certificates.make(tmp_path_factory.mktemp("tls"), "server") / "ca.crt"
 

@@ -1,5 +1,7 @@
 """Idempotency keys against a real database: replays, mismatches, and keys after errors."""
 
+from typing import Any
+
 import pytest
 from cryptography.fernet import InvalidToken
 from sqlalchemy import text
@@ -76,7 +78,7 @@ class TestSecrets:
     BODY = {"name": "n", "url": "https://example.com/", "events": ["post.failed"]}
 
     @pytest.fixture(autouse=True)
-    def service(self, bus, kit) -> None:
+    def service(self, bus: Any, kit: Any) -> None:
         bus.answers["create_subscription"] = webhooks.CreatedSubscription(
             id="whk_1", name="n", url="https://example.com/", events=("post.failed",), brand_ids=(), status="active",
             disabled_reason=None, consecutive_failures=0, last_delivery_at=None, created_at=kit.NOW,

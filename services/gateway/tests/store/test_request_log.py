@@ -279,7 +279,7 @@ class TestUsage:
 
 class TestOneRequest:
     @pytest.fixture(autouse=True)
-    def services(self, bus) -> None:
+    def services(self, bus: Any) -> None:
         bus.answers |= {
             "find_posts": publishing.FoundPosts(
                 posts=(

@@ -12,7 +12,7 @@ from media.files import multipart_uploads
 
 
 @pytest.fixture
-def film():
+def film() -> bytes:
     return samples.film(filler_bytes=multipart_uploads.PART_BYTES, in_movie=samples.PLACE_BOXES["udta xyz"])
 
 

@@ -2,6 +2,7 @@
 
 import io
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -42,7 +43,7 @@ def thumbnail(world: World, media: Media) -> Image.Image:
 
 
 @pytest.fixture
-def film(tmp_path: Path):
+def film(tmp_path: Path) -> Callable[..., bytes]:
     def make(name: str, pictures: str, *options: str) -> bytes:
         command = (FFMPEG, "-v", "error", "-f", "lavfi", "-i", pictures, *options, name)
         subprocess.run(command, cwd=tmp_path, check=True, timeout=120)

@@ -1,6 +1,7 @@
 """Outbox, inbox and clock on a real PostgreSQL."""
 
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from chassis.bus import inbox, outbox
 from chassis.bus.link import NotConfirmed
 from chassis.config import ConfigError
 from chassis.db import clock
+from chassis.db.database import Database
 from chassis.db.schema import outbox as outbox_table
 from contracts.errors import ApiError
 from contracts.events import AccountChanged
@@ -34,7 +36,7 @@ class Broker:
 
 
 @pytest.fixture
-def database(open_database):
+def database(open_database: Callable[[str], Database]) -> Database:
     return open_database("probe")
 
 

@@ -1,5 +1,7 @@
 """When calls leave: at once on an idle line, together while an answer is awaited, never held up by a lost one."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec import Raw
@@ -52,7 +54,7 @@ class Bus:
 
 
 @pytest.fixture
-def now(monkeypatch):
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands still until it is moved."""
     moment = [1000.0]
     monkeypatch.setattr(rpc.time, "monotonic", lambda: moment[0])
@@ -60,7 +62,7 @@ def now(monkeypatch):
 
 
 @pytest.fixture
-def line(now):
+def line(now: list[float]) -> Any:
     bus = Bus()
     line = rpc._SendQueue(bus, "probe")
     line.link = bus.link
@@ -125,7 +127,7 @@ def test_nothing_is_sent_before_replies_can_be_received(line, now):
 
 
 @pytest.fixture
-def bus(now, monkeypatch):
+def bus(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Any:
     """A real bus, whose link is connected by `_on_open` and lost by `_lost`."""
     monkeypatch.setattr(rpc, "Link", lambda *_arguments: Link())
     bus = rpc.Bus("amqp://nowhere", signed_by("gateway"), "test")

@@ -8,6 +8,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -94,13 +95,13 @@ GREEN = textwrap.dedent(
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "some_work.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
 
 
 @pytest.fixture
-def workshop(path):
+def workshop(path: None) -> Iterator[SandboxPool]:
     made = SandboxPool(
         "some_work", Limits(memory_bytes=256 * 2**20, seconds=2, cpu_seconds=1, file_bytes=2**20), at_once=4
     )

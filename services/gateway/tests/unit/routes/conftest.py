@@ -24,7 +24,7 @@ class FakeStorage:
 
 
 @pytest.fixture
-def storage(monkeypatch) -> FakeStorage:
+def storage(monkeypatch: pytest.MonkeyPatch) -> FakeStorage:
     storage = FakeStorage()
     monkeypatch.setattr(Storage, "put", lambda _self, *given: storage.put(*given))
     return storage

@@ -32,7 +32,7 @@ CREDITS = ai.CreditsAfterCharge(charged=10, remaining=41, plan_remaining=40, bon
 
 
 @pytest.fixture(autouse=True)
-def service(bus, kit) -> None:
+def service(bus: Any, kit: Any) -> None:
     job = ai.AiJob(
         job_id="job_1", kind="video", status="processing", prompt="p", url=None, media_id=None, media_type="video",
         mime_type=None, size_bytes=0, credits_charged=90, params=ai.JobParams(), error=None, created_at=kit.NOW,

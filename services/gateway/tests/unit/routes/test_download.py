@@ -34,7 +34,7 @@ class FakeDownload:
 
 
 @pytest.fixture(autouse=True)
-def downloads(bus, monkeypatch) -> list[FakeDownload]:
+def downloads(bus: Any, monkeypatch: pytest.MonkeyPatch) -> list[FakeDownload]:
     found: list[FakeDownload] = []
 
     def get(_self: Storage, url: str, first: int, last: int) -> FakeDownload:
@@ -48,7 +48,7 @@ def downloads(bus, monkeypatch) -> list[FakeDownload]:
 
 
 @pytest.fixture
-def client(client) -> Any:
+def client(client: Any) -> Any:
     """A client without a token."""
     del client.environ_base["HTTP_AUTHORIZATION"]
     return client
@@ -159,7 +159,7 @@ def test_media_or_storage_away_is_a_503(client, bus, monkeypatch) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch) -> None:
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No download waits for a slot."""
     monkeypatch.setattr(services, "DOWNLOAD_WAIT_SECONDS", 0)
 

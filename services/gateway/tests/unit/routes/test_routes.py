@@ -109,7 +109,7 @@ def test_pages_of_an_unknown_brand_are_a_404(client, bus) -> None:
 
 
 @pytest.fixture
-def account(bus, usage, balance) -> None:
+def account(bus: Any, usage: Any, balance: Any) -> None:
     """Sets the services' answers about an account."""
     storage = media.Storage(used_bytes=1, limit_bytes=3, remaining_bytes=2)
     view = media.StorageView(quota=storage, max_file_bytes=9)

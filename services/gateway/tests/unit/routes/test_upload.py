@@ -26,7 +26,7 @@ QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
 
 
 @pytest.fixture(autouse=True)
-def service(bus, kit) -> None:
+def service(bus: Any, kit: Any) -> None:
     """Sets media's answers to the gateway."""
     ticket = media.UploadTicket(upload_id="upl_1", url="http://s3/1", headers={"X": "1"}, expires_at=kit.NOW)
     uploaded = media.UploadedMedia(
@@ -82,7 +82,7 @@ class Telling(io.BytesIO):
 
 
 @pytest.fixture
-def spooled(monkeypatch) -> list[int]:
+def spooled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The total size of all temporary files after each write, in bytes."""
     files: list[Any] = []
     sizes: list[int] = []

@@ -26,7 +26,7 @@ DELIVERIES = "/webhooks/whk_1/deliveries"
 
 
 @pytest.fixture(autouse=True)
-def service(bus, kit) -> None:
+def service(bus: Any, kit: Any) -> None:
     subscription = webhooks.Subscription(
         id="whk_1", name="n", url=BODY["url"], events=("post.published",), brand_ids=("brd_1",), status="active",
         disabled_reason=None, consecutive_failures=0, last_delivery_at=kit.NOW, created_at=kit.NOW,

@@ -1,0 +1,27 @@
+"""Fixtures say what they take and give: whoever writes a test reads the fixture's types, not its code."""
+
+import ast
+import subprocess
+
+from local.paths import ROOT
+
+
+def is_typed(function: ast.FunctionDef) -> bool:
+    return function.returns is not None and all(
+        it.annotation or it.arg == "self" for it in function.args.args
+    )
+
+
+def test_every_fixture_is_typed() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [path for path in listed.stdout.splitlines() if "tests/" in path and (ROOT / path).is_file()]
+    untyped = [
+        f"{path}:{node.lineno} {node.name}"
+        for path in paths
+        for node in ast.walk(ast.parse((ROOT / path).read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(it).startswith("pytest.fixture") for it in node.decorator_list)
+        and not is_typed(node)
+    ]
+    assert len(paths) > 500
+    assert untyped == []
