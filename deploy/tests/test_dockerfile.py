@@ -23,6 +23,17 @@ def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
     assert re.search(r"^HEALTHCHECK ", last, flags=re.MULTILINE)
 
 
+def test_the_libraries_of_every_image_are_fetched_before_anything_of_one_image() -> None:
+    """So that the layer with them is made once for all images, and again only when a lock has changed."""
+    before = DOCKERFILE.partition("ENV PIP_NO_INDEX=1")[0]
+    assert set(re.findall(r"^COPY (\S+/requirements\.lock) locks/", before, re.MULTILINE)) == {
+        str(path.relative_to(ROOT)) for pattern in ("services/*", "libs/ctl", "simulator")
+        for path in ROOT.glob(f"{pattern}/requirements.lock")
+    }  # fmt: skip
+    assert "PACKAGES" not in re.sub(r"^#.*$", "", before, flags=re.MULTILINE)
+    assert "/libraries" in before
+
+
 def test_what_the_dockerfile_copies_is_let_in_and_nothing_that_is_secret() -> None:
     let_in = {
         line[1:].rstrip("*.sh/")

@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from local.containers import images
 from local.containers.compose import Composed
 from local.containers.engine import Engine
+from local.processes.table import NotReady
+from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
 BEGUN_AT = time.monotonic()
@@ -25,19 +27,21 @@ BEGUN_AT = time.monotonic()
 class Progress:
     """Prints what is done, and when, while the tests run."""
 
-    terminal: pytest.TerminalReporter | None = None
+    config: pytest.Config | None = None
 
     def __call__(self, line: str) -> None:
-        if self.terminal is not None:
-            self.terminal.write_line(f"{time.monotonic() - BEGUN_AT:4.0f} s  {line}")
+        if self.config is None:
+            return
+        plugin = self.config.pluginmanager.get_plugin
+        with plugin("capturemanager").global_and_fixture_disabled():
+            plugin("terminalreporter").write_line(f"{time.monotonic() - BEGUN_AT:4.0f} s  {line}")
 
 
 tell = Progress()
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    tell.terminal = config.pluginmanager.get_plugin("terminalreporter")
+    tell.config = config
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +54,10 @@ def is_core() -> bool:
 def engine() -> Iterator[Engine]:
     engine = Engine(Path(os.environ["TEST_RUN_DIR"]))
     try:
-        engine.boot()
+        try:
+            engine.boot()
+        except NotReady as error:
+            pytest.exit(f"no container engine can run here: {error}", NO_ENGINE)
         tell("the engine runs")
         yield engine
     finally:

@@ -1,32 +1,15 @@
-"""Backup, loss of every volume, and restore: the commands of docs/operations.md, "Backup and restore"."""
+"""The profile `backup`, loss of every volume, and restore: the commands of docs/operations.md, "Backup and restore"."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from datetime import UTC, datetime
 
 from container_kit import account, belongings, photo, schedule
 from deploy_kit import wait_until
 
 from local.containers.compose import Composed
-from local.environment import values_of
-
-RCLONE = Path(sys.executable).parent / "rclone"
 
 
-def rclone(stack: Composed, *words: str) -> None:
-    settings = values_of(stack.settings)
-    env = {
-        "RCLONE_CONFIG_FILES_TYPE": "s3",
-        "RCLONE_CONFIG_FILES_PROVIDER": "Minio",
-        "RCLONE_CONFIG_FILES_ENDPOINT": "http://127.0.0.1:9000",
-        "RCLONE_CONFIG_FILES_ACCESS_KEY_ID": "posthaste-media",
-        "RCLONE_CONFIG_FILES_SECRET_ACCESS_KEY": settings["S3_SECRET_KEY"],
-    }
-    done = subprocess.run(
-        [RCLONE, *words], env=os.environ | env, cwd=stack.run, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+def backup(stack: Composed, *words: str) -> str:
+    return stack.compose("run", "--rm", "-T", "backup", *words).stdout
 
 
 def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_pages_and_files(
@@ -41,15 +24,20 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
         )
         before = belongings(client)
     assert before["files"]
-    stack.compose("exec", "-T", "postgres", "/scripts/dump.sh", "/backup/first")
-    rclone(stack, "copy", "files:posthaste-media", "backup/media")
+    settings = {"BACKUP_KEY": "only-of-this-test", "BACKUP_HOUR": "0"}
+    stack.set({"COMPOSE_PROFILES": f"{stack.profile},demo,backup"} | settings)
+    stack.compose("build", "--quiet", "backup")
+    stack.up("backup")
+    today = f"{datetime.now(UTC):%F}"
+    wait_until(lambda: today in backup(stack, "list"), "no backup was made", 120)
+    assert f"rehearsed: {today}" in backup(stack, "rehearse")
 
     stack.down()
-    stack.up("postgres", "minio")
-    stack.compose("run", "--rm", "bucket")
+    stack.up("postgres", "storage")
     stack.compose("run", "--rm", "databases")
-    rclone(stack, "sync", "backup/media", "files:posthaste-media")
-    stack.compose("exec", "-T", "postgres", "/scripts/restore.sh", "/backup/first")
+    backup(stack, "fetch", today)
+    backup(stack, "restore-files")
+    stack.compose("exec", "-T", "postgres", "/scripts/restore.sh", f"/backup/{today}")
     stack.up()
     stack.operator()
 

@@ -91,8 +91,11 @@ class Composed:
         return self.engine.docker("compose", *options, *words, stdin=stdin, check=check)
 
     def build(self) -> None:
-        """Builds the images of the profile, and the operator's, with the project's Dockerfile."""
-        for names in ((), ("ctl",)):
+        """Builds the operator's image, then those of the profile at once, with the project's Dockerfile.
+
+        The first one alone makes the layer with the libraries, which the others find.
+        """
+        for names in (("ctl",), ()):
             self.compose("build", "--quiet", *names)
 
     def up(self, *names: str) -> None:

@@ -39,9 +39,7 @@ class Engine:
         self.machine: psutil.Popen | None = None
         plugins = folder / "config" / "cli-plugins"
         plugins.mkdir(parents=True)
-        (plugins / "docker-compose").symlink_to(
-            packages.COMPOSE / "usr/libexec/docker/cli-plugins/docker-compose"
-        )
+        (plugins / "docker-compose").symlink_to(packages.COMPOSE_PROGRAM)
         #: Of every command: nothing of this machine's environment reaches Compose, which would read settings from it.
         self.env = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",

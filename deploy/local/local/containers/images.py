@@ -1,7 +1,7 @@
 """Images that stand in for those of `docker-compose.yml` and the Dockerfile, made of Debian's packages.
 
 They behave as much like the official ones as Compose asks for. What they cannot show: whether the pinned digests are
-right, and how the exact versions behave (Debian's Python, PostgreSQL, RabbitMQ and Caddy; SeaweedFS for MinIO).
+right, and how the exact versions behave (Debian's Python, PostgreSQL, RabbitMQ and Caddy). SeaweedFS is the pinned one.
 """
 
 import shutil
@@ -19,8 +19,8 @@ SETTINGS = {
     "CADDY_IMAGE": "stand-in/caddy:1",
     "POSTGRES_IMAGE": "stand-in/postgres:1",
     "RABBITMQ_IMAGE": "stand-in/rabbitmq:1",
-    "MINIO_IMAGE": "stand-in/storage:1",
-    "MINIO_CLIENT_IMAGE": "stand-in/storage:1",
+    "STORAGE_IMAGE": "stand-in/storage:1",
+    "RCLONE_IMAGE": "stand-in/rclone:1",
 }
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
@@ -37,11 +37,12 @@ def make_python(engine: Engine) -> None:
 
 
 def make_servers(engine: Engine) -> None:
-    """Makes the images of PostgreSQL, RabbitMQ, Caddy and the storage."""
+    """Makes the images of PostgreSQL, RabbitMQ, Caddy, the storage and rclone."""
     engine.docker("import", str(packages.root("servers")), "root/servers:1")
     for name in ("postgres", "rabbitmq", "caddy"):
         _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"])
-    _build(engine, "storage", SETTINGS["MINIO_IMAGE"], files=[Path(sys.executable).parent / "weed"])
+    for name, program in (("storage", "weed"), ("rclone", "rclone")):
+        _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"], files=[Path(sys.executable).parent / program])
 
 
 def _build(

@@ -3,6 +3,7 @@
 No image registry is asked: the images that ours stand on are made of Debian's packages (`images.py`).
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from local.servers import packages, postgres
 
 FOLDER = RUN_TEST / "packages"
 COMPOSE = FOLDER / "docker-compose"
+#: Compose 2, which runs alone too, where it needs no engine.
+COMPOSE_PROGRAM = COMPOSE / "usr/libexec/docker/cli-plugins/docker-compose"
 MISSING = """\
 The tests of containers need Debian 12 or newer, and root: they make network namespaces and start a container engine.
 Missing: a program of docker.io, iptables, mmdebstrap or slirp4netns, and apt-get could not install them."""
@@ -31,7 +34,7 @@ SERVERS_RELEASE = "trixie"
 #: Name of a root file system → its release of Debian and its packages. `python` has the version that `./dev` runs on.
 ROOTS = {
     "python": ("bookworm", "python3,python3-venv,ca-certificates,netbase,tzdata"),
-    "servers": (SERVERS_RELEASE, "postgresql,rabbitmq-server,gosu,ca-certificates,caddy"),
+    "servers": (SERVERS_RELEASE, "postgresql,rabbitmq-server,gosu,ca-certificates,caddy,busybox"),
 }
 #: What nothing in a container reads.
 LEFT_OUT = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
@@ -54,14 +57,20 @@ def provide(tell: Tell) -> None:
         raise NotReady(MISSING)
     with ThreadPoolExecutor() as pool:
         made = [pool.submit(_make_root, name, mirror, tell) for name in ROOTS]
-        packages.unpack("docker-compose", COMPOSE, MISSING, tell, SERVERS_RELEASE)
+        provide_compose(tell)
         for each in made:
             each.result()
 
 
+def provide_compose(tell: Tell) -> None:
+    """Unpacks Compose 2. Raises NotReady."""
+    packages.unpack("docker-compose", COMPOSE, MISSING, tell, SERVERS_RELEASE)
+
+
 def root(name: str) -> Path:
-    """Returns the archive of a root file system, a key of ROOTS."""
-    return FOLDER / f"root-{name}.tar"
+    """Returns the archive of a root file system, a key of ROOTS; its name changes with what is in it."""
+    made_of = hashlib.sha256(" ".join([*ROOTS[name], *LEFT_OUT]).encode()).hexdigest()[:8]
+    return FOLDER / f"root-{name}-{made_of}.tar"
 
 
 def _has_programs() -> bool:

@@ -18,10 +18,12 @@ from local.paths import ROOT
 from local.processes.table import NotReady
 
 #: The files of a checkout that name images.
-FILES = ("docker-compose.yml", "deploy/**/*.yaml", "deploy/**/*.yml", "deploy/images/Dockerfile")
+FILES = (
+    "docker-compose.yml", "deploy/**/*.yaml", "deploy/**/*.yml", "deploy/images/Dockerfile", "deploy/backup/Dockerfile",
+)  # fmt: skip
 #: A line that names an image: `image: X`, `image: ${VARIABLE:-X}`, `FROM X`, or an `ARG …_IMAGE=X` that a FROM names.
 NAMED = re.compile(r"^(?: *(?:- )?image: +|ARG \w+_IMAGE=|FROM +)(?P<image>\S+)", re.MULTILINE)
-#: Images that are built here, and the Dockerfile's names for its own stages and arguments.
+#: Images that are built here, and the Dockerfiles' names for their own stages and arguments.
 OURS = re.compile(r"(?:\$\{POSTHASTE_IMAGES:-posthaste}|posthaste)/|\$\{\w+}$")
 DEFAULT = re.compile(r"^\$\{\w+:-(?P<image>[^}]*)}$")
 #: Host and port, path, tag and digest, as Docker reads them.
