@@ -23,7 +23,7 @@ UNITS = ("GATEWAY", "CTL", "SERVICES", *SERVICES)
 #: 32 random bytes in the encoding of Fernet, which encrypts with the first two.
 KEYS = ("CREDENTIAL_KEYS", "WEBHOOK_SECRET_KEYS", "TOKEN_SECRET")
 PASSWORDS = (
-    "POSTGRES_PASSWORD", "MINIO_ROOT_PASSWORD", "S3_SECRET_KEY", "GRAFANA_PASSWORD",
+    "POSTGRES_PASSWORD", "S3_SECRET_KEY", "GRAFANA_PASSWORD", "BACKUP_KEY",
     *(f"AMQP_PASSWORD_{unit}" for unit in UNITS),
     *(f"DATABASE_PASSWORD_{name}" for name in (*SERVICES, "GATEWAY")),
 )  # fmt: skip
@@ -87,7 +87,7 @@ def additions(present: dict[str, str], domain: str, mail: str, profile: str) -> 
     wanted = {
         "DOMAIN": domain,
         "ACME_EMAIL": mail,
-        "COMPOSE_PROFILES": f"{profile},tls",
+        "COMPOSE_PROFILES": f"{profile},tls,backup",
         "PUBLIC_BASE_URL": address,
         "DASHBOARD_URL": address,
         "RECONNECT_URL": address + "/pages/{page_id}/reconnect",

@@ -12,6 +12,8 @@ from cryptography.fernet import Fernet
 
 from chassis import config
 from chassis.message_keys import all_message_keys, new_secrets
+from local.containers import packages
+from local.processes.table import NotReady
 
 #: Set by `./dev test --containers` to core or full.
 collect_ignore = [] if "CONTAINERS" in os.environ else ["containers"]
@@ -35,6 +37,18 @@ class Settings:
 
     read: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
+
+
+@pytest.fixture(scope="session")
+def docker_compose() -> str:
+    """Compose 2 without an engine, to render files. Skips where Debian's package cannot be had, except in CI."""
+    try:
+        packages.provide_compose(print)
+    except NotReady as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    return str(packages.COMPOSE_PROGRAM)
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """deploy/observability/alertmanager.yaml, by amtool: is it valid, and who is told of each of our alerts?"""
 
+import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from local.paths import ROOT
 from local.testing.observability import FOLDER
 from local.testing.programs import program_or_skip
 
@@ -47,3 +50,60 @@ def test_every_alert_reaches_the_receiver_of_its_severity(amtool: str) -> None:
 def test_an_alert_without_a_severity_is_a_ticket(amtool: str) -> None:
     told = run(amtool, "config", "routes", "test", f"--config.file={SETTINGS}", "alertname=Anything")
     assert told == "tickets"
+
+
+MAIL = {"SMTP_HOST": "mail.bakery.test", "MAIL_FROM": "Bob's bakery <a&b@bakery.test>"}
+
+
+def on_compose(amtool: str, folder: Path, **told: str) -> dict[str, Any]:
+    """Returns the settings with which the row alertmanager of compose starts, after amtool's check."""
+    (folder / "alertmanager").write_text("#!/bin/sh\n")
+    (folder / "alertmanager").chmod(0o755)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "FOLDER": str(folder), "TEMPLATE": str(SETTINGS)}
+    script = ROOT / "deploy" / "compose" / "alerts-by-mail.sh"
+    subprocess.run(["sh", script], env=env | told, check=True, capture_output=True, timeout=30)
+    run(amtool, "check-config", folder / "settings")
+    answer: dict[str, Any] = yaml.safe_load((folder / "settings").read_text())
+    return answer
+
+
+def recipients(settings: dict[str, Any]) -> set[str]:
+    return {mail["to"] for receiver in settings["receivers"] for mail in receiver.get("email_configs", ())}
+
+
+def test_on_compose_alerts_are_mailed_through_the_mail_server_of_accounts(
+    amtool: str, tmp_path: Path
+) -> None:
+    login = {"SMTP_USERNAME": "posthaste", "SMTP_PASSWORD": "pass|wo'rd", "ACME_EMAIL": "dana@bakery.test"}
+    settings = on_compose(amtool, tmp_path, **MAIL, **login)
+    assert settings["global"] == {
+        "smtp_smarthost": "mail.bakery.test:587",
+        "smtp_from": MAIL["MAIL_FROM"],
+        "smtp_auth_username": "posthaste",
+        "smtp_auth_password_file": str(tmp_path / "smtp_password"),
+    }
+    assert (tmp_path / "smtp_password").read_text() == "pass|wo'rd"
+    assert (tmp_path / "smtp_password").stat().st_mode & 0o077 == 0
+    assert recipients(settings) == {"dana@bakery.test"}
+    assert settings["route"] == yaml.safe_load(SETTINGS.read_text())["route"]
+
+
+def test_a_relay_without_login_or_encryption_and_an_address_of_its_own(amtool: str, tmp_path: Path) -> None:
+    settings = on_compose(
+        amtool, tmp_path, **MAIL, SMTP_SECURITY="none", ALERTS_TO="ops@bakery.test", ACME_EMAIL="x@y.test"
+    )
+    assert settings["global"] == {
+        "smtp_smarthost": "mail.bakery.test:25",
+        "smtp_from": MAIL["MAIL_FROM"],
+        "smtp_require_tls": False,
+    }
+    assert recipients(settings) == {"ops@bakery.test"}
+
+
+@pytest.mark.parametrize("told", [{}, {"ALERTS_TO": "a@b.test"}, MAIL])
+def test_without_a_mail_server_or_an_address_alerts_are_only_shown(
+    amtool: str, tmp_path: Path, told: dict[str, str]
+) -> None:
+    settings = on_compose(amtool, tmp_path, **told)
+    assert recipients(settings) == set()
+    assert settings["global"] == {}

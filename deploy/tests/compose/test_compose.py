@@ -1,8 +1,7 @@
-"""docker-compose.yml: Debian's docker-compose accepts it, and each process gets exactly the settings that it reads."""
+"""docker-compose.yml: Docker Compose accepts it, and each process gets exactly the settings that it reads."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +17,7 @@ from gateway.config import Config
 from gateway.routes import ENDPOINTS
 from local.environment import values_of
 from local.paths import ROOT
-from local.processes.table import NotReady
-from local.servers import packages, postgres
+from local.servers import postgres
 from local.stack import compact, units
 
 #: What Dockerfile sets in every image.
@@ -37,23 +35,12 @@ NOT_HANDED_ON = {
 OF_COMPOSE = {"COMPOSE_PROFILES"}
 
 
+#: The pool of a service that is told no size (chassis.config), and what PostgreSQL reserves for superusers.
+POOL_SIZE, RESERVED_CONNECTIONS = 16, 3
+
+
 def seconds(text: str) -> int:
     return int(text.removesuffix("s"))
-
-
-@pytest.fixture(scope="session")
-def docker_compose() -> str:
-    """Installs docker-compose with apt if it is missing. Skips if that is not allowed, except in CI."""
-    try:
-        missing = (
-            "docker-compose is needed for these tests: install the package docker-compose of your system"
-        )
-        packages.install(("docker-compose",), lambda: shutil.which("docker-compose"), missing, print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
-    return str(shutil.which("docker-compose"))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +205,7 @@ def test_everything_waits_until_what_it_needs_is_healthy() -> None:
         assert conditions["rabbitmq"] == "service_healthy"
         assert conditions[f"migrate-{name}"] == "service_completed_successfully"
         if "media" in services:
-            assert conditions["bucket"] == "service_completed_successfully"
+            assert conditions["storage"] == "service_healthy"
     for name in MIGRATIONS:
         assert dict(dependencies(name)) == {"databases": "service_completed_successfully"}
     assert dict(dependencies("databases")) == {"postgres": "service_healthy"}
@@ -235,6 +222,22 @@ def test_compact_runs_the_figures_that_are_measured() -> None:
     assert told["POSTGRES_SHARED_BUFFERS"] == compact.POSTGRES["shared_buffers"]
     assert told["POSTGRES_MAX_CONNECTIONS"] == compact.POSTGRES["max_connections"]
     assert set(compact.ERLANG.split()) <= set(told["RABBITMQ_ERL_ARGS"].split())
+
+
+@pytest.mark.parametrize("profile", ["core", "compact"])
+def test_all_pools_together_fit_into_postgresql_with_room_for_an_operator(profile: str) -> None:
+    """Each service has one more connection than its pool, for the leases of publishing; ten are for dumps and psql."""
+    told = values_of(ENV_FILES["compact"]) if profile == "compact" else {}
+    command = " ".join(SERVICES["postgres"]["command"])
+    usual = re.search(r"--max_connections=\$\{POSTGRES_MAX_CONNECTIONS:-(\d+)\}", command)
+    assert usual
+    limit = int(told.get("POSTGRES_MAX_CONNECTIONS", usual[1]))
+    gateway = Config(amqp_url="", database_url="")
+    pool = int(told.get("DATABASE_POOL_SIZE", 0))
+    workers = int(told.get("WORKERS", gateway.workers))
+    used = workers * (pool or gateway.database_pool_size)
+    used += len(units.SERVICES) * ((pool or POOL_SIZE) + 1)
+    assert used + 10 <= limit - RESERVED_CONNECTIONS
 
 
 def test_our_containers_have_nothing_to_write_to_and_no_rights() -> None:
@@ -276,15 +279,25 @@ def test_only_those_with_business_outside_have_a_way_out() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     outside = {name for name, row in OURS.items() if "outside" in row["networks"]}
     assert outside == {
-        *("gateway", "dashboard", "accounts", "publishing", "ai", "webhooks", "services", "simulator"),
+        *(
+            "gateway",
+            "dashboard",
+            "accounts",
+            "publishing",
+            "ai",
+            "webhooks",
+            "services",
+            "simulator",
+            "backup",
+        ),
     }
 
 
 def test_what_is_built_and_mounted_is_there() -> None:
     for name, row in SERVICES.items():
         if "build" in row:
-            assert (ROOT / row["build"]["dockerfile"]).is_file()
-            for package in row["build"]["args"]["PACKAGES"].split():
+            assert (ROOT / row["build"]["context"] / row["build"]["dockerfile"]).is_file()
+            for package in row["build"]["args"].get("PACKAGES", "").split():
                 assert (ROOT / package / "requirements.lock").is_file(), package
         elif name in OURS:
             assert row["image"] in {other["image"] for other in OURS.values() if "build" in other}

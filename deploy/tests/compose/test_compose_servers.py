@@ -1,6 +1,5 @@
-"""deploy/compose: the scripts and settings with which PostgreSQL, RabbitMQ and MinIO start."""
+"""deploy/compose: the scripts and settings with which PostgreSQL, RabbitMQ start."""
 
-import json
 import os
 import pwd
 import re
@@ -19,11 +18,14 @@ from local.servers import certificates, postgres
 
 
 def addresses(row: dict[str, Any]) -> dict[str, str]:
-    """Returns the addresses of RabbitMQ and of PostgreSQL's databases in a container's environment."""
+    """Returns the addresses of RabbitMQ and of PostgreSQL's databases in a container's environment.
+
+    Without those of its socket, which has no host.
+    """
     return {
         name: value
         for name, value in row["environment"].items()
-        if name == "AMQP_URL" or "DATABASE_URL" in name
+        if name == "AMQP_URL" or ("DATABASE_URL" in name and "@/" not in value)
     }
 
 
@@ -36,47 +38,6 @@ def test_the_database_writes_nobodys_words_into_its_log() -> None:
     command = SERVICES["postgres"]["command"]
     for name in ("log_min_error_statement", "log_error_verbosity"):
         assert f"--{name}={postgres.SETTINGS[name]}" in command
-
-
-#: Stands for MinIO's client: notes what it is asked, and remembers which policy a user has.
-MC = """#!/bin/sh
-echo "$*" >>"$STATE/asked"
-case "$*" in
-  *"policy create"*) cp "$7" "$STATE/given.json" ;;
-  *"policy attach"*) [ ! -e "$STATE/attached" ] || exit 1; echo "$6" >"$STATE/attached" ;;
-  *"user info"*) echo "AccessKey: $5"; cat "$STATE/attached" 2>/dev/null || true ;;
-esac
-"""
-
-
-def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_again(tmp_path: Path) -> None:
-    (tmp_path / "mc").write_text(MC)
-    (tmp_path / "mc").chmod(0o755)
-    script = (ROOT / "deploy/compose/make-bucket.sh").read_text()
-    script = script.replace(" /policy.json", f" {ROOT}/deploy/storage/policy.json").replace(
-        "/tmp/", f"{tmp_path}/"
-    )
-    told = {
-        "S3_URL": "http://s3",
-        "S3_BUCKET": "our-bucket",
-        "S3_ACCESS_KEY": "posthaste-media",  # the default: no name of the policy
-        "S3_SECRET_KEY": "word",
-    }
-    told |= {"MINIO_ROOT_USER": "root", "MINIO_ROOT_PASSWORD": "root's", "STATE": str(tmp_path)}
-    for _ in range(2):
-        subprocess.run(
-            ["sh", "-c", script],
-            env=told | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-            check=True,
-            timeout=10,
-        )
-    assert (tmp_path / "attached").read_text() == "only-media-objects\n"
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert "--quiet mb --ignore-existing storage/our-bucket" in asked
-    assert "--quiet admin user add storage posthaste-media word" in asked
-    policy = json.loads((tmp_path / "given.json").read_text())
-    resources = {it for statement in policy["Statement"] for it in statement["Resource"]}
-    assert resources == {"arn:aws:s3:::our-bucket", "arn:aws:s3:::our-bucket/*"}
 
 
 def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:

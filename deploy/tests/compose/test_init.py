@@ -38,11 +38,11 @@ def test_it_writes_every_setting_that_compose_cannot_start_without(tmp_path: Pat
     made = values_of(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert made["PUBLIC_BASE_URL"] == made["S3_PUBLIC_URL"] == "https://posthaste.bakery.test"
-    assert made["COMPOSE_PROFILES"] == "core,tls"
+    assert made["COMPOSE_PROFILES"] == "core,tls,backup"
     assert made["TRUSTED_PROXY_HOPS"] == "1"
     needed = {f"AMQP_PASSWORD_{unit.upper()}" for unit in UNITS} | {
         "POSTGRES_PASSWORD",
-        "MINIO_ROOT_PASSWORD",
+        "BACKUP_KEY",
     }
     for row in SERVICES.values():
         names = row.get("environment") or {}
@@ -87,8 +87,8 @@ def test_two_installations_share_no_secret(tmp_path: Path, scripts: Any) -> None
         ("TOKEN_SECRET=demo-only-demo-only-demo-only-demo-only", "TOKEN_SECRET is the demo's"),
         ("CREDENTIAL_KEYS=ZGVtby1vbmx5LWRlbW8tb25seS1kZW1vLW9ubHktMDA=", "CREDENTIAL_KEYS is the demo's"),
         (
-            "S3_SECRET_KEY=kq8Zr2vT5xW7yB1n\nMINIO_ROOT_PASSWORD=kq8Zr2vT5xW7yB1n",
-            "MINIO_ROOT_PASSWORD and S3_SECRET_KEY are the same",
+            "S3_SECRET_KEY=kq8Zr2vT5xW7yB1n\nGRAFANA_PASSWORD=kq8Zr2vT5xW7yB1n",
+            "S3_SECRET_KEY and GRAFANA_PASSWORD are the same",
         ),
     ],
 )

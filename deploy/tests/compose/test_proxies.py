@@ -134,7 +134,7 @@ def on_caddy(folder: Path, servers: Servers) -> Iterator[Proxy]:
         "ACME_EMAIL": "dana@bakery.test",
         "CADDY_TLS": "tls internal",
         "S3_BUCKET": "posthaste-media",
-        "S3_UPSTREAM": at["minio"],
+        "S3_UPSTREAM": at["storage"],
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
@@ -167,7 +167,7 @@ def on_nginx(folder: Path, servers: Servers) -> Iterator[Proxy]:
             "posthaste.your-company.com": DOMAIN,
             **{
                 f"127.0.0.1:{usual}": f"127.0.0.1:{servers[name].server_address[1]}"
-                for usual, name in {8080: "gateway", 8081: "dashboard", 9000: "minio"}.items()
+                for usual, name in {8080: "gateway", 8081: "dashboard", 9000: "storage"}.items()
             },
         },
     )
@@ -187,7 +187,7 @@ def on_nginx(folder: Path, servers: Servers) -> Iterator[Proxy]:
 
 @pytest.fixture(scope="module", params=[on_caddy, on_nginx], ids=["caddy", "nginx"])
 def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    servers = {name: upstream(name) for name in ("gateway", "dashboard", "minio")}
+    servers = {name: upstream(name) for name in ("gateway", "dashboard", "storage")}
     folder = tmp_path_factory.mktemp("proxy")
     folder.chmod(0o755)
     try:
@@ -215,7 +215,9 @@ def test_each_path_reaches_who_answers_it(proxy: Proxy) -> None:
             assert proxy.ask(f"{path}/further")[1]["name"] == "gateway", path
     for path in ("/", "/posts", "/apian", "/static/style.css"):
         assert proxy.ask(path)[1]["name"] == "dashboard", path
-    assert proxy.ask("/posthaste-media/ab/photo.jpg?X-Amz-Signature=1", "PUT", b"part")[1]["name"] == "minio"
+    assert (
+        proxy.ask("/posthaste-media/ab/photo.jpg?X-Amz-Signature=1", "PUT", b"part")[1]["name"] == "storage"
+    )
 
 
 def test_the_host_is_kept_and_a_client_cannot_forge_its_address(proxy: Proxy) -> None:

@@ -1,0 +1,144 @@
+#!/bin/sh
+# The row backup of docker-compose.yml. Once a day, from BACKUP_HOUR (UTC) on, it dumps every database, encrypts the dumps and
+# keeps them in BACKUP_S3_BUCKET or, without one, in the folder /backup/encrypted; files are copied there too. Kept are 7 daily,
+# 4 weekly and 6 monthly dumps (expired.awk), and a deleted file as long as a dump that may name it.
+#   backup.sh                  every day
+#   backup.sh now              at once
+#   backup.sh list             the dates of whole backups, the oldest first
+#   backup.sh rehearse [DATE]  restores the dumps (default: the newest) into a scratch server, and compares counts of rows
+#   backup.sh fetch DATE       puts the decrypted dumps into /backup/DATE, for restore.sh
+#   backup.sh restore-files    copies the files back into the storage
+set -eu
+umask 077
+here=$(dirname "$0")
+work=${WORK:-/work}
+user=${SERVER_USER:-postgres}
+services="ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY"
+end() {
+  echo "backup.sh: $1" >&2
+  exit 1
+}
+secret() { # NAME: its value, or what the file NAME_FILE holds
+  eval "value=\${$1:-} file=\${$1_FILE:-}"
+  if [ -z "$value" ] && [ -s "$file" ]; then value=$(cat "$file"); fi
+  printf %s "$value"
+}
+
+# The remotes of rclone: `files` is media's bucket, `kept` encrypts what it gets. Names stay readable.
+key=$(secret BACKUP_KEY)
+[ -n "$key" ] || end "BACKUP_KEY is not set: without it nothing can be encrypted"
+export RCLONE_CONFIG='' RCLONE_S3_NO_CHECK_BUCKET=true RCLONE_CONFIG_FILES_TYPE=s3 RCLONE_CONFIG_FILES_PROVIDER=Other \
+  RCLONE_CONFIG_FILES_ENDPOINT="$S3_URL" RCLONE_CONFIG_FILES_REGION="${S3_REGION:-us-east-1}" \
+  RCLONE_CONFIG_FILES_ACCESS_KEY_ID="$S3_ACCESS_KEY" RCLONE_CONFIG_KEPT_TYPE=crypt \
+  RCLONE_CONFIG_KEPT_FILENAME_ENCRYPTION=off RCLONE_CONFIG_KEPT_DIRECTORY_NAME_ENCRYPTION=false
+RCLONE_CONFIG_FILES_SECRET_ACCESS_KEY=$(secret S3_SECRET_KEY)
+RCLONE_CONFIG_KEPT_PASSWORD=$(printf '%s\n' "$key" | rclone obscure -)
+export RCLONE_CONFIG_FILES_SECRET_ACCESS_KEY RCLONE_CONFIG_KEPT_PASSWORD
+if [ -n "${BACKUP_S3_BUCKET:-}" ]; then
+  RCLONE_CONFIG_AWAY_SECRET_ACCESS_KEY=$(secret BACKUP_S3_SECRET_KEY)
+  export RCLONE_CONFIG_AWAY_SECRET_ACCESS_KEY RCLONE_CONFIG_AWAY_TYPE=s3 RCLONE_CONFIG_AWAY_PROVIDER=Other \
+    RCLONE_CONFIG_AWAY_ENDPOINT="$BACKUP_S3_URL" RCLONE_CONFIG_AWAY_REGION="${BACKUP_S3_REGION:-us-east-1}" \
+    RCLONE_CONFIG_AWAY_ACCESS_KEY_ID="$BACKUP_S3_ACCESS_KEY" RCLONE_CONFIG_KEPT_REMOTE="away:$BACKUP_S3_BUCKET"
+else
+  export RCLONE_CONFIG_KEPT_REMOTE="${FOLDER:-/backup}/encrypted"
+fi
+
+names() { rclone lsf --dirs-only "kept:$1" 2>/dev/null | tr -d / || true; }
+whole() { rclone lsf -R --files-only --include '/*/began_at' kept:dumps 2>/dev/null | sed 's|/.*||' | sort; }
+
+back_up() {
+  name=$(date -u +%F)
+  exec 9>"$work/lock"
+  flock 9
+  rm -rf "$work/dump"
+  "$here/dump.sh" "$work/dump"
+  rclone copy --exclude began_at "$work/dump" "kept:dumps/$name"
+  rclone copyto "$work/dump/began_at" "kept:dumps/$name/began_at" # the last: a backup without it is not whole
+  rm -rf "$work/dump"
+  # Files never change, so their size is enough. What is no longer there is moved, not deleted.
+  rclone sync --size-only --backup-dir "kept:removed/$name" "files:$S3_BUCKET" kept:files
+  for expired in $(whole | awk -f "$here/expired.awk"); do
+    rclone purge "kept:dumps/$expired"
+  done
+  oldest=$(whole | head -n 1)
+  for removed in $(names removed); do
+    if [ "$removed" != "$oldest" ] && [ "$(printf '%s\n' "$removed" "$oldest" | sort | head -n 1)" = "$removed" ]; then
+      rclone purge "kept:removed/$removed"
+    fi
+  done
+  echo "backed up: $name"
+}
+
+# SERVICE table rows, of each table, as the dump has it and as the database does.
+rows_in_dump() {
+  pg_restore --data-only --file=- "$work/rehearsal/dump/$1.dump" | awk -v service="$1" '
+    !table && /^COPY / { table = $2; rows = 0; next }
+    table && $0 == "\\." { print service, table, rows; table = ""; next }
+    table { rows++ }'
+}
+rows_in_database() {
+  psql --no-psqlrc --quiet --tuples-only --no-align --field-separator=' ' \
+    --dbname="$(eval "printf %s \"\$DATABASE_URL_$1\"")" <<SQL
+SELECT format('SELECT %L, count(*) FROM %I.%I', format('$1 %I.%I', schemaname, tablename), schemaname, tablename)
+FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') \gexec
+SQL
+}
+as_postgres() { # COMMAND: PostgreSQL's server refuses to run as root
+  if [ "$(id -u)" != 0 ]; then sh -c "$1"; elif command -v gosu >/dev/null; then gosu "$user" sh -c "$1"; else su "$user" -s /bin/sh -c "$1"; fi
+}
+
+rehearse() {
+  name=${1:-$(whole | tail -n 1)}
+  [ -n "$name" ] || end "there is no backup yet"
+  place=$work/rehearsal
+  rm -rf "$place"
+  mkdir -p "$place/dump" "$place/server"
+  chmod 711 "$work" "$place"
+  [ "$(id -u)" != 0 ] || chown "$user" "$place/server"
+  rclone copy "kept:dumps/$name" "$place/dump"
+  as_postgres "$(command -v initdb) -D $place/server/data -U posthaste -A trust >/dev/null &&
+    $(command -v pg_ctl) -s -w -D $place/server/data -l $place/server/log start \
+      -o \"-c listen_addresses= -c unix_socket_directories=$place/server -c fsync=off\"" </dev/null
+  trap 'as_postgres "$(command -v pg_ctl) -s -m immediate -D $place/server/data stop"; rm -rf "$place"' EXIT
+  for service in $services; do
+    createdb --host="$place/server" --username=posthaste "$service"
+    export "DATABASE_URL_$service=postgresql://posthaste@/$service?host=$place/server"
+  done
+  "$here/restore.sh" "$place/dump"
+  for service in $services; do rows_in_dump "$service"; done >"$place/dumped"
+  for service in $services; do rows_in_database "$service"; done >"$place/restored"
+  # A restore adds the attempts of posts that were on their way, and takes nothing.
+  awk 'NR == FNR { there[$1 " " $2] = $3; next }
+    { tables++; rows += $3; if (there[$1 " " $2] + 0 < $3) { print "missing: " $0 ", restored " there[$1 " " $2] + 0; lost = 1 } }
+    END { print tables " tables, " rows " rows" (lost ? "" : ": all restored"); exit lost || !tables }' \
+    "$place/restored" "$place/dumped" || end "the backup of $name cannot be restored completely"
+  echo "rehearsed: $name"
+}
+
+case ${1:-} in
+now) back_up ;;
+list) whole ;;
+rehearse) rehearse "${2:-}" ;;
+fetch) rclone copy "kept:dumps/${2:?which date?}" "${FOLDER:-/backup}/$2" && echo "now: /scripts/restore.sh /backup/$2" ;;
+restore-files) rclone copy --size-only kept:files "files:$S3_BUCKET" ;;
+'')
+  # Its age is how long there has been no backup (health check), its content the day of the newest.
+  [ -e "$work/last" ] || : >"$work/last"
+  trap '[ -z "${sleeping:-}" ] || kill "$sleeping"; exit 0' TERM INT
+  while :; do
+    today=$(date -u +%F)
+    if [ "$(cat "$work/last")" != "$today" ] && [ "$(date -u +%H)" -ge "${BACKUP_HOUR:-2}" ]; then
+      # One that is there may be what a new machine is restored from: it is not replaced.
+      if whole | grep -qx "$today" || "$0" now; then
+        echo "$today" >"$work/last"
+      else
+        echo "the backup failed: next try in ten minutes" >&2
+      fi
+    fi
+    sleep 600 &
+    sleeping=$!
+    wait "$sleeping"
+  done
+  ;;
+*) end "unknown command: $1" ;;
+esac

@@ -1,0 +1,212 @@
+"""The row backup of compose: what it keeps, what a rehearsal finds, and that nobody reads a backup without the key."""
+
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import urllib3
+from deploy_kit import wait_until
+from minio import Minio
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from local.paths import ROOT
+from local.servers import postgres
+from local.stack import units
+
+FOLDER = ROOT / "deploy" / "backup"
+TODAY = datetime.now(UTC).date()
+SERVICE = "quota"
+
+
+def expired(names: list[str]) -> set[str]:
+    done = subprocess.run(
+        ["awk", "-f", FOLDER / "expired.awk"],
+        input="".join(f"{name}\n" for name in names), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+def days(count: int, last: date = date(2026, 11, 27)) -> list[str]:
+    return [str(last - timedelta(days=number)) for number in range(count)]
+
+
+def kept_by_rule(names: set[str]) -> set[str]:
+    """The rule, said in another way: of each week and of each month the newest."""
+    newest = sorted(names, reverse=True)
+    weeks: dict[object, str] = {}
+    months: dict[str, str] = {}
+    for name in newest:
+        weeks.setdefault(date.fromisoformat(name).isocalendar()[:2], name)
+        months.setdefault(name[:7], name)
+    return {*newest[:7], *[*weeks.values()][:4], *[*months.values()][:6]}
+
+
+def test_of_a_year_of_daily_backups_seven_daily_four_weekly_and_six_monthly_ones_are_kept() -> None:
+    there: set[str] = set()
+    for name in reversed(days(400)):
+        there |= {name}
+        there -= expired([*there])
+    assert there == {
+        *days(7),
+        *("2026-11-22", "2026-11-15", "2026-11-08"),
+        *("2026-10-31", "2026-09-30", "2026-08-31", "2026-07-31", "2026-06-30"),
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_with_gaps_and_in_any_order_the_newest_of_each_week_and_month_are_kept(seed: int) -> None:
+    chance = random.Random(seed)
+    names = chance.sample(days(900, date(2025, 3, 2)), chance.randrange(1, 200))
+    assert expired(names) == set(names) - kept_by_rule(set(names))
+
+
+def test_a_name_that_is_no_date_is_nobody_s_to_delete() -> None:
+    names = [*days(40), *days(40), "2019-01-01.part", "2020-1-1", "notes", ""]
+    assert expired(names) == set(days(40)) - kept_by_rule(set(days(40)))
+
+
+class Backups:
+    """Databases with rows and a bucket with files, and the script with a folder or a bucket to keep backups in."""
+
+    def __init__(self, folder: Path, urls: dict[str, str], bucket: dict[str, str], away: dict[str, str]):
+        self.folder, self.urls, self.bucket = folder, urls, bucket
+        path = (
+            f"{postgres.programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        )
+        for name in ("work", "backup"):
+            (folder / name).mkdir()
+        self.env = {
+            "PATH": path,
+            "WORK": str(folder / "work"),
+            "FOLDER": str(folder / "backup"),
+            "SERVER_USER": "nobody",
+            "BACKUP_KEY": "a key of the operator's",
+            **{f"DATABASE_URL_{service.upper()}": url for service, url in urls.items()},
+            **bucket,
+            **away,
+        }
+        self.files = Minio(
+            bucket["S3_URL"].partition("//")[2], bucket["S3_ACCESS_KEY"], bucket["S3_SECRET_KEY"],
+            secure=False, http_client=urllib3.PoolManager(headers={"Connection": "close"}),
+        )  # fmt: skip
+
+    def run(self, *words: str, code: int = 0, **told: str) -> str:
+        done = subprocess.run(
+            [FOLDER / "backup.sh", *words], env=self.env | told, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def write(self, service: str, statement: str) -> None:
+        engine = create_engine(self.urls[service], isolation_level="AUTOCOMMIT", poolclass=NullPool)
+        with engine.connect() as connection:
+            connection.execute(text(statement))
+
+    def put(self, name: str, words: bytes) -> None:
+        self.files.put_object(self.bucket["S3_BUCKET"], name, io.BytesIO(words), len(words))
+
+    def names(self) -> set[str]:
+        return {
+            it.object_name or "" for it in self.files.list_objects(self.bucket["S3_BUCKET"], recursive=True)
+        }
+
+
+@pytest.fixture
+def installation(database_for: Callable[[str], str], bucket: dict[str, str]) -> Iterator[Backups]:
+    """In a folder that the scratch server's user may pass, which pytest's are not."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o711)
+    made = Backups(folder, {service: database_for(service) for service in units.DATABASES}, bucket, {})
+    made.write(
+        SERVICE, "CREATE TABLE kept AS SELECT n, E'a\\\\b\\n' || n AS word FROM generate_series(1, 50) AS n"
+    )
+    made.put("one/a.jpg", b"first")
+    made.put("two/b.jpg", b"second")
+    yield made
+    shutil.rmtree(folder)
+
+
+def test_a_backup_is_whole_unreadable_without_the_key_and_its_rehearsal_finds_every_row(
+    installation: Backups,
+) -> None:
+    installation.run("now")
+    name = installation.run("list").strip()
+    assert name == str(TODAY)
+    stored = [path for path in (installation.folder / "backup").rglob("*") if path.is_file()]
+    assert {path.name for path in stored} >= {"QUOTA.dump.bin", "began_at.bin", "a.jpg.bin"}
+    for path in stored:
+        assert path.read_bytes()[:8] == b"RCLONE\x00\x00", path
+    said = installation.run("rehearse")
+    assert "all restored" in said
+    assert f"rehearsed: {name}" in said
+    assert not (installation.folder / "work/rehearsal").exists()
+    assert "password" in installation.run("rehearse", BACKUP_KEY="another key", code=1)
+
+
+def test_a_rehearsal_that_restores_fewer_rows_fails_and_names_the_table(installation: Backups) -> None:
+    installation.run("now")
+    folder = installation.folder / "scripts"
+    shutil.copytree(FOLDER, folder)
+    restore = folder / "restore.sh"
+    losing = "[ $1 != QUOTA ] || echo 'DELETE FROM public.kept WHERE n > 40;'\n  echo \"COMMIT;"
+    restore.write_text(restore.read_text().replace('echo "COMMIT;', losing))
+    done = subprocess.run(
+        [folder / "backup.sh", "rehearse"], env=installation.env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1, done.stdout
+    assert "missing: QUOTA public.kept 50, restored 40" in done.stdout
+
+
+def test_files_come_back_and_a_deleted_one_is_kept_as_long_as_a_dump_that_names_it(
+    installation: Backups,
+) -> None:
+    installation.run("now")
+    installation.files.remove_object(installation.bucket["S3_BUCKET"], "one/a.jpg")
+    installation.run("now")
+    removed = installation.folder / "backup/encrypted/removed"
+    assert [path.name for path in removed.rglob("*.bin")] == ["a.jpg.bin"]
+    installation.files.remove_object(installation.bucket["S3_BUCKET"], "two/b.jpg")
+    installation.run("restore-files")
+    assert installation.names() == {"two/b.jpg"}
+    # Older than every dump that is kept: nothing can name it.
+    (removed / str(TODAY)).rename(removed / "2026-01-01")
+    installation.run("now")
+    assert not (removed / "2026-01-01").exists()
+
+
+def test_the_dumps_of_a_day_are_fetched_for_a_restore(installation: Backups) -> None:
+    installation.run("now")
+    installation.run("fetch", str(TODAY))
+    fetched = installation.folder / "backup" / str(TODAY)
+    assert (fetched / "QUOTA.dump").read_bytes()[:5] == b"PGDMP"
+    assert (fetched / "began_at").read_text().startswith("20")
+
+
+def test_without_a_key_nothing_is_written(installation: Backups) -> None:
+    assert "BACKUP_KEY is not set" in installation.run("now", BACKUP_KEY="", code=1)
+    assert [*(installation.folder / "backup").iterdir()] == []
+
+
+def test_it_backs_up_by_itself_and_does_not_replace_what_a_new_machine_is_restored_from(
+    installation: Backups,
+) -> None:
+    begun_at = installation.folder / "backup/encrypted/dumps" / str(TODAY) / "began_at.bin"
+    last = installation.folder / "work/last"
+    made = set()
+    for _ in range(2):
+        with subprocess.Popen([FOLDER / "backup.sh"], env=installation.env | {"BACKUP_HOUR": "0"}) as service:
+            wait_until(lambda: last.exists() and last.read_text() == f"{TODAY}\n", "no backup was made", 60)
+            service.terminate()
+        assert service.returncode == 0
+        made.add(begun_at.stat().st_mtime_ns)
+        last.unlink()
+    assert len(made) == 1
