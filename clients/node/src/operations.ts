@@ -1264,6 +1264,40 @@ export abstract class Operations {
     return this.call({ method: "DELETE", path, keyed: true }, options);
   }
 
+  /**
+   * List the brands of other accounts that the person works on as a collaborator, newest first.
+   *
+   * `GET /auth/brands`. Needs the scope `manage:account`.
+   */
+  async listSharedBrands(
+    query: { limit?: number | undefined; cursor?: string | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): Promise<records.SharedBrandList> {
+    return this.call({ method: "GET", path: "/auth/brands", query }, options);
+  }
+
+  /**
+   * List the brands of other accounts that the person works on as a collaborator, newest first.
+   *
+   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listSharedBrands`.
+   */
+  iterateSharedBrands(
+    query: { limit?: number | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): AsyncGenerator<records.SharedBrand, void> {
+    return this.iterate({ method: "GET", path: "/auth/brands", query }, "brands", options);
+  }
+
+  /**
+   * Begin a session on a brand of another account, with the rights of the person's role.
+   *
+   * `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
+   */
+  async enterBrand(id: string, options: UnkeyedOptions = {}): Promise<records.BrandEntered> {
+    const path = pathOf("/auth/brands/{id}/session", { id });
+    return this.call({ method: "POST", path }, options);
+  }
+
   // Second factor
 
   /**

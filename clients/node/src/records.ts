@@ -1194,6 +1194,38 @@ export interface SessionList {
   sessions: Session[];
 }
 
+export interface SharedBrandList {
+  brands: SharedBrand[];
+  next_cursor?: string | null;
+}
+
+/** A brand of another account that the caller works on as a collaborator, and the person who owns it. */
+export interface SharedBrand {
+  brand_id: string;
+  name: string;
+  timezone: string;
+  /** Full or limited */
+  role: string;
+  /** Since when the caller works on it. */
+  created_at: string;
+  owner_email: string;
+  owner_firstname: string;
+  owner_lastname: string;
+}
+
+/**
+ * A session that acts on one brand of another account, and its token in plain text, which is shown
+ * only now.
+ */
+export interface BrandEntered {
+  session: Session;
+  session_token: string;
+  brand_id: string;
+  /** Full or limited */
+  role: string;
+  scopes: string[];
+}
+
 /** Whether a sign-in needs a code of an authenticator app besides the password. */
 export interface Totp {
   enabled: boolean;

@@ -1349,6 +1349,42 @@ class SessionList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SharedBrandList:
+    brands: list[SharedBrand]
+    next_cursor: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SharedBrand:
+    """A brand of another account that the caller works on as a collaborator, and the person who owns it."""
+
+    brand_id: str
+    name: str
+    timezone: str
+    #: Full or limited
+    role: str
+    #: Since when the caller works on it.
+    created_at: datetime
+    owner_email: str
+    owner_firstname: str
+    owner_lastname: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BrandEntered:
+    """A session that acts on one brand of another account, and its token in plain text, which is shown
+    only now.
+    """
+
+    session: Session
+    session_token: str
+    brand_id: str
+    #: Full or limited
+    role: str
+    scopes: list[str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Totp:
     """Whether a sign-in needs a code of an authenticator app besides the password."""
 

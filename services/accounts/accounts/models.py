@@ -165,6 +165,7 @@ collaborators = Table(
     #: full or limited
     Column("role", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
+    Index("collaborators_of_user", "user_id", "created_at", "brand_id"),
 )
 
 #: Invitations to work on a brand, at most one per brand and address; deleted when accepted or withdrawn.
@@ -213,6 +214,8 @@ tokens = Table(
     Column("session", Boolean, nullable=False, server_default=text("false")),
     #: Where the person signed in from; null for API tokens.
     Column("client_address", Text),
+    #: For a session that a collaborator works on a brand with: the person's own session, with which it ends.
+    Column("parent_id", Text),
     Index("tokens_of_account", "account_id", "created_at", "id"),
     Index(
         "tokens_of_collaborator",
@@ -221,6 +224,7 @@ tokens = Table(
         postgresql_where=text("issued_by_collaborator_id IS NOT NULL"),
     ),
     Index("tokens_sessions", "expires_at", postgresql_where=text("session")),
+    Index("tokens_of_parent", "parent_id", postgresql_where=text("parent_id IS NOT NULL")),
 )
 
 audit_entries = Table(

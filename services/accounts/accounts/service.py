@@ -12,6 +12,7 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.tokens import authentication, own_tokens, tokens
 from accounts.users import (
+    brand_sessions,
     invites,
     mails,
     password_changes,
@@ -129,6 +130,8 @@ class AccountsService:
     log_out = writing(sessions.log_out)
     list_sessions = reading(sessions.list_sessions)
     end_session = writing(sessions.end_session)
+    list_shared_brands = reading(brand_sessions.list_shared_brands)
+    enter_brand = writing(brand_sessions.enter_brand)
 
     get_totp = reading(totp.get_totp)
 

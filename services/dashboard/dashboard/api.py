@@ -67,15 +67,15 @@ class Api:
         self._config = config
         self.pool = ThreadPoolExecutor(3 * config.threads, "api")
 
-    def client(self, *, writes: bool = False) -> Posthaste:
-        """Returns a client for the person of the current request."""
+    def client(self, token: str, *, writes: bool = False) -> Posthaste:
+        """Returns a client for the browser of the current request."""
         address = request.remote_addr or ""
         headers = {"User-Agent": (request.user_agent.string or "unknown")[:200]}
         if address and self._config.trusted_proxy_hops:
             # The API takes the entry of its outermost trusted proxy: every entry is the address that we found.
             headers["X-Forwarded-For"] = ", ".join([address] * self._config.trusted_proxy_hops)
         return Posthaste(
-            g.session_token or "none",
+            token or "none",
             base_url=self._config.api_url,
             timeout_seconds=_WRITE_SECONDS if writes else _READ_SECONDS,
             retries=_RETRIES,
@@ -94,12 +94,17 @@ def _api() -> Api:
 
 def reader() -> Posthaste:
     """Returns a client for calls that a person waits for."""
-    return _api().client()
+    return _api().client(g.acting_token)
 
 
 def writer() -> Posthaste:
     """Returns a client for calls that may take two minutes."""
-    return _api().client(writes=True)
+    return _api().client(g.acting_token, writes=True)
+
+
+def own(token: str = "") -> Posthaste:
+    """Returns a client for the person's own account, whatever they work on; `token`: of a session that just began."""
+    return _api().client(token or g.session_token)
 
 
 @overload

@@ -51,16 +51,33 @@ def _add_words(app: Flask, config: Config) -> None:
     app.jinja_env.globals.update(
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, OUTCOMES=words.OUTCOMES, HOLDS=words.HOLDS,
         ADVICE=words.ADVICE, LEDGER=words.LEDGER, AUDITED=words.AUDITED, REFILL_STATES=words.REFILL_STATES,
-        ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
+        RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
         new_key=partial(secrets.token_hex, 16),
-        NAVIGATION=NAVIGATION, count=words.count, field_name=words.field_name, plainly=words.plainly, min=min,
+        count=words.count, field_name=words.field_name, plainly=words.plainly, min=min,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
     )  # fmt: skip
 
     @app.context_processor
     def of_request() -> dict[str, Any]:
         token = cookies.form_token(g.form_key, g.session_token)
-        return {"form_token": token, "is_signed_in": bool(g.session_token), "now": datetime.now(UTC)}
+        return {
+            "form_token": token, "is_signed_in": bool(g.session_token), "now": datetime.now(UTC),
+            "shared_work": g.shared_work, "may": lambda scope: g.shared_work is None or g.shared_work.may(scope),
+            "navigation": _navigation(),
+        }  # fmt: skip
+
+
+def _navigation() -> list[list[tuple[str, str]]]:
+    """Returns the screens that the person may open, in their groups."""
+    work = g.shared_work
+    return [
+        [
+            (endpoint, text)
+            for endpoint, text, scope in group
+            if work is None or scope is None or work.may(scope)
+        ]
+        for group in NAVIGATION
+    ]
 
 
 def _guard(app: Flask, config: Config) -> None:

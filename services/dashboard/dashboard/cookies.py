@@ -1,13 +1,17 @@
 """The cookies of a browser, and the token that proves that a form came from our own page.
 
 The sign-in cookie holds the API's session token: the API stores only its hash, lists the session and can end it. So the
-dashboard needs no store and no secret of its own. Every form carries an HMAC of the session token, keyed with a second,
-random cookie: another site can read neither.
+dashboard needs no store and no secret of its own. A second one holds the token of a session on somebody else's brand,
+while the person works on that. Every form carries an HMAC of the session token, keyed with another, random cookie:
+another site can read neither.
 """
 
+import base64
 import hashlib
 import hmac
+import json
 import secrets
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +20,41 @@ from werkzeug.wrappers import Response
 
 #: As the API: a session ends 30 days after its last use.
 _SIGN_IN_SECONDS = 30 * 86_400
+
+
+#: Scopes that `*` does not include.
+_OWNERS = ("manage:account", "manage:brands", "manage:tokens")
+
+
+@dataclass(frozen=True)
+class SharedWork:
+    """Work on somebody else's brand. All but the token only decides what the pages offer: the API checks each call."""
+
+    token: str
+    brand_id: str
+    brand_name: str
+    owner: str
+    role: str
+    scopes: list[str]
+
+    def may(self, scope: str) -> bool:
+        """Whether the role permits this. Nobody but the owner manages the account, whatever the scopes are."""
+        return scope not in _OWNERS and (scope in self.scopes or "*" in self.scopes)
+
+    def packed(self) -> str:
+        return base64.urlsafe_b64encode(json.dumps(list(asdict(self).values())).encode()).decode()
+
+    @staticmethod
+    def read(packed: str) -> "SharedWork | None":
+        """Returns what a cookie holds; None for one that we did not write."""
+        try:
+            found = SharedWork(*json.loads(base64.urlsafe_b64decode(packed)))
+        except (ValueError, TypeError):
+            return None
+        texts = list(asdict(found).values())
+        scopes = texts.pop()
+        is_ours = isinstance(scopes, list) and all(isinstance(it, str) for it in (*texts, *scopes))
+        return found if is_ours and found.token else None
 
 
 def name_of(kind: str, is_https: bool) -> str:
@@ -31,9 +70,19 @@ def set_cookie(response: Response, kind: str, value: str, is_https: bool) -> Non
         response.delete_cookie(name_of(kind, is_https), **options)
 
 
+def sign_out(response: Response, is_https: bool) -> None:
+    """Makes the browser forget both sessions."""
+    for kind in ("session", "brand"):
+        set_cookie(response, kind, "", is_https)
+
+
 def load(is_https: bool) -> None:
     """Reads the cookies of the current request into `g`; makes the key of forms if there is none."""
     g.session_token = request.cookies.get(name_of("session", is_https), "")
+    packed = request.cookies.get(name_of("brand", is_https), "") if g.session_token else ""
+    g.shared_work = SharedWork.read(packed)
+    #: What the person works with: their own session, or the one on somebody else's brand.
+    g.acting_token = g.shared_work.token if g.shared_work else g.session_token
     g.form_key = request.cookies.get(name_of("form", is_https), "")
     g.has_new_form_key = len(g.form_key) < 32
     if g.has_new_form_key:

@@ -46,4 +46,4 @@ def forget(*names: str) -> None:
 
 
 def _session() -> bytes:
-    return hashlib.sha256(g.session_token.encode()).digest()
+    return hashlib.sha256(g.acting_token.encode()).digest()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Flask, Response, make_response, redirect, render_template, request, url_for
+from flask import Flask, Response, g, make_response, redirect, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -58,13 +58,17 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(AuthenticationError)
     def signed_out(error: AuthenticationError) -> AnyResponse:
-        """The session ended: elsewhere, or after 30 days without use."""
-        response: AnyResponse
+        """The session ended: elsewhere, or after 30 days without use. One on somebody else's brand ends too when the
+        person is removed from it: they go on in their own account.
+        """
+        target = url_for("brands.index", ended=1) if g.shared_work else url_for("sign_in.show", ended=1)
+        response: AnyResponse = redirect(target)
         if "HX-Request" in request.headers:
-            response = Response(status=204, headers={"HX-Redirect": url_for("sign_in.show", ended=1)})
+            response = Response(status=204, headers={"HX-Redirect": target})
+        if g.shared_work:
+            cookies.set_cookie(response, "brand", "", config.is_https)
         else:
-            response = redirect(url_for("sign_in.show", ended=1))
-        cookies.set_cookie(response, "session", "", config.is_https)
+            cookies.sign_out(response, config.is_https)
         return response
 
     @app.errorhandler(ApiError)

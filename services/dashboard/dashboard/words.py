@@ -78,6 +78,19 @@ SCOPES = {
     "manage:tokens": "Manage tokens",
     "manage:account": "Manage the account",
 }
+#: What is done on a brand → who may do it; the API's answer to POST /auth/brands/{id}/session has the scopes.
+RIGHTS = (
+    ("See posts, pages, comments and files", ("owner", "full", "limited")),
+    ("Write, schedule, change and cancel posts", ("owner", "full", "limited")),
+    ("Answer comments", ("owner", "full", "limited")),
+    ("Upload and delete files", ("owner", "full", "limited")),
+    ("Connect and unlink pages", ("owner", "full")),
+    ("Make texts, images and films, which costs the owner's credits", ("owner", "full")),
+    ("See the limits and credits of the account", ("owner", "full")),
+    ("Make webhooks, and tokens of their own for this brand", ("owner", "full")),
+    ("Invite and remove people, see the audit log", ("owner",)),
+    ("Change, archive and restore the brand", ("owner",)),
+)
 EVENTS = {
     "post.published": "A post was published",
     "post.failed": "A post failed",
@@ -118,6 +131,7 @@ AUDITED = {
     "totp.enabled": "asks for codes at the sign-in now",
     "totp.disabled": "asks for no codes at the sign-in any more",
     "collaborator.joined": "accepted an invitation",
+    "collaborator.entered": "began to work on the brand in a browser",
     "token.created": "made a token",
     "token.changed": "changed a token",
     "token.rotated": "replaced a token",

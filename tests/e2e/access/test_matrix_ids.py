@@ -220,11 +220,15 @@ def chance(differences: list[float]) -> float:
     return GRAIN_SECONDS + DEVIATIONS * 1.2533 * scatter / len(differences) ** 0.5
 
 
-def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs) -> None:
+@pytest.mark.parametrize("kind", ["token", "session of a collaborator"])
+def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs, kind: str) -> None:
     """The first brand of the same account."""
     account = theirs.account
     page = accounts.page(account.brand_id)
-    token = accounts.token(account.user_id, "*", "--brand", account.brand_id)["api_token"]
+    if kind == "token":
+        token = accounts.token(account.user_id, "*", "--brand", account.brand_id)["api_token"]
+    else:
+        token = accounts.enter(account.brand_id)["session_token"]
     account.pages["FB"] = page
     one = asker(account, accounts.client(token))
     own = {"name": "own", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}

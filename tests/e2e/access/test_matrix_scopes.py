@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from e2e_kit.api import Api, error_code, told
-from e2e_kit.operator import Accounts
+from e2e_kit.operator import Account, Accounts
 from e2e_kit.stack import Stack
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -45,6 +45,7 @@ WILDCARDS = ("*", "manage:*")
 ANSWERS = {
     "GET /comments": (400, "MISSING_FIELD"),
     "PATCH /account": (200, None),
+    "POST /auth/brands/{id}/session": (400, "VALIDATION_ERROR"),  # a token of the API enters no brand
     "POST /brands/{id}/invitations": (400, "MISSING_FIELD"),
     "PATCH /brands/{id}/collaborators/{user_id}": (400, "MISSING_FIELD"),
     "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),
@@ -101,6 +102,25 @@ def expected(route: str) -> tuple[int, str | None]:
 
 def test_the_description_asks_for_the_scopes_of_the_documents(accounts: Accounts) -> None:
     assert described(accounts.client(None)) == documented() | OURS
+
+
+@pytest.mark.parametrize("role", ["full", "limited"])
+def test_a_collaborators_session_may_call_what_the_role_permits_and_nothing_else(
+    account: Account, accounts: Accounts, role: str
+) -> None:
+    entered = accounts.enter(account.brand_id, role)
+    api, held = accounts.client(entered["session_token"]), entered["scopes"]
+    permitted = 0
+    for route, needed in described(api).items():
+        method, path = route.split()
+        body = {"json": {}} if method in ("POST", "PUT", "PATCH") else {}
+        answer = api.call(method, re.sub(r"{\w+}", "x_1", path), **body)
+        may = any(includes(one, needed) for one in held)
+        assert (error_code(answer) != "MISSING_SCOPE") == may, f"with {held}: {told(answer)}"
+        assert may or answer.json()["required_scope"] == needed
+        permitted += may
+    print(f"{role}: {permitted} routes permitted, the others refused")
+    assert not set(held) & {*ACCOUNT_SCOPES, "manage:*"}
 
 
 @pytest.mark.parametrize("form", ["alone", "all others"])

@@ -125,6 +125,14 @@ class Accounts:
         api.post("/auth/password/reset", {"reset_id": reset_id, "code": code, "password": password}, 200)
         return api.post("/auth/login", {"email": account.email, "password": password})
 
+    def enter(self, brand_id: str, role: str = "full", guest: Account | None = None) -> Json:
+        """Makes somebody a collaborator of a brand, signs them in, and begins a session on the brand."""
+        guest = guest or self.new(pages=())
+        self.operator("collaborator", "add", "--brand", brand_id, "--user", guest.user_id, "--role", role)
+        own = self.client(self.sign_in(guest)["session_token"])
+        entered: Json = own.post(f"/auth/brands/{brand_id}/session", {})
+        return entered
+
     def client(self, token: str | None, pool_size: int = 10) -> Api:
         api = Api(self.base_url, token, pool_size)
         self._clients.append(api)

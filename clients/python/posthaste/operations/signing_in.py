@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
 from posthaste.encoding import UNSET, Unset
@@ -56,6 +58,34 @@ class SigningInOperations(Caller):
             )
         )
 
+    def list_shared_brands(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.SharedBrandList:
+        """List the brands of other accounts that the person works on as a collaborator, newest first.
+
+        `GET /auth/brands`. Needs the scope `manage:account`.
+        """
+        return self._call(
+            Call("GET", "/auth/brands", records.SharedBrandList, query={"limit": limit, "cursor": cursor})
+        )
+
+    def iterate_shared_brands(self, *, limit: int | None = None) -> Iterator[records.SharedBrand]:
+        """List the brands of other accounts that the person works on as a collaborator, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_shared_brands`.
+        """
+        return self._iterate(
+            Call("GET", "/auth/brands", records.SharedBrandList, query={"limit": limit}), "brands"
+        )
+
+    def enter_brand(self, id: str) -> records.BrandEntered:
+        """Begin a session on a brand of another account, with the rights of the person's role.
+
+        `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
+        """
+        return self._call(Call("POST", path_of("/auth/brands/{id}/session", id=id), records.BrandEntered))
+
 
 class AsyncSigningInOperations(AsyncCaller):
     """Is awaited."""
@@ -104,4 +134,34 @@ class AsyncSigningInOperations(AsyncCaller):
                 keyed=True,
                 idempotency_key=idempotency_key,
             )
+        )
+
+    async def list_shared_brands(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.SharedBrandList:
+        """List the brands of other accounts that the person works on as a collaborator, newest first.
+
+        `GET /auth/brands`. Needs the scope `manage:account`.
+        """
+        return await self._call(
+            Call("GET", "/auth/brands", records.SharedBrandList, query={"limit": limit, "cursor": cursor})
+        )
+
+    def iterate_shared_brands(self, *, limit: int | None = None) -> AsyncIterator[records.SharedBrand]:
+        """List the brands of other accounts that the person works on as a collaborator, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_shared_brands`.
+        """
+        return self._iterate(
+            Call("GET", "/auth/brands", records.SharedBrandList, query={"limit": limit}), "brands"
+        )
+
+    async def enter_brand(self, id: str) -> records.BrandEntered:
+        """Begin a session on a brand of another account, with the rights of the person's role.
+
+        `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
+        """
+        return await self._call(
+            Call("POST", path_of("/auth/brands/{id}/session", id=id), records.BrandEntered)
         )

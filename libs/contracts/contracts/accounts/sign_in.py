@@ -42,6 +42,48 @@ class SessionList(Record):
     sessions: tuple[Session, ...]
 
 
+class ListSharedBrands(Record):
+    """Lists the brands of other accounts that the caller works on, newest first."""
+
+    limit: int = 50
+    cursor: str | None = None
+
+
+class SharedBrand(Record):
+    """A brand of another account that the caller works on as a collaborator, and the person who owns it."""
+
+    brand_id: str
+    name: str
+    timezone: str
+    #: full or limited
+    role: str
+    #: Since when the caller works on it.
+    created_at: datetime
+    owner_email: str
+    owner_firstname: str
+    owner_lastname: str
+
+
+class SharedBrandList(Record):
+    brands: tuple[SharedBrand, ...]
+    next_cursor: str | None = None
+
+
+class EnterBrand(Record):
+    brand_id: str
+
+
+class BrandEntered(Record):
+    """A session that acts on one brand of another account, and its token in plain text, which is shown only now."""
+
+    session: Session
+    session_token: str
+    brand_id: str
+    #: full or limited
+    role: str
+    scopes: tuple[str, ...]
+
+
 class SessionId(Record):
     id: str
 

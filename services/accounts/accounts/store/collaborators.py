@@ -5,9 +5,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, delete, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from accounts.models import collaborators, users
+from accounts.models import brands, collaborators, users
 from chassis.db.clock import clock_now
 from contracts.accounts import Collaborator, ListedCollaborator
+from contracts.accounts import SharedBrand
 
 _COLUMNS = [collaborators.c[field] for field in Collaborator.__struct_fields__]
 
@@ -42,6 +43,29 @@ class CollaboratorStore:
         statement = statement.order_by(collaborators.c.created_at.desc(), collaborators.c.user_id.desc())
         rows = self.connection.execute(statement.limit(limit))
         return [ListedCollaborator(**row._mapping) for row in rows]
+
+    def brands_of(
+        self, user_id: str, *, limit: int, before: tuple[datetime, str] | None
+    ) -> list[SharedBrand]:
+        """Returns the unarchived brands that a user works on, newest first.
+
+        `before`: time and brand id of the previous page's last one.
+        """
+        statement = (
+            select(
+                *(collaborators.c[name] for name in ("brand_id", "role", "created_at")),
+                *(brands.c.name, brands.c.timezone),
+                *(users.c[name].label(f"owner_{name}") for name in ("email", "firstname", "lastname")),
+            )
+            .join(brands, brands.c.id == collaborators.c.brand_id)
+            .join(users, users.c.id == brands.c.account_id)
+            .where(collaborators.c.user_id == user_id, brands.c.archived_at.is_(None))
+        )
+        position = tuple_(collaborators.c.created_at, collaborators.c.brand_id)
+        if before is not None:
+            statement = statement.where(position < tuple_(*before))
+        statement = statement.order_by(collaborators.c.created_at.desc(), collaborators.c.brand_id.desc())
+        return [SharedBrand(**row._mapping) for row in self.connection.execute(statement.limit(limit))]
 
     def set_role(self, brand_id: str, user_id: str, role: str) -> Collaborator:
         statement = insert(collaborators).values(

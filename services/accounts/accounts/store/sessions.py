@@ -1,4 +1,6 @@
-"""Rows of `tokens` that are sessions."""
+"""Rows of `tokens` that are sessions: a person's own, and their children, with which the person works on a brand of
+another account.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -21,6 +23,7 @@ _COLUMNS = [
     tokens.c.expires_at,
 ]
 _LIVE = tokens.c.session & tokens.c.revoked_at.is_(None) & (tokens.c.expires_at > clock_now())
+_OWN = tokens.c.parent_id.is_(None)
 #: The client knows for a day that its session was ended; then its token is unknown.
 _ENDED_FOR = timedelta(days=1)
 
@@ -30,14 +33,13 @@ class SessionStore:
         self.connection = connection
 
     def add(self, **values: object) -> Session:
-        expires_at = func.date_trunc("milliseconds", clock_now() + timedelta(days=DAYS))
-        made = {"created_at": clock_now(), "expires_at": expires_at, "session": True, "sandbox": False}
-        statement = insert(tokens).values(brand_ids=[], ip_allowlist=[], **made, **values)
+        made = {"created_at": clock_now(), "expires_at": _end(), "session": True, "sandbox": False}
+        statement = insert(tokens).values(ip_allowlist=[], **{"brand_ids": []} | made | values)
         return _session(self.connection.execute(statement.returning(*_COLUMNS)).one())
 
     def list_newest_first(self, account_id: str) -> list[Session]:
-        """Returns the sessions that have not ended."""
-        statement = select(*_COLUMNS).where(tokens.c.account_id == account_id, _LIVE)
+        """Returns the account's own sessions that have not ended."""
+        statement = select(*_COLUMNS).where(_of(account_id), _LIVE)
         rows = self.connection.execute(statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()))
         return [_session(row) for row in rows]
 
@@ -45,6 +47,40 @@ class SessionStore:
         """Whether the account has this session, also one that has ended lately."""
         statement = select(tokens.c.id).where(_of(account_id), tokens.c.id == session_id)
         return self.connection.execute(statement).first() is not None
+
+    def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
+        """Changes the live session on a brand that was opened from this one. Returns None if there is none."""
+        statement = update(tokens).where(
+            tokens.c.parent_id == parent_id, tokens.c.on_behalf_of_brand_id == brand_id, _LIVE
+        )
+        statement = statement.values(expires_at=_end(), **values)
+        row = self.connection.execute(statement.returning(*_COLUMNS)).one_or_none()
+        return None if row is None else _session(row)
+
+    def add_child(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
+        """Adds a session on a brand of another account, for the person of the live session `parent_id`. Returns None if
+        that one has ended.
+        """
+        parent = self.connection.execute(
+            select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
+            .where(tokens.c.id == parent_id, _OWN, _LIVE)
+            .with_for_update()
+        ).one_or_none()
+        if parent is None:
+            return None
+        return self.add(
+            brand_ids=[brand_id],
+            on_behalf_of_brand_id=brand_id,
+            issued_by_collaborator_id=parent.account_id,
+            parent_id=parent_id,
+            name=parent.name,
+            client_address=parent.client_address,
+            **values,
+        )
+
+    def end_one(self, session_id: str) -> tuple[str, ...]:
+        """Ends one session of any kind. Returns the ids of those that had not ended."""
+        return self._end(tokens.c.id == session_id)
 
     def end(self, account_id: str, session_id: str) -> tuple[str, ...]:
         """Ends one session. Returns the ids of those that had not ended."""
@@ -54,6 +90,12 @@ class SessionStore:
         """Ends every session of the account but one. Returns the ids of those that had not ended."""
         return self._end(_of(account_id) & (tokens.c.id != but))
 
+    def count(self, account_id: str) -> int:
+        """Counts the account's own sessions that have not been ended."""
+        statement = select(func.count()).select_from(tokens)
+        unended = _of(account_id) & tokens.c.revoked_at.is_(None)
+        return self.connection.execute(statement.where(unended)).scalar_one()
+
     def end_oldest(self, account_id: str, *, keep: int) -> tuple[str, ...]:
         """Ends all but the newest sessions. Returns their ids."""
         oldest = select(tokens.c.id).where(_of(account_id), _LIVE)
@@ -61,21 +103,33 @@ class SessionStore:
         return self._end(tokens.c.id.in_(oldest.scalar_subquery()))
 
     def delete_ended(self, *, limit: int) -> int:
-        """Deletes some sessions that ended a day ago or earlier. Returns how many."""
+        """Deletes some sessions that ended a day ago or earlier. Returns how many.
+
+        Sessions on brands of others stay: posts that were made with them are held when the person is removed.
+        """
         long_ago = clock_now() - _ENDED_FOR
         ended = (tokens.c.revoked_at < long_ago) | (tokens.c.expires_at < long_ago)
-        some = select(tokens.c.id).where(tokens.c.session, ended).limit(limit)
+        some = select(tokens.c.id).where(tokens.c.session, _OWN, ended).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))
         return self.connection.execute(statement).rowcount
 
     def _end(self, which: ColumnElement[bool]) -> tuple[str, ...]:
-        statement = update(tokens).where(which, tokens.c.session, tokens.c.revoked_at.is_(None))
+        """Ends these sessions and their children."""
+        meant = select(tokens.c.id).where(which, tokens.c.session).scalar_subquery()
+        statement = update(tokens).where(
+            tokens.c.id.in_(meant) | tokens.c.parent_id.in_(meant), tokens.c.revoked_at.is_(None)
+        )
         statement = statement.values(revoked_at=clock_now())
         return tuple(self.connection.execute(statement.returning(tokens.c.id)).scalars())
 
 
 def _of(account_id: str) -> ColumnElement[bool]:
-    return (tokens.c.account_id == account_id) & tokens.c.session
+    """The account's own sessions, not those of collaborators, which act on it too."""
+    return (tokens.c.account_id == account_id) & tokens.c.session & _OWN
+
+
+def _end() -> ColumnElement[Any]:
+    return func.date_trunc("milliseconds", clock_now() + timedelta(days=DAYS))
 
 
 def _session(row: Row[Any]) -> Session:

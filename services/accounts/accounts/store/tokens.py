@@ -72,6 +72,8 @@ class Credential(Record):
     token: Token
     user: User
     role: str | None
+    #: Whether the session that this one was opened from goes on.
+    parent_lives: bool
     now: datetime
 
 
@@ -186,10 +188,13 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """Selects the token, its user, its account, the collaborator's role and the time."""
-    owner, actor = users.alias("owner"), users.alias("actor")
+    """Selects the token, its user, its account, the collaborator's role, the parent's state and the time."""
+    owner, actor, parent = users.alias("owner"), users.alias("actor"), tokens.alias("parent")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id
+    lives = and_(
+        parent.c.id == tokens.c.parent_id, parent.c.revoked_at.is_(None), parent.c.expires_at > clock_now()
+    )
     role_of = and_(collaborators.c.brand_id == brand_id, collaborators.c.user_id == issued_by)
     return (
         select(
@@ -198,11 +203,13 @@ def _credential_statement() -> Select[Any]:
             owner.c.verified.label("account_verified"),
             *(actor.c[field].label(f"user_{field}") for field in User.__struct_fields__),
             collaborators.c.role,
+            parent.c.id.is_not(None).label("parent_lives"),
             clock_now().label("now"),
         )
         .join(owner, owner.c.id == tokens.c.account_id)
         .join(actor, actor.c.id == func.coalesce(issued_by, tokens.c.account_id))
         .outerjoin(collaborators, role_of)
+        .outerjoin(parent, lives)
         .where(tokens.c.token_sha256 == bindparam("token_sha256"))
     )
 
@@ -229,5 +236,6 @@ def _credential(row: Row[Any]) -> Credential:
         token=_token(row),
         user=User(**{field: row._mapping[f"user_{field}"] for field in User.__struct_fields__}),
         role=row.role,
+        parent_lives=row.parent_lives,
         now=row.now.astimezone(UTC),
     )

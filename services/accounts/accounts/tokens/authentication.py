@@ -1,10 +1,13 @@
 """Resolves a token's hash to its caller in one statement (the hot path), and records token use in batches."""
 
+from msgspec.structs import replace
+
 from accounts import fields
 from accounts.store import Connection
 from accounts.store.tokens import Credential, TokenStore
+from accounts.tokens.scopes import ROLE_SCOPES
 from chassis.ids import is_id
-from contracts.accounts import Authenticate, Authenticated, RecordUse
+from contracts.accounts import Authenticate, Authenticated, RecordUse, Token
 from contracts.caller import Caller
 from contracts.errors import COLLABORATOR_INSUFFICIENT, INVALID_TOKEN, TOKEN_EXPIRED, TOKEN_REVOKED, ApiError
 from contracts.record import Nothing
@@ -31,8 +34,8 @@ def authenticated(found: Credential) -> Authenticated:
         raise ApiError(TOKEN_REVOKED)
     if token.expires_at is not None and token.expires_at <= found.now:
         raise ApiError(TOKEN_EXPIRED)
-    if token.issued_by_collaborator_id is not None and found.role != "full":
-        raise ApiError(COLLABORATOR_INSUFFICIENT)
+    if token.issued_by_collaborator_id is not None:
+        token = _of_collaborator(found)
     caller = Caller(
         account_id=found.account_id,
         user_id=found.user.id,
@@ -44,6 +47,24 @@ def authenticated(found: Credential) -> Authenticated:
         brand_ids=token.brand_ids or None,
     )
     return Authenticated(caller=caller, user=found.user, token=token)
+
+
+def _of_collaborator(found: Credential) -> Token:
+    """Returns a collaborator's token with the scopes that it has now: a session's are those of the role.
+
+    Raises TOKEN_REVOKED for a session whose parent has ended, COLLABORATOR_INSUFFICIENT.
+    """
+    token = found.token
+    if not token.session:
+        if found.role != "full":
+            raise ApiError(COLLABORATOR_INSUFFICIENT)
+        return token
+    if not found.parent_lives:
+        raise ApiError(TOKEN_REVOKED)
+    scopes = ROLE_SCOPES.get(found.role or "")
+    if scopes is None:
+        raise ApiError(COLLABORATOR_INSUFFICIENT)
+    return replace(token, scopes=scopes)
 
 
 def record_use(connection: Connection, request: RecordUse) -> Nothing:

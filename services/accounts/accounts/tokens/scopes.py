@@ -26,6 +26,17 @@ WILDCARDS = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
 #: Spec "Authentication" 7.
 SANDBOX_SCOPES = ("read:account", "read:brands", "read:pages", "read:posts", "read:comments", "read:media")
 
+#: Role of a collaborator → the scopes of a session on the brand (decisions "Working on somebody else's brand"). Full
+#: access permits what a token may that the person can issue for the brand. Limited access reads and writes content: it
+#: spends none of the owner's credits, and changes nothing that works on without the person.
+ROLE_SCOPES = {
+    "full": (EVERY_SCOPE,),
+    "limited": (
+        "read:brands", "read:pages", "read:posts", "write:posts", "read:comments", "write:comments",
+        "read:media", "write:media",
+    ),
+}  # fmt: skip
+
 
 def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[str, ...]:
     """Returns the distinct scopes of a token that is limited to these brands, if any.

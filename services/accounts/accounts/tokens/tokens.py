@@ -288,7 +288,7 @@ def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 def audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
     """Adds an audit entry for a collaborator's token; other tokens have none (spec "Authentication" 8)."""
-    if token.on_behalf_of_brand_id is not None:
+    if token.on_behalf_of_brand_id is not None and not token.session:
         AuditStore(connection).add(
             brand_id=token.on_behalf_of_brand_id,
             actor_id=actor_id,

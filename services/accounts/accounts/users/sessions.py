@@ -1,6 +1,7 @@
 """Sessions: signing in with a password, and ending sessions.
 
-A session is a token of its own kind: it has every scope and reaches the whole account.
+A session is a token of its own kind: it has every scope and reaches the whole account. Sessions on brands of other
+accounts are in brand_sessions.py.
 """
 
 from accounts import access, fields
@@ -17,6 +18,7 @@ from contracts.errors import invalid
 from contracts.record import Nothing
 
 SCOPES = (EVERY_SCOPE, EVERY_MANAGE_SCOPE)
+ID_PREFIX = "ses"
 #: Sessions of one account; the oldest ends when another begins. No person has as many devices.
 MAX_SESSIONS = 50
 #: Ended sessions deleted in one transaction.
@@ -45,10 +47,9 @@ def log_in(database: Database, config: AccountsConfig, request: LogIn) -> Logged
 
 def log_out(connection: Connection, caller: Caller, request: Nothing) -> SessionEnded:
     """Ends the caller's session. Raises VALIDATION_ERROR for an API token."""
-    store = SessionStore(connection)
-    if not store.exists(caller.account_id, caller.token_id):
+    if not is_session(caller):
         raise invalid("token", "is an API token: revoke it with DELETE /tokens/{id}")
-    _announce(connection, caller.account_id, store.end(caller.account_id, caller.token_id))
+    announce(connection, caller.account_id, SessionStore(connection).end_one(caller.token_id))
     return SessionEnded(success=True, id=caller.token_id)
 
 
@@ -69,15 +70,16 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
     store = SessionStore(connection)
     if not store.exists(caller.account_id, fields.known_id(request.id)):
         raise fields.not_found()
-    _announce(connection, caller.account_id, store.end(caller.account_id, request.id))
+    announce(connection, caller.account_id, store.end(caller.account_id, request.id))
     return SessionEnded(success=True, id=request.id)
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
     """Ends all sessions of a locked account but one, because its password changed. Returns how many."""
-    ended = SessionStore(connection).end_all(account_id, but=but)
-    _announce(connection, account_id, ended)
-    return len(ended)
+    store = SessionStore(connection)
+    before = store.count(account_id)
+    announce(connection, account_id, store.end_all(account_id, but=but))
+    return before - store.count(account_id)
 
 
 def forget(connection: Connection) -> int:
@@ -88,7 +90,7 @@ def forget(connection: Connection) -> int:
 def _begin(connection: Connection, account_id: str, request: LogIn) -> LoggedIn:
     store, plain = SessionStore(connection), make_token(SESSION_PREFIX)
     session = store.add(
-        id=new_id("ses"),
+        id=new_id(ID_PREFIX),
         account_id=account_id,
         token_sha256=hash_token(plain),
         name=request.user_agent[: fields.MAX_NAME_LENGTH],
@@ -96,7 +98,7 @@ def _begin(connection: Connection, account_id: str, request: LogIn) -> LoggedIn:
         scopes=list(SCOPES),
         client_address=request.address,
     )
-    _announce(connection, account_id, store.end_oldest(account_id, keep=MAX_SESSIONS))
+    announce(connection, account_id, store.end_oldest(account_id, keep=MAX_SESSIONS))
     return LoggedIn(session=session, session_token=plain)
 
 
@@ -105,6 +107,12 @@ def _marked(session: Session, caller: Caller) -> Session:
     return Session(**values | {"current": session.id == caller.token_id})
 
 
-def _announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
+def is_session(caller: Caller) -> bool:
+    """Whether the request has the token of a session, not of the API."""
+    return caller.token_id.startswith(f"{ID_PREFIX}_")
+
+
+def announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
+    """Makes gateways forget sessions that have ended."""
     if ended:
         access.announce_caller_changed(connection, account_id, token_ids=ended)

@@ -13,6 +13,7 @@ from dashboard.routes import (
     overview,
     pages,
     posts,
+    shared_work,
     sign_in,
     sign_up,
 )
@@ -20,18 +21,23 @@ from dashboard.routes import (
 BLUEPRINTS = tuple(
     it.screens
     for it in (
-        *(sign_in, sign_up, overview, calendar, posts, comments, compose, assist),
+        *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
         *(media, pages, brands, activity, developers, account),
     )
 )
-#: The screens of the main navigation in their groups: endpoint, text.
+#: The screens of the main navigation in their groups: endpoint, text, and the scope without which a collaborator does
+#: not get it; None: everybody gets it.
 NAVIGATION = (
     (
-        ("overview.show", "Overview"),
-        ("calendar.show", "Calendar"),
-        ("posts.index", "Posts"),
-        ("comments.index", "Comments"),
+        ("overview.show", "Overview", None),
+        ("calendar.show", "Calendar", None),
+        ("posts.index", "Posts", None),
+        ("comments.index", "Comments", None),
     ),
-    (("media.index", "Library"), ("pages.index", "Pages"), ("brands.index", "Brands")),
-    (("activity.usage", "Activity"), ("developers.show", "Developers"), ("account.show", "Account")),
+    (("media.index", "Library", None), ("pages.index", "Pages", None), ("brands.index", "Brands", None)),
+    (
+        ("activity.usage", "Activity", "manage:brands"),
+        ("developers.show", "Developers", "manage:webhooks"),
+        ("account.show", "Account", None),
+    ),
 )

@@ -38,7 +38,7 @@ def refill() -> str | tuple[str, int] | Response:
     try:
         if is_on:
             wanted = {name: int(form.get(name, "")) for name in ("threshold", "amount")}
-        api.reader().edit_auto_refill(enabled=is_on, **wanted, idempotency_key=form.get("key") or None)
+        api.own().edit_auto_refill(enabled=is_on, **wanted, idempotency_key=form.get("key") or None)
     except ValueError:
         return _shown("Enter a whole number of credits."), 400
     except AuthenticationError:
@@ -56,7 +56,7 @@ def rename() -> tuple[str, int] | Response:
     form = request.form
     return _changed(
         "name",
-        lambda: api.reader().edit_account(
+        lambda: api.own().edit_account(
             firstname=form.get("firstname", "").strip(),
             lastname=form.get("lastname", "").strip(),
             idempotency_key=form.get("key") or None,
@@ -70,7 +70,7 @@ def change_password() -> tuple[str, int] | Response:
     form = request.form
     return _changed(
         "password",
-        lambda: api.reader().change_password(
+        lambda: api.own().change_password(
             current_password=form.get("current_password", ""),
             new_password=form.get("new_password", ""),
             idempotency_key=form.get("key") or None,
@@ -95,19 +95,19 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
 @screens.post("/account/sessions/<session_id>/end")
 def end(session_id: str) -> Response:
     """Signs another browser out."""
-    api.reader().end_session(session_id, idempotency_key=request.form.get("key") or None)
+    api.own().end_session(session_id, idempotency_key=request.form.get("key") or None)
     return redirect(url_for("account.show", done="ended"))
 
 
 @screens.post("/account/sessions/end")
 def end_all() -> Response:
     """Signs every browser out, this one last."""
-    client = api.reader()
+    client = api.own()
     others = [it.id for it in client.list_sessions().sessions if not it.current]
     api.all_of(partial(_end, client), others)
     client.log_out()
     response = redirect(url_for("sign_in.show", ended="all"))
-    cookies.set_cookie(response, "session", "", current_app.config["DASHBOARD"].is_https)
+    cookies.sign_out(response, current_app.config["DASHBOARD"].is_https)
     return response
 
 
@@ -121,7 +121,7 @@ def _end(client: Posthaste, session_id: str) -> None:
 
 
 def _shown(problem: str = "") -> str:
-    client = api.reader()
+    client = api.own()
     told, balance, sessions = api.together(client.get_account, client.get_credits, client.list_sessions)
     return render_template(
         "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem

@@ -111,9 +111,12 @@ def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answ
 
 
 def _listed(problem: str = "") -> str:
-    brands = list(api.reader().iterate_brands(limit=100))
+    client, own = api.reader(), api.own()
+    brands, shared = api.together(
+        lambda: list(client.iterate_brands(limit=100)), lambda: list(own.iterate_shared_brands(limit=100))
+    )
     return render_template(
-        "brands.html", brands=brands, problem=problem, zones=times.zones(), form=request.form
+        "brands.html", brands=brands, shared=shared, problem=problem, zones=times.zones(), form=request.form
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
@@ -33,11 +33,12 @@ def create_token() -> Answer:
     days = request.form.get("days", "")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
-    def make(client: Posthaste) -> Answer:
-        made = client.create_token(
+    def make(_client: Posthaste) -> Answer:
+        # A collaborator's tokens are theirs, also those that are bound to a brand of somebody else.
+        made = api.own().create_token(
             name=request.form.get("name", "").strip(),
             scopes=request.form.getlist("scope"),
-            brand_ids=request.form.getlist("brand_id"),
+            brand_ids=[g.shared_work.brand_id] if g.shared_work else request.form.getlist("brand_id"),
             ip_allowlist=request.form.get("addresses", "").replace(",", " ").split(),
             expires_at=ends,
             idempotency_key=_key(),
@@ -51,7 +52,8 @@ def create_token() -> Answer:
 def change_token(token_id: str, action: str) -> Answer:
     """Revokes a token, or gives it a new secret."""
 
-    def change(client: Posthaste) -> Answer:
+    def change(_client: Posthaste) -> Answer:
+        client = api.own()
         if action == "rotate":
             made = client.rotate_token(token_id, idempotency_key=_key())
             return render_template("secret.html", kind="token", name=made.token.name, secret=made.api_token)
@@ -145,15 +147,17 @@ def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | N
 
 def _shown(problem: str = "") -> str:
     client = api.reader()
+    own, work = api.own(), g.shared_work
     tokens, hooks, brands = api.together(
-        lambda: list(client.iterate_tokens(limit=100)),
+        lambda: list(own.iterate_tokens(limit=100)),
         lambda: list(client.iterate_webhooks(limit=100)),
         recent_brands(client),
     )
     return render_template(
-        "developers.html", tokens=[it for it in tokens if not it.session], hooks=hooks,
-        brands=list(brands.values()), problem=problem, scopes=words.SCOPES, events=words.EVENTS,
-        expiries=words.EXPIRIES, done=request.args.get("done", ""), form=request.form,
+        "developers.html", hooks=hooks, brands=list(brands.values()), problem=problem,
+        tokens=[it for it in tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
+        scopes={scope: text for scope, text in words.SCOPES.items() if work is None or work.may(scope)},
+        events=words.EVENTS, expiries=words.EXPIRIES, done=request.args.get("done", ""), form=request.form,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, words
+from dashboard.routes.shared_work import only_shared_work
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, LimitReached, PermissionDenied
 
 screens = Blueprint("sign_in", __name__)
@@ -48,9 +49,11 @@ def signed_in(email: str, password: str, target: str, code: str | None = None) -
         if error.status >= 500:
             raise
         return _again(email, "The address or the password is not right.", 401)
-    response = redirect(target)
     is_https = current_app.config["DASHBOARD"].is_https
+    work = only_shared_work(made.session_token)
+    response = redirect(target)
     cookies.set_cookie(response, "session", made.session_token, is_https)
+    cookies.set_cookie(response, "brand", work.packed() if work else "", is_https)
     return response
 
 
@@ -76,12 +79,12 @@ def ask_for_link() -> str | tuple[str, int]:
 def leave() -> Response:
     """Ends the session, also if it has ended already."""
     try:
-        api.reader().log_out()
+        api.own().log_out()
     except AuthenticationError:
         current_app.logger.debug("The session had ended already.")
     response = redirect(url_for("sign_in.show"))
     is_https = current_app.config["DASHBOARD"].is_https
-    cookies.set_cookie(response, "session", "", is_https)
+    cookies.sign_out(response, is_https)
     return response
 
 

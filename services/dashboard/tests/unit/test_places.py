@@ -38,7 +38,7 @@ def values(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
 def find(client: Any, session: str, **more: bool) -> shared.Places:
     """Reads the places as a screen of this session does."""
     with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
-        g.session_token = session
+        g.acting_token = session
         return shared.recent_places(client, **more)()
 
 
@@ -76,7 +76,7 @@ def test_they_are_read_anew_after_a_change() -> None:
     client = Client()
     find(client, "svc_a")
     with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
-        g.session_token = "svc_a"
+        g.acting_token = "svc_a"
         shared.forget_places()
     find(client, "svc_a")
     assert client.calls == 4

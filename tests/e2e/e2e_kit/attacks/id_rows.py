@@ -123,6 +123,7 @@ ROWS = (
     Row("POST", "/webhooks/{webhook}/deliveries/{delivery}/replay", {}, GONE),
     Row("POST", "/webhooks/<webhook>/deliveries/{delivery}/replay", {}, GONE),
     Row("DELETE", "/auth/sessions/{signed_in}", None, NOT_FOR_BRANDS),
+    Row("POST", "/auth/brands/{brand}/session", {}, NOT_FOR_BRANDS),
     Row("GET", "/tokens/{token}", None, NOT_FOR_BRANDS),
     Row("PATCH", "/tokens/{token}", {"name": "mine now"}, NOT_FOR_BRANDS),
     Row("POST", "/tokens/{token}/rotate", {}, NOT_FOR_BRANDS),

@@ -5,7 +5,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from contracts.accounts import sign_in
-from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS, INVALID_TOTP, TOTP_REQUIRED
+from contracts.errors import EMAIL_NOT_VERIFIED, INVALID_CREDENTIALS, INVALID_TOTP, NOT_FOUND, TOTP_REQUIRED
+from contracts.publishing import Limit
 from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -24,6 +25,15 @@ class LogIn(Record):
     password: Annotated[str, Meta(max_length=256)]
     #: A code of the authenticator app or a recovery code, if the account asks for one (TOTP_REQUIRED).
     totp_code: TotpCode | None = None
+
+
+class SharedBrandQuery(Record):
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class BrandPath(Record):
+    id: str
 
 
 @endpoint(
@@ -61,6 +71,25 @@ def list_sessions(exchange: Exchange, _request: Nothing) -> sign_in.SessionList:
 def end_session(exchange: Exchange, request: sign_in.SessionId) -> sign_in.SessionEnded:
     """End a session, for example of a lost device."""
     return exchange.relay(exchange.services.accounts.end_session, request)
+
+
+@endpoint("GET", "/auth/brands", scope=SCOPE, meter="reads", outside=True)
+def list_shared_brands(exchange: Exchange, request: SharedBrandQuery) -> sign_in.SharedBrandList:
+    """List the brands of other accounts that the person works on as a collaborator, newest first."""
+    query = sign_in.ListSharedBrands(limit=request.limit, cursor=request.cursor)
+    return exchange.relay(exchange.services.accounts.list_shared_brands, query)
+
+
+@endpoint(
+    "POST", "/auth/brands/{id}/session", scope=SCOPE, meter="writes", status=201, idempotent=False, outside=True,
+    errors=(NOT_FOUND,),
+)  # fmt: skip
+def enter_brand(exchange: Exchange, request: BrandPath) -> sign_in.BrandEntered:
+    """Begin a session on a brand of another account, with the rights of the person's role.
+
+    It ends with the session that asks for it; its token is shown only in this answer.
+    """
+    return exchange.relay(exchange.services.accounts.enter_brand, sign_in.EnterBrand(brand_id=request.id))
 
 
 def agent_of(exchange: Exchange) -> str:

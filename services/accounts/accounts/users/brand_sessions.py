@@ -1,0 +1,76 @@
+"""Working on a brand of another account: the brands that a collaborator works on, and sessions on them.
+
+Such a session acts on the owner's account, for this one brand, with the scopes of the collaborator's role at each
+request. It ends with the session that it was opened from, and when the person is removed from the brand.
+"""
+
+from accounts import access, fields
+from accounts.store import Connection
+from accounts.store.audit import AuditStore
+from accounts.store.collaborators import CollaboratorStore
+from accounts.store.sessions import SessionStore
+from accounts.tokens.scopes import ROLE_SCOPES
+from accounts.users import sessions
+from chassis.cursor import decode_position, encode_position
+from chassis.ids import new_id
+from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
+from contracts.caller import Caller
+from contracts.errors import invalid
+from contracts.accounts import BrandEntered, EnterBrand, ListSharedBrands, SharedBrandList
+
+
+def list_shared_brands(connection: Connection, caller: Caller, request: ListSharedBrands) -> SharedBrandList:
+    """Returns the unarchived brands of other accounts that the caller works on, newest first."""
+    access.check_owner(caller)
+    limit = fields.limit(request.limit)
+    found = CollaboratorStore(connection).brands_of(
+        caller.user_id, limit=limit + 1, before=decode_position(request.cursor)
+    )
+    page, more = found[:limit], len(found) > limit
+    cursor = encode_position(page[-1].created_at, page[-1].brand_id) if more else None
+    return SharedBrandList(brands=tuple(page), next_cursor=cursor)
+
+
+def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:
+    """Begins a session on a brand. One that was opened from the same session before gets another token.
+
+    Raises NOT_FOUND for every brand that the caller does not work on; VALIDATION_ERROR for an API token.
+    """
+    access.check_owner(caller)
+    if not sessions.is_session(caller):
+        raise invalid("token", "is an API token: only a person who is signed in can enter a brand")
+    brand_id = fields.known_id(request.brand_id)
+    if CollaboratorStore(connection).find(brand_id, caller.user_id) is None:
+        raise fields.not_found()
+    owner_id = access.brand(connection, brand_id, field=None).account_id
+    access.lock_account(connection, owner_id)  # as a removal does: it revokes what was begun before it
+    collaborator = CollaboratorStore(connection).find(brand_id, caller.user_id)
+    if collaborator is None:
+        raise fields.not_found()
+    store, plain = SessionStore(connection), make_token(SESSION_PREFIX)
+    scopes = ROLE_SCOPES[collaborator.role]
+    values: dict[str, object] = {
+        "token_sha256": hash_token(plain), "prefix": plain[:SHOWN_LENGTH], "scopes": list(scopes)
+    }  # fmt: skip
+    session = store.enter(caller.token_id, brand_id, **values)
+    if session is not None:
+        sessions.announce(connection, owner_id, (session.id,))
+    else:
+        made = {"id": new_id(sessions.ID_PREFIX), "account_id": owner_id}
+        session = store.add_child(caller.token_id, brand_id, **made, **values)
+        if session is None:
+            raise fields.not_found()
+        AuditStore(connection).add(
+            brand_id=brand_id,
+            actor_id=caller.user_id,
+            action="collaborator.entered",
+            subject_id=session.id,
+            details={"role": collaborator.role},
+        )
+    return BrandEntered(
+        session=session,
+        session_token=plain,
+        brand_id=brand_id,
+        role=collaborator.role,
+        scopes=scopes,
+    )

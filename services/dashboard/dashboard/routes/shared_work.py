@@ -1,0 +1,61 @@
+"""Working on a brand of somebody else: it is chosen among the brands, and left again."""
+
+from flask import Blueprint, current_app, redirect, url_for
+from werkzeug.wrappers import Response
+
+from dashboard import api, cookies
+from dashboard.cookies import SharedWork
+from posthaste import Posthaste
+from posthaste.errors import PosthasteError
+from posthaste.records import SharedBrand
+
+screens = Blueprint("shared_work", __name__, url_prefix="/work")
+
+
+@screens.post("/<brand_id>")
+def begin(brand_id: str) -> Response:
+    """Begins to work on a brand that is shared with the person."""
+    client = api.own()
+    brand = next((it for it in client.iterate_shared_brands(limit=100) if it.brand_id == brand_id), None)
+    if brand is None:
+        return redirect(url_for("brands.index", ended=1))
+    response = redirect(url_for("overview.show"))
+    _set(response, _begun(client, brand).packed())
+    return response
+
+
+@screens.post("/own")
+def leave() -> Response:
+    """Goes back to the person's own account."""
+    response = redirect(url_for("overview.show"))
+    _set(response, "")
+    return response
+
+
+def only_shared_work(token: str) -> SharedWork | None:
+    """Returns the work on the newest shared brand, for somebody who just signed in and has no brand of their own.
+
+    Nobody is kept from signing in: if the API does not answer, the person begins in their own account.
+    """
+    client = api.own(token)
+    try:
+        shared = client.list_shared_brands(limit=1).brands
+        if not shared or client.list_brands(limit=1).brands:
+            return None
+        return _begun(client, shared[0])
+    except PosthasteError as error:
+        current_app.logger.warning("the shared brands are not known: %s", type(error).__name__)
+        return None
+
+
+def _begun(client: Posthaste, brand: SharedBrand) -> SharedWork:
+    made = client.enter_brand(brand.brand_id)
+    names = f"{brand.owner_firstname} {brand.owner_lastname}".strip()
+    return SharedWork(
+        token=made.session_token, brand_id=brand.brand_id, brand_name=brand.name, owner=names or brand.owner_email,
+        role=made.role, scopes=list(made.scopes),
+    )  # fmt: skip
+
+
+def _set(response: Response, packed: str) -> None:
+    cookies.set_cookie(response, "brand", packed, current_app.config["DASHBOARD"].is_https)

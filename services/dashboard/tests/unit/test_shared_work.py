@@ -1,0 +1,77 @@
+"""Working on somebody else's brand: what its cookie may hold, and what the pages offer then."""
+
+import base64
+import json
+
+import pytest
+from flask.testing import FlaskClient
+
+from dashboard.app import create_app
+from dashboard.config import Config
+from dashboard.cookies import SharedWork, form_token
+
+LIMITED = SharedWork("svc_sess_b", "brd_1", "<b>Bakery</b>", "Dana", "limited", ["read:posts", "write:posts"])
+FULL = SharedWork("svc_sess_b", "brd_1", "Bakery", "Dana", "full", ["*"])
+
+
+def browser(work: SharedWork | str) -> FlaskClient:
+    """A browser that is signed in, before an API that does not answer."""
+    found = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost")).test_client()
+    for name, value in (
+        ("form", "k" * 43),
+        ("session", "svc_sess_a"),
+        ("brand", work if isinstance(work, str) else work.packed()),
+    ):
+        found.set_cookie(f"posthaste_{name}", value)
+    return found
+
+
+def test_a_cookie_is_read_as_it_was_written() -> None:
+    assert SharedWork.read(FULL.packed()) == FULL
+
+
+@pytest.mark.parametrize(
+    "forged", [b"", b"{}", b"[]", b'["", "", "", "", "", []]', b"[1, 2, 3, 4, 5, 6]",
+               b'["a", "b", "c", "d", "e", "f"]', b'["a", "b", "c", "d", "e", [1]]', b"\xff\xfe"],
+)  # fmt: skip
+def test_another_cookie_is_as_good_as_none(forged: bytes) -> None:
+    packed = base64.urlsafe_b64encode(forged).decode()
+    assert SharedWork.read(packed) is None
+    assert SharedWork.read(forged.decode("latin-1")) is None
+    assert "You work on" not in browser(packed).get("/calendar").text
+
+
+def test_nobody_but_the_owner_manages_the_account_whatever_the_cookie_says() -> None:
+    everything = SharedWork(**(vars(FULL) | {"scopes": ["*", "manage:brands", "manage:*"]}))
+    assert not any(everything.may(it) for it in ("manage:brands", "manage:tokens", "manage:account"))
+    assert FULL.may("write:ai")
+    assert not LIMITED.may("write:ai")
+
+
+def test_every_page_names_the_brand_and_offers_what_the_role_permits() -> None:
+    full, limited = (browser(it).get("/calendar").text for it in (FULL, LIMITED))
+    assert "You work on" in full
+    assert "&lt;b&gt;Bakery" in limited
+    assert [("Developers" in it, "Activity" in it) for it in (full, limited)] == [
+        (True, False),
+        (False, False),
+    ]
+
+
+def test_a_brand_without_a_session_of_ones_own_is_no_sign_in() -> None:
+    visitor = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost")).test_client()
+    visitor.set_cookie("posthaste_brand", FULL.packed())
+    assert visitor.get("/posts").location.startswith("/sign-in")
+
+
+def test_going_back_forgets_the_brand_and_signing_out_both() -> None:
+    data = {"form_token": form_token("k" * 43, "svc_sess_a")}
+    back = browser(FULL).post("/work/own", data=data)
+    assert [it.partition("=")[0] for it in back.headers.getlist("Set-Cookie")] == ["posthaste_brand"]
+    assert back.location == "/"
+
+
+def test_a_cookie_is_small() -> None:
+    large = SharedWork(**(vars(LIMITED) | {"brand_name": "ß" * 100, "owner": "ß" * 200}))
+    assert len(large.packed()) < 3_500
+    assert json.loads(base64.urlsafe_b64decode(large.packed()))[2] == "ß" * 100
