@@ -586,6 +586,10 @@ export abstract class Operations {
       page_id?: string | undefined;
       status?: string | undefined;
       since?: Date | string | undefined;
+      until?: Date | string | undefined;
+      brand_id?: string | undefined;
+      platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
+      search?: string | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -605,6 +609,10 @@ export abstract class Operations {
       page_id?: string | undefined;
       status?: string | undefined;
       since?: Date | string | undefined;
+      until?: Date | string | undefined;
+      brand_id?: string | undefined;
+      platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
+      search?: string | undefined;
       limit?: number | undefined;
     } = {},
     options: UnkeyedOptions = {},
@@ -719,6 +727,8 @@ export abstract class Operations {
       platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
       since?: Date | string | undefined;
       until?: Date | string | undefined;
+      brand_id?: string | undefined;
+      search?: string | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -739,6 +749,8 @@ export abstract class Operations {
       platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
       since?: Date | string | undefined;
       until?: Date | string | undefined;
+      brand_id?: string | undefined;
+      search?: string | undefined;
       limit?: number | undefined;
     } = {},
     options: UnkeyedOptions = {},

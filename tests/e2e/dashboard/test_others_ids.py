@@ -1,7 +1,5 @@
-"""Every address and form of the dashboard with somebody else's ids: a stranger and both kinds of collaborators get
-nothing, and nothing changes.
-
-A collaborator works on a brand with a token that is bound to it. Signed in, each sees the own account alone.
+"""Every address and form of the dashboard with somebody else's ids: a stranger, both kinds of collaborators in their
+own account, and one who works on another brand of the same owner get nothing, and nothing changes.
 """
 
 from collections.abc import Iterator
@@ -19,11 +17,11 @@ from e2e_kit.receiver import Receiver, await_delivery
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 
-from dashboard.cookies import form_token
+from dashboard.cookies import SharedWork, form_token
 
 #: Words of the owner, which no page of somebody else may contain.
 SECRET = "a-word-of-theirs"
-ROLES = ("stranger", "limited", "full")
+ROLES = ("stranger", "limited", "full", "on another brand")
 ROWS = rows()
 #: Requests that are answered with the asker's own page, on which what was named does not occur.
 OWN_PAGE = (
@@ -93,20 +91,18 @@ def browsers(accounts: Accounts, operator: Operator, theirs: Theirs) -> dict[str
     for role in ROLES:
         for _ in range(2):
             other = accounts.new(pages=("FB",))
+            is_inside = role == "on another brand"
+            brand = theirs.account.brand_id if is_inside else theirs.ids["brand"]
             if role != "stranger":
-                operator(
-                    "collaborator",
-                    "add",
-                    "--brand",
-                    theirs.ids["brand"],
-                    "--user",
-                    other.user_id,
-                    "--role",
-                    role,
-                )
+                add = ("collaborator", "add", "--brand", brand, "--user", other.user_id)
+                operator(*add, "--role", "full" if is_inside else role)
             browser = requests.Session()
             session = accounts.sign_in(other)["session_token"]
             browser.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
+            if is_inside:
+                made = accounts.client(session).post(f"/auth/brands/{brand}/session", {})
+                work = SharedWork(made["session_token"], brand, "Bakery", "Ada", "full", made["scopes"])
+                browser.cookies["posthaste_brand"] = work.packed()
             browser.headers["X-Form-Token"] = form_token("k" * 43, session)
             found.setdefault(role, []).append(browser)
     return found
@@ -154,10 +150,9 @@ def test_nothing_of_somebody_else_is_shown_or_changed(
     assert SECRET not in answer.text
     if row.method == "GET" and row.address.endswith("/reconnect"):
         assert answer.headers["Location"].startswith("/pages#")  # whatever the id
-    elif role == "full" and row.address == "/developers/tokens":
-        assert (
-            answer.status_code == 200
-        )  # spec: with full access they make tokens that are bound to the brand
+    elif role in ("full", "on another brand") and row.address == "/developers/tokens":
+        # Spec: with full access they make tokens that are bound to the brand: the one that they work on.
+        assert answer.status_code == 200
     elif str(row).startswith(OWN_PAGE):
         assert answer.status_code in (200, 302, 404), answer.text
     else:

@@ -18,7 +18,7 @@ import requests
 from e2e_kit.api import Api, Json
 from e2e_kit.chromium import Chromium
 from e2e_kit.mails import await_mail, await_url
-from e2e_kit.operator import Accounts, Operator
+from e2e_kit.operator import Operator
 from e2e_kit.receiver import Receiver
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
@@ -96,7 +96,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_from_sign_up_to_signing_out_everywhere(
-    traveller: Traveller, receiver: Receiver, accounts: Accounts, picture: Path
+    traveller: Traveller, receiver: Receiver, picture: Path
 ) -> None:
     begun_at = time.monotonic()
     signs_up(traveller)
@@ -109,7 +109,7 @@ def test_from_sign_up_to_signing_out_everywhere(
     answers_a_comment(traveller)
     makes_a_token_for_curl(traveller)
     looks_after_a_webhook(traveller, receiver)
-    invites_somebody_who_sees_no_more_than_the_brand(traveller, accounts)
+    invites_somebody_who_sees_no_more_than_the_brand(traveller)
     looks_at_the_usage(traveller)
     signs_out_everywhere(traveller)
     assert time.monotonic() - begun_at <= MOST_SECONDS
@@ -299,15 +299,16 @@ def looks_after_a_webhook(who: Traveller, receiver: Receiver) -> None:
     assert window.run("return document.querySelector('#secret').value") != secret
 
 
-def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller, accounts: Accounts) -> None:
-    """The guest has no account yet, and accepts by the mail's link. A collaborator works on the brand with a token that
-    is bound to it, and sees no other brand of the owner's.
+def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller) -> None:
+    """The guest has no account yet, accepts by the mail's link, and works on the brand with a limited role: sees no
+    other brand of the owner's, and cannot connect pages.
     """
     window, guest = who.window, f"{uuid.uuid4().hex}@example.test"
     secret_brand = who.api.post("/brands", {"name": "Nobody knows"})["id"]
     who.open(f"/brands/{who.brand_id}")
     window.click("[aria-labelledby=people] > details summary")
     window.type("#invited", guest)
+    window.run("document.querySelector('#role').value = 'limited'")
     window.press("[aria-labelledby=people] > details button")
     assert "The invitation is sent" in window.text("[role=status]")
     link = mail.link_in(await_mail(who.stack, guest, "invited to work on a brand"))
@@ -322,17 +323,26 @@ def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller, accounts: A
     who.sign_in(guest, PASSWORD)
     # Their new account has the free plan's ten calls a minute.
     who.operator("user", "plan", who.api.get("/me")["authenticated_as"]["user_id"], "elite")
-    for path in (
-        f"/brands/{who.brand_id}",
-        f"/brands/{secret_brand}",
-        f"/posts/{next(iter(who.posts.values()))}",
-    ):
+    assert "You work on Night Market of Kim Limited" in " ".join(window.text(".shared").split())
+    who.open("/brands")
+    assert ("Night Market" in window.text("main"), "Nobody knows" in window.text("main")) == (True, False)
+    who.open("/pages")
+    assert "ask Kim" in window.text("main")
+    for path in ("/posts", f"/calendar?month={AT:%Y-%m}"):
         who.open(path)
-        assert window.text("h1") == "There is nothing here"
-    wanted = {"name": "Kim's", "scopes": ["read:brands", "read:posts"], "brand_ids": [who.brand_id]}
-    theirs = accounts.client(who.api.post("/tokens", wanted)["api_token"])
-    assert [it["id"] for it in theirs.get("/brands")["brands"]] == [who.brand_id]
-    assert theirs.call("GET", f"/brands/{secret_brand}").status_code in (403, 404)
+        assert "Lanterns" in window.text("main")
+    who.open(f"/brands/{secret_brand}")
+    assert window.text("h1") == "You may not do this"
+    window.press("a.new")
+    window.click("input[name=page_id]")
+    window.type("#message", "By the guest")
+    window.press("#send")
+    assert window.text("h1") == "Published"
+    assert any("By the guest" in str(it) for it in who.simulator.posts())
+    window.press(".shared button")
+    assert not window.has(".shared")
+    who.open(f"/posts/{next(iter(who.posts.values()))}")
+    assert window.text("h1") == "There is nothing here"
     window.press(".leave button")
     who.sign_in(who.email, PASSWORD)
 

@@ -47,8 +47,8 @@ class Chromium:
         until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
 
     def click(self, css: str) -> None:
-        """Clicks on an element that changes the present page."""
-        self._ask("POST", f"/element/{self._find(css)}/click")
+        """Clicks on an element that changes the present page, also while the page exchanges it for another."""
+        self._with_element(css, "POST", "/click")
 
     def type(self, css: str, text: str) -> None:
         """Types into a field, after what it holds; names a file for a field of files."""
@@ -72,16 +72,8 @@ class Chromium:
 
     def text(self, css: str = "body") -> str:
         """Returns the visible text of an element, also while the page exchanges it for another."""
-        attempts = 3
-        while True:
-            attempts -= 1
-            try:
-                shown: str = self._ask("GET", f"/element/{self._find(css)}/text")
-            except AssertionError as error:
-                if not attempts or "stale element" not in str(error):
-                    raise
-            else:
-                return shown
+        shown: str = self._with_element(css, "GET", "/text")
+        return shown
 
     @property
     def url(self) -> str:
@@ -130,6 +122,19 @@ class Chromium:
     def _find(self, css: str) -> str:
         found: str = self._ask("POST", "/element", using="css selector", value=css)[_ELEMENT]
         return found
+
+    def _with_element(self, css: str, method: str, path: str) -> Any:
+        """Finds an element and does something with it. One that is replaced in between has had nothing done to it: the
+        new one is taken.
+        """
+        attempts = 3
+        while True:
+            attempts -= 1
+            try:
+                return self._ask(method, f"/element/{self._find(css)}{path}")
+            except AssertionError as error:
+                if not attempts or "stale element" not in str(error):
+                    raise
 
     def _ask(self, method: str, path: str, **body: Any) -> Any:
         json = body if method == "POST" else None

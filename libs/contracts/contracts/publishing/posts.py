@@ -74,12 +74,21 @@ class Cancelled(Record):
     id: str
 
 
+#: Part of a post's text, however it is capitalized.
+Search = Annotated[str, Meta(min_length=2, max_length=100)]
+
+
 class ListScheduledPosts(Record):
     page_id: str | None = None
     #: Comma-separated of queued, held, failed, cancelled, published; or all.
     status: str = "queued"
     #: Only posts for this time or later.
     since: datetime | None = None
+    #: Only posts for an earlier time.
+    until: datetime | None = None
+    brand_id: str | None = None
+    platform: PlatformName | None = None
+    search: Search | None = None
     limit: Limit = 50
     cursor: str | None = None
 
@@ -300,6 +309,8 @@ class ListPublishedPosts(Record):
     since: datetime | None = None
     #: Only posts that were published before it.
     until: datetime | None = None
+    brand_id: str | None = None
+    search: Search | None = None
     limit: Limit = 50
     cursor: str | None = None
 

@@ -72,9 +72,9 @@ class Credential(Record):
     token: Token
     user: User
     role: str | None
-    #: Whether the session that this one was opened from goes on.
-    parent_lives: bool
     now: datetime
+    #: Whether the session that this one was opened from goes on.
+    parent_lives: bool = False
 
 
 class TokenStore:

@@ -28,6 +28,9 @@ COLLABORATORS = Credential(
     now=NOW,
 )
 
+#: A session of the collaborator on the brand.
+INSIDE = replace(COLLABORATORS, token=replace(COLLABORATORS.token, session=True), parent_lives=True)
+
 
 def test_an_unrestricted_token_reaches_every_brand() -> None:
     caller = authenticated(FOUND).caller
@@ -47,6 +50,15 @@ def test_a_collaborators_token_acts_on_the_owners_account_and_tier_as_the_collab
     assert found.caller.brand_ids == ("brd_1",)
 
 
+@pytest.mark.parametrize(("role", "pays"), [("full", True), ("limited", False)])
+def test_a_session_on_a_brand_has_the_scopes_of_the_role_whatever_is_stored(role: str, pays: bool) -> None:
+    stored = replace(INSIDE, role=role, token=replace(INSIDE.token, scopes=("*", "manage:*")))
+    found = authenticated(stored)
+    assert found.token.scopes == found.caller.scopes
+    assert (found.caller.has_scope("write:posts"), found.caller.has_scope("write:ai")) == (True, pays)
+    assert not any(it.startswith("manage:") for it in found.caller.scopes)
+
+
 def test_the_sandbox_token_is_marked() -> None:
     assert authenticated(replace(FOUND, token=replace(TOKEN, sandbox=True))).caller.sandbox
 
@@ -59,6 +71,9 @@ def test_the_sandbox_token_is_marked() -> None:
         (replace(COLLABORATORS, role="limited"), "COLLABORATOR_INSUFFICIENT"),
         (replace(COLLABORATORS, role=None), "COLLABORATOR_INSUFFICIENT"),
         (replace(COLLABORATORS, role=None, token=replace(TOKEN, revoked_at=NOW)), "TOKEN_REVOKED"),
+        (replace(INSIDE, parent_lives=False), "TOKEN_REVOKED"),
+        (replace(INSIDE, role=None), "COLLABORATOR_INSUFFICIENT"),
+        (replace(INSIDE, role="a role of a later release"), "COLLABORATOR_INSUFFICIENT"),
     ],
 )
 def test_a_token_that_is_no_longer_good_says_why(found: Credential, code: str) -> None:

@@ -6,6 +6,7 @@ from dashboard.routes import (
     assist,
     brands,
     calendar,
+    codes,
     comments,
     compose,
     developers,
@@ -22,7 +23,7 @@ BLUEPRINTS = tuple(
     it.screens
     for it in (
         *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
-        *(media, pages, brands, activity, developers, account),
+        *(media, pages, brands, activity, developers, account, codes),
     )
 )
 #: The screens of the main navigation in their groups: endpoint, text, and the scope without which a collaborator does

@@ -1,4 +1,4 @@
-"""The calendar: what went out in a month, and what is to go out."""
+"""The calendar: what went out in a month, week or day, what is to go out, and what failed."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,15 +9,18 @@ from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
-from dashboard.months import Month
-from dashboard.routes.shared import Places, recent_places
+from dashboard.periods import VIEWS, Period
+from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
-#: The API lists at most 100 posts at once: a month shows up to 300 that wait and 300 that are out, and links to the
-#: rest.
+#: The API lists at most 100 posts at once: a period shows up to 300 that wait or failed and 300 that are out, and links
+#: to the rest.
 _AT_ONCE, _TIMES = 100, 3
+#: State of the filter → its label; the API lists published posts by themselves.
+STATES = {"queued": "Scheduled", "held": "Held", "failed": "Failed", "published": "Published"}
+_NOT_OUT = "queued,held,failed"
 #: States in which a post has a time that can be changed.
 _MOVABLE = ("queued", "held")
 #: Refusals of the API that mean something special here.
@@ -42,18 +45,26 @@ class Entry:
 @screens.get("")
 def show() -> str:
     client = api.reader()
-    page_id = request.args.get("page") or None
     # The zone decides where a month begins, so the brands come first.
     places = recent_places(client)()
-    zone = _zone(places, page_id)
+    filters, state = Filters.of_request(places), request.args.get("state", "")
+    if state not in ("", *STATES):
+        abort(404)
+    zone = filters.zone(places)
     now = datetime.now(UTC)
-    month = Month.read(request.args.get("month", ""), zone, now)
-    begin, end = month.span(request.args.get("from", ""), request.args.get("to", ""))
+    wanted = request.args.get("day") or request.args.get("month", "")
+    period = Period.read(request.args.get("view", ""), wanted, zone, now)
+    begin, end = period.span(request.args.get("from", ""), request.args.get("to", ""))
 
     def waiting() -> tuple[list[Entry], bool]:
         def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
             found = client.list_scheduled_posts(
-                status="queued,held", since=begin, page_id=page_id, limit=_AT_ONCE, cursor=cursor
+                status=state or _NOT_OUT,
+                since=begin,
+                until=end,
+                limit=_AT_ONCE,
+                cursor=cursor,
+                **filters.values,
             )
             entries = [
                 Entry(it.id, it.scheduled_at, it.platform, it.page_id, it.message, it.status)
@@ -61,12 +72,12 @@ def show() -> str:
             ]
             return entries, found.next_cursor
 
-        return _until(listed, lambda it: it.at >= end)
+        return _all(listed) if state != "published" else ([], False)
 
     def out() -> tuple[list[Entry], bool]:
         def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
             found = client.list_published_posts(
-                since=begin, until=end, page_id=page_id, limit=_AT_ONCE, cursor=cursor
+                since=begin, until=end, limit=_AT_ONCE, cursor=cursor, **filters.values
             )
             entries = [
                 Entry(it.id, it.published_at, it.platform, it.page_id, it.message, "published")
@@ -74,18 +85,17 @@ def show() -> str:
             ]
             return entries, found.next_cursor
 
-        return _until(listed, lambda _: False) if begin <= now else ([], False)
+        return _all(listed) if begin <= now and state in ("", "published") else ([], False)
 
     (planned, is_cut), (published, was_cut) = api.together(waiting, out)
     days: dict[date, list[Entry]] = defaultdict(list)
     for entry in sorted([*planned, *published], key=lambda it: it.at):
-        if begin <= entry.at < end:
-            days[month.day_of(entry.at)].append(entry)
+        days[period.day_of(entry.at)].append(entry)
     return render_template(
-        "calendar.html", month=month, days=days, places=places, page_id=page_id or "", today=month.day_of(now),
-        go_on_from=month.day_of(planned[-1].at) if is_cut else None,
-        go_back_to=month.day_of(published[-1].at) if was_cut else None,
-        is_part=(begin, end) != month.bounds,
+        "calendar.html", period=period, days=days, places=places, filters=filters, state=state, states=STATES,
+        views=VIEWS, today=period.day_of(now), is_part=(begin, end) != period.bounds,
+        go_on_from=period.day_of(planned[-1].at) if is_cut else None,
+        go_back_to=period.day_of(published[-1].at) if was_cut else None,
     )  # fmt: skip
 
 
@@ -157,22 +167,13 @@ def _move_form(post_id: str, problem: str = "") -> str:
     )  # fmt: skip
 
 
-def _zone(places: Places, page_id: str | None) -> str:
-    """Returns the zone of the chosen page's brand; of the first brand for all pages."""
-    if page_id in places.pages:
-        return places.zone(places.pages[page_id].brand_id)
-    return next((brand.timezone for brand in places.brands.values()), "UTC")
-
-
-def _until(
-    listed: Callable[[str | None], tuple[list[Entry], str | None]], is_past: Callable[[Entry], bool]
-) -> tuple[list[Entry], bool]:
-    """Reads a list of the API until it leaves the month. Returns the entries, and whether some are missing."""
+def _all(listed: Callable[[str | None], tuple[list[Entry], str | None]]) -> tuple[list[Entry], bool]:
+    """Reads a list of the API up to its end. Returns the entries, and whether some are missing."""
     entries: list[Entry] = []
     cursor: str | None = None
     for _ in range(_TIMES):
         more, cursor = listed(cursor)
         entries += more
-        if cursor is None or (more and is_past(more[-1])):
+        if cursor is None:
             return entries, False
     return entries, True

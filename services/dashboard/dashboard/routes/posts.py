@@ -1,10 +1,12 @@
 """Posts: the list with its filters, one post with its attempts, and what a person can do about it."""
 
+from typing import Any
+
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
-from dashboard.routes.shared import recent_places
+from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError
 from posthaste.records import FullPost, PublishedPost, ScheduledPost
 
@@ -27,20 +29,19 @@ def index() -> str:
     tab = request.args.get("tab", "scheduled")
     if tab not in TABS:
         abort(404)
-    client = api.reader()
-    page_id, cursor = request.args.get("page") or None, request.args.get("after") or None
-
-    def listed() -> tuple[list[ScheduledPost] | list[PublishedPost], str | None]:
-        if tab == "published":
-            found = client.list_published_posts(page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
-            return found.published_posts, found.next_cursor
-        states = TABS[tab][1]
-        some = client.list_scheduled_posts(status=states, page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
-        return some.scheduled_posts, some.next_cursor
-
-    (posts, after), places = api.together(listed, recent_places(client))
+    client, cursor = api.reader(), request.args.get("after") or None
+    places = recent_places(client)()
+    filters = Filters.of_request(places)
+    asked: dict[str, Any] = {"limit": _ON_A_PAGE, "cursor": cursor, **filters.values}
+    posts: list[ScheduledPost] | list[PublishedPost]
+    if tab == "published":
+        out = client.list_published_posts(**asked)
+        posts, after = out.published_posts, out.next_cursor
+    else:
+        found = client.list_scheduled_posts(status=TABS[tab][1], **asked)
+        posts, after = found.scheduled_posts, found.next_cursor
     return render_template(
-        "posts.html", tabs=TABS, tab=tab, posts=posts, places=places, page_id=page_id or "", after=after,
+        "posts.html", tabs=TABS, tab=tab, posts=posts, places=places, filters=filters, after=after,
         is_first=cursor is None,
     )  # fmt: skip
 

@@ -1,15 +1,21 @@
-"""What several screens need: pages and brands by id, times in a brand's zone, and messages after an action."""
+"""What several screens need: pages and brands by id, times in a brand's zone, and the filters of lists."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from dashboard import times
+from flask import request
+
+from dashboard import times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
 
 #: How long a screen may show names and zones that another one read.
 _PAGES_SECONDS, _BRANDS_SECONDS = 60.0, 120.0
+#: As the API takes it.
+_SHORTEST_SEARCH, _LONGEST_SEARCH = 2, 100
 #: The API lists at most so many at once.
 _AT_ONCE = 100
 
@@ -37,12 +43,64 @@ class Places:
         return f"{times.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
 
     @property
+    def brand_names(self) -> list[tuple[str, str]]:
+        """Id and name of each brand, by name."""
+        return sorted(((it.id, it.name) for it in self.brands.values()), key=lambda it: it[1].lower())
+
+    @property
     def by_brand(self) -> list[tuple[str, list[Page]]]:
         """The pages of each brand, both by name."""
         grouped: dict[str, list[Page]] = {}
         for page in sorted(self.pages.values(), key=lambda it: (it.brand_name.lower(), it.platform, it.name)):
             grouped.setdefault(page.brand_name, []).append(page)
         return list(grouped.items())
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What narrows a list of posts, from the address of the screen; what is not there narrows nothing."""
+
+    brand: str = ""
+    page: str = ""
+    platform: str = ""
+    search: str = ""
+
+    @classmethod
+    def of_request(cls, places: Places) -> "Filters":
+        asked = request.args
+        brand, page, platform = (asked.get(name, "") for name in ("brand", "page", "platform"))
+        search = " ".join(asked.get("search", "").split())[:_LONGEST_SEARCH]
+        known = places.pages.get(page)
+        if known is not None and brand not in ("", known.brand_id):
+            page = ""  # the brand was changed after the page had been chosen
+        return cls(
+            brand=brand if brand in places.brands else "",
+            page=page,
+            platform=platform if platform in words.PLATFORMS else "",
+            search=search if len(search) >= _SHORTEST_SEARCH else "",
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The filters as the API takes them."""
+        given = {
+            "brand_id": self.brand,
+            "page_id": self.page,
+            "platform": self.platform,
+            "search": self.search,
+        }
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The filters as an address of ours has them."""
+        return {name: value for name, value in vars(self).items() if value}
+
+    def zone(self, places: Places) -> str:
+        """Returns the zone of the chosen page's or brand's; of the first brand for all."""
+        page = places.pages.get(self.page)
+        brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
+        return places.zone(brand_id)
 
 
 def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:

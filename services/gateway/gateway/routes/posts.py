@@ -27,7 +27,7 @@ from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.routes import several_pages
-from gateway.routes.filters import platform_code
+from gateway.routes.filters import check_brand, platform_code
 from gateway.routes.several_pages import overrides
 from gateway.routes.views import PostView, ScheduledPostView
 
@@ -113,6 +113,10 @@ def validate_post(
 @endpoint("GET", "/posts/scheduled", scope="read:posts", meter="reads", errors=_REACH)
 def list_scheduled_posts(exchange: Exchange, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """List scheduled posts, soonest first."""
+    if request.platform is not None:
+        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    if request.brand_id is not None:
+        check_brand(exchange, request.brand_id, field="brand_id")
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
@@ -173,6 +177,8 @@ def list_published_posts(exchange: Exchange, request: api.ListPublishedPosts) ->
     """List published posts, newest first."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    if request.brand_id is not None:
+        check_brand(exchange, request.brand_id, field="brand_id")
     return exchange.relay(exchange.services.publishing.list_published_posts, request)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import INVALID_DATE, ApiError
+from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError
 from publishing.context import AppContext
 from publishing.records import PageRow
 from publishing.rules import reach
@@ -17,14 +17,19 @@ from publishing.store.pages import Pages
 
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """Lists scheduled posts, soonest first."""
-    statuses = statuses_in(request.status)
-    _check_zone(since=request.since)
+    statuses, platform = statuses_in(request.status), platform_code(request.platform)
+    _check_zone(since=request.since, until=request.until)
+    brand_ids = _brands(caller, request.brand_id)
     with app.database.reading() as connection:
-        _check_page(connection, caller, request.page_id)
+        if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
+            return api.ScheduledPostList(scheduled_posts=(), next_cursor=None)
         found = Lists(connection).scheduled(
             caller.account_id,
-            brand_ids=caller.brand_ids,
+            brand_ids=brand_ids,
             page_id=request.page_id,
+            platform=platform,
+            until=request.until,
+            search=request.search,
             statuses=statuses,
             after=decode_position(request.cursor) or _position(request.since),
             limit=request.limit + 1,
@@ -40,15 +45,16 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
     """Lists published posts, newest first."""
     platform = platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
+    brand_ids = _brands(caller, request.brand_id)
     with app.database.reading() as connection:
-        page = _check_page(connection, caller, request.page_id)
-        if page is not None and platform not in (None, page.platform):
+        if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
             return api.PublishedPostList(published_posts=(), next_cursor=None)
         found = Lists(connection).published(
             caller.account_id,
-            brand_ids=caller.brand_ids,
+            brand_ids=brand_ids,
             page_id=request.page_id,
             platform=platform,
+            search=request.search,
             since=request.since,
             before=decode_position(request.cursor) or _position(request.until),
             limit=request.limit + 1,
@@ -60,6 +66,23 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
     )
+
+
+def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
+    """Returns the brands whose posts are listed; None: all of the account. The gateway has checked that it exists.
+
+    Raises BRAND_NOT_AUTHORIZED.
+    """
+    if brand_id is None:
+        return caller.brand_ids
+    if not caller.reaches(brand_id):
+        raise ApiError(BRAND_NOT_AUTHORIZED)
+    return (brand_id,)
+
+
+def _fits(page: PageRow | None, platform: str | None, brand_id: str | None) -> bool:
+    """Whether a page, if one is named, is of the platform and the brand that are named."""
+    return page is None or (platform in (None, page.platform) and brand_id in (None, page.brand_id))
 
 
 def _position(bound: datetime | None) -> tuple[datetime, str] | None:

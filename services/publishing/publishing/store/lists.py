@@ -41,7 +41,7 @@ _OF_PAGES = (
 _NEWEST = """
     SELECT {columns} FROM {ranges}, LATERAL (
         SELECT * FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s
-            AND (out_at, id) < (%(before_at)s, %(before_id)s)
+            AND (out_at, id) < (%(before_at)s, %(before_id)s) {searched}
         ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
@@ -50,7 +50,7 @@ _NEWEST = """
 _SOONEST_OF_STATE = """
     SELECT {columns} FROM {ranges}, LATERAL (
         SELECT * FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
-            AND (scheduled_at, id) > (%(after_at)s, %(after_id)s)
+            AND (scheduled_at, id) > (%(after_at)s, %(after_id)s) AND scheduled_at < %(until)s {searched}
         ORDER BY scheduled_at, id LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s
     """
@@ -58,7 +58,17 @@ _SOONEST_RANGES = {
     "account": ("(VALUES (%(account_id)s::text)) AS own(id)", "account_id = own.id"),
     "page": ("(VALUES (%(page_id)s::text)) AS own(id)", "page_id = own.id"),
     "brands": ("(SELECT id FROM pages WHERE brand_id = ANY(%(brand_ids)s)) AS own", "page_id = own.id"),
+    "platform of brands": (
+        "(SELECT id FROM pages WHERE brand_id = ANY(%(brand_ids)s) AND platform = %(platform)s) AS own",
+        "page_id = own.id",
+    ),
+    "platform": (
+        "(SELECT id FROM pages WHERE account_id = %(account_id)s AND platform = %(platform)s) AS own",
+        "page_id = own.id",
+    ),
 }
+#: Reads the texts of the ranges, newest or soonest first, until the list is full.
+_SEARCHED = "AND message ILIKE %(pattern)s"
 
 
 class Lists:
@@ -76,10 +86,21 @@ class Lists:
         statuses: Collection[str],
         after: tuple[datetime, str] | None,
         limit: int,
+        platform: str | None = None,
+        until: datetime | None = None,
+        search: str | None = None,
     ) -> list[Post]:
-        """Returns posts, soonest first; `after` is the last row's (scheduled_at, id). A given page is the caller's."""
+        """Returns posts, soonest first; `after` is the last row's (scheduled_at, id).
+
+        A given page is the caller's, and of this platform.
+        """
         states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
-        ranges = "page" if page_id is not None else "account" if brand_ids is None else "brands"
+        if page_id is not None:
+            ranges = "page"
+        elif platform is not None:
+            ranges = "platform" if brand_ids is None else "platform of brands"
+        else:
+            ranges = "account" if brand_ids is None else "brands"
         after_at, after_id = after or (_FIRST, "")
         values = {
             "account_id": account_id,
@@ -87,9 +108,12 @@ class Lists:
             "brand_ids": list(brand_ids or ()),
             "after_at": after_at,
             "after_id": after_id,
+            "until": until or _LAST,
+            "platform": platform,
+            "pattern": _pattern(search),
             "limit": limit,
         }
-        return self._posts(_soonest(ranges, tuple(sorted(states))), values)
+        return self._posts(_soonest(ranges, tuple(sorted(states)), search is not None), values)
 
     def published(
         self,
@@ -101,6 +125,7 @@ class Lists:
         since: datetime | None,
         before: tuple[datetime, str] | None,
         limit: int,
+        search: str | None = None,
     ) -> list[Post]:
         """Returns posts, newest first; `before` is the last row's (published_at, id).
 
@@ -121,24 +146,35 @@ class Lists:
             "since": since or _FIRST,
             "before_at": before_at,
             "before_id": before_id,
+            "pattern": _pattern(search),
             "limit": limit,
         }
-        return self._posts(_newest(ranges), values)
+        return self._posts(_newest(ranges, search is not None), values)
 
     def _posts(self, statement: Prepared, values: dict[str, Any]) -> list[Post]:
         return [Post(*row) for row in statement.fetch(self._connection, values)]
 
 
-@cache
-def _newest(ranges: tuple[str, str]) -> Prepared:
-    return Prepared(_NEWEST.format(columns=_COLUMNS, ranges=ranges[0], of_range=ranges[1]))
+def _pattern(search: str | None) -> str:
+    """Returns the pattern of ILIKE for texts that contain this one, whose own wildcards stand for themselves."""
+    text = (search or "").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return f"%{text}%"
 
 
 @cache
-def _soonest(name: str, states: tuple[str, ...]) -> Prepared:
+def _newest(ranges: tuple[str, str], searches: bool) -> Prepared:
+    searched = _SEARCHED if searches else ""
+    return Prepared(_NEWEST.format(columns=_COLUMNS, ranges=ranges[0], of_range=ranges[1], searched=searched))
+
+
+@cache
+def _soonest(name: str, states: tuple[str, ...], searches: bool) -> Prepared:
     ranges, of_range = _SOONEST_RANGES[name]
+    searched = _SEARCHED if searches else ""
     found = " UNION ALL ".join(
-        _SOONEST_OF_STATE.format(columns=_COLUMNS, ranges=ranges, of_range=of_range, state=state)
+        _SOONEST_OF_STATE.format(
+            columns=_COLUMNS, ranges=ranges, of_range=of_range, state=state, searched=searched
+        )
         for state in states
     )
     return Prepared(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT %(limit)s")

@@ -80,6 +80,8 @@ ROWS = (
     Row("POST", "/posts/validate", _OVERRIDDEN, (400, "VALIDATION_ERROR")),
     Row("GET", "/posts/scheduled?page_id={page}"),
     Row("GET", "/posts/published?page_id={page}"),
+    Row("GET", "/posts/scheduled?brand_id={brand}"),
+    Row("GET", "/posts/published?brand_id={brand}"),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
     Row("GET", "/posts/scheduled/{queued}"),
     Row("GET", "/posts/{queued}"),

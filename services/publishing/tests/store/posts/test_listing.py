@@ -113,6 +113,75 @@ def test_a_list_of_scheduled_posts_begins_at_the_given_time(world: World, app: S
     ]
 
 
+def ids(answer: api.ScheduledPostList | api.PublishedPostList) -> list[str]:
+    posts = answer.scheduled_posts if isinstance(answer, api.ScheduledPostList) else answer.published_posts
+    return [post.id for post in posts]
+
+
+@pytest.fixture
+def mixed(world: World) -> dict[str, str]:
+    """Posts of two brands and platforms: text → id."""
+    pages = (world.page(), world.page("LN"), world.page("LN", brand="brd_b"))
+    texts = ("Rye 100% bread", "rye_bread", "RYE BREAD", "Wheat")
+    made = {}
+    for number, message in enumerate(texts):
+        page = pages[min(number, 2)]
+        made[message] = world.schedule(page, world.in_minutes(20 + 40 * number), message).id
+    return made
+
+
+CASES: tuple[tuple[dict[str, str], list[str]], ...] = (
+    ({"search": "rye"}, ["Rye 100% bread", "rye_bread", "RYE BREAD"]),
+    ({"search": "0%"}, ["Rye 100% bread"]),
+    ({"search": "e_b"}, ["rye_bread"]),
+    ({"search": "\\r"}, []),
+    ({"platform": "FB"}, ["Rye 100% bread"]),
+    ({"platform": "LinkedIn"}, ["rye_bread", "RYE BREAD", "Wheat"]),
+    ({"brand_id": "brd_b"}, ["RYE BREAD", "Wheat"]),
+    ({"brand_id": "brd_b", "platform": "LN", "search": "wheat"}, ["Wheat"]),
+    ({"brand_id": "brd_b", "platform": "FB"}, []),
+)
+
+
+@pytest.mark.parametrize(("filters", "texts"), CASES)
+def test_posts_are_found_by_text_platform_and_brand_before_and_after_they_are_out(
+    world: World, app: SendingContext, mixed: dict[str, str], filters: dict[str, str], texts: list[str]
+) -> None:
+    wanted = [mixed[it] for it in texts]
+    scheduled = post_lists.scheduled(app, world.caller(), api.ListScheduledPosts(**filters))
+    assert ids(scheduled) == wanted
+    world.shift(4 * 3600)
+    world.send()
+    published = post_lists.published(app, world.caller(), api.ListPublishedPosts(**filters))
+    assert sorted(ids(published)) == sorted(wanted)
+
+
+def test_a_page_of_another_brand_or_platform_has_no_posts_in_the_list(
+    world: World, app: SendingContext
+) -> None:
+    page = world.page()
+    world.schedule(page, world.in_minutes(20))
+    for other in ({"brand_id": "brd_b"}, {"platform": "LN"}):
+        asked = api.ListScheduledPosts(page_id=page.id, **other)
+        assert ids(post_lists.scheduled(app, world.caller(), asked)) == []
+
+
+def test_a_token_that_is_limited_to_brands_lists_no_other_by_name(world: World, app: SendingContext) -> None:
+    narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
+    for call, request in (
+        (post_lists.scheduled, api.ListScheduledPosts(brand_id="brd_a")),
+        (post_lists.published, api.ListPublishedPosts(brand_id="brd_a")),
+    ):
+        assert refused(call, app, narrow, request).code == "BRAND_NOT_AUTHORIZED"
+
+
+def test_a_list_of_scheduled_posts_ends_before_the_given_time(world: World, app: SendingContext) -> None:
+    page = world.page()
+    made = [world.schedule(page, world.in_minutes(30 + 2 * n)) for n in range(4)]
+    asked = api.ListScheduledPosts(since=made[1].scheduled_at, until=made[3].scheduled_at)
+    assert ids(post_lists.scheduled(app, world.caller(), asked)) == [made[1].id, made[2].id]
+
+
 @pytest.mark.parametrize("name", ["since", "until"])
 def test_a_bound_without_a_zone_is_refused(world: World, app: SendingContext, name: str) -> None:
     naive = datetime(2026, 12, 1)

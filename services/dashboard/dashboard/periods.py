@@ -1,0 +1,101 @@
+"""What a calendar shows at once, in one time zone: a month in whole weeks, a month as a list, a week, a day. Pure."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from dashboard import times
+
+#: View → its name.
+VIEWS = {"month": "Month", "week": "Week", "day": "Day", "list": "List"}
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Period:
+    """The month, week or day that `day` is part of."""
+
+    view: str
+    day: date
+    zone: str
+
+    @classmethod
+    def read(cls, view: str, text: str, zone: str, now: datetime) -> "Period":
+        """Returns the period of `2026-12-08`, or of a month's first day (`2026-12`), or the present one.
+
+        Years that no clock of a computer shows are not there.
+        """
+        today = now.astimezone(times.zone_of(zone)).date()
+        day = _day(text) or _day(f"{text}-01") or today
+        if not today.year - 20 <= day.year <= today.year + 20:
+            day = today
+        return cls(view if view in VIEWS else "month", day, zone)
+
+    @property
+    def name(self) -> str:
+        if self.view == "day":
+            return f"{self.day:%A}, {self.day.day} {self.day:%B %Y}"
+        if self.view != "week":
+            return f"{self.day:%B %Y}"
+        first, last = self.days[0], self.days[-1]
+        if first.month == last.month:
+            return f"{first.day}–{last.day} {last:%B %Y}"
+        year = "" if first.year == last.year else f" {first.year}"
+        return f"{first.day} {first:%B}{year} – {last.day} {last:%B %Y}"
+
+    @property
+    def text(self) -> str:
+        return self.day.isoformat()
+
+    @property
+    def is_monthly(self) -> bool:
+        return self.view in ("month", "list")
+
+    def moved(self, by: int) -> "Period":
+        """Returns the next period (1) or the one before (-1)."""
+        if not self.is_monthly:
+            return replace(self, day=self.day + by * _DAY * (7 if self.view == "week" else 1))
+        count = self.day.year * 12 + self.day.month - 1 + by
+        return replace(self, day=date(count // 12, count % 12 + 1, 1))
+
+    def has(self, day: date) -> bool:
+        """Whether a day is part of it; the weeks of a month have days of other months too."""
+        return not self.is_monthly or day.month == self.day.month
+
+    @property
+    def days(self) -> list[date]:
+        """Returns every day that is shown."""
+        first = last = self.day
+        if self.is_monthly:
+            first, last = self.day.replace(day=1), self.moved(1).day - _DAY
+        if self.view in ("month", "week"):
+            first, last = first - first.weekday() * _DAY, last + (6 - last.weekday()) * _DAY
+        return [first + it * _DAY for it in range((last - first).days + 1)]
+
+    @property
+    def bounds(self) -> tuple[datetime, datetime]:
+        """Returns when the first of the days begins, and when the last has ended."""
+        days = self.days
+        return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
+
+    def span(self, first: str, last: str) -> tuple[datetime, datetime]:
+        """Returns when the first of these days begins, and when the last has ended; the whole period's for none."""
+        begin, end = self.bounds
+        if (day := _day(first)) is not None:
+            begin = max(begin, self._begin_of(day))
+        if (day := _day(last)) is not None:
+            end = min(end, self._begin_of(day + _DAY))
+        return begin, end
+
+    def day_of(self, at: datetime) -> date:
+        return at.astimezone(times.zone_of(self.zone)).date()
+
+    def _begin_of(self, day: date) -> datetime:
+        return datetime.combine(day, time(), times.zone_of(self.zone)).astimezone(UTC)
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text) if len(text) == 10 else None
+    except ValueError:
+        return None
+    return day if day is not None and 1900 < day.year < 2200 else None

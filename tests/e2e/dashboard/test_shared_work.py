@@ -1,0 +1,159 @@
+"""A collaborator in the dashboard works on the brand that is shared, as the role permits, and no longer than that."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from e2e_kit.accessibility import findings
+from e2e_kit.operator import Account, Accounts, Operator
+from e2e_kit.posting import schedule
+from e2e_kit.waiting import HEARD_SECONDS, until
+
+SCREENS = (
+    "/",
+    "/calendar",
+    "/posts",
+    "/comments",
+    "/compose",
+    "/library",
+    "/pages",
+    "/brands",
+    "/brands/{brand}",
+    "/account",
+)
+
+
+@dataclass
+class Guest:
+    """Somebody who is signed in, and the account whose brand is shared with them."""
+
+    person: Any
+    owner: Account
+
+    @property
+    def works_on(self) -> str:
+        window = self.person.window
+        return " ".join(window.text(".shared p").split()) if window.has(".shared") else ""
+
+
+@pytest.fixture
+def owner(accounts: Accounts) -> Account:
+    account = accounts.new(pages=("FB",))
+    schedule(account, message="Rye bread today")
+    return account
+
+
+def shared(operator: Operator, owner: Account, user_id: str, role: str) -> None:
+    operator("collaborator", "add", "--brand", owner.brand_id, "--user", user_id, "--role", role)
+
+
+@pytest.fixture
+def guest(stranger: Any, owner: Account, operator: Operator, request: pytest.FixtureRequest) -> Guest:
+    """With a brand of their own, too."""
+    shared(operator, owner, stranger.account.user_id, getattr(request, "param", "full"))
+    stranger.open("/brands")
+    stranger.sign_in()
+    return Guest(stranger, owner)
+
+
+def test_who_has_a_brand_of_their_own_chooses_and_goes_back(guest: Guest) -> None:
+    person, window = guest.person, guest.person.window
+    assert guest.works_on == ""
+    window.press("[aria-labelledby=shared] button")
+    assert guest.works_on == "You work on Corner Bakery of Ada Full"
+    assert "Rye bread today" in window.text("[aria-labelledby=next]")
+    person.open("/brands")
+    assert "You work on it" in window.text("[aria-labelledby=shared]")
+    assert not window.has("[aria-labelledby=new]")
+    window.press(".shared button")
+    assert guest.works_on == ""
+    assert "Rye bread today" not in window.text("main")
+
+
+@pytest.mark.parametrize("guest", ["full", "limited"], indirect=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_every_screen_is_right_and_offers_nothing_that_the_role_forbids(
+    guest: Guest, scheme: str, width: int
+) -> None:
+    person, window = guest.person, guest.person.window
+    window.press("[aria-labelledby=shared] button")
+    role = guest.works_on.rpartition(" ")[2]
+    window.emulate_phone(width, 800, scheme)
+    found, forbidden = {}, []
+    for screen in SCREENS:
+        person.open(screen.format(brand=guest.owner.brand_id))
+        window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+        until(lambda: not window.has("[hx-trigger=load]"), 20, "the page is complete")
+        if broken := findings(window):
+            found[screen] = broken
+        if (wide := window.run("return document.documentElement.scrollWidth")) > width:
+            found[screen] = [f"{wide} wide"]
+        assert window.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 200, (
+            screen
+        )
+        forbidden += window.run(
+            'return [...document.querySelectorAll(\'a[href^="/developers"], a[href^="/activity"],'
+            'form[action$="/pages/connect"], form[action$="/unlink"], .ai, form[action="/brands"]\')]'
+            ".map(it => it.getAttribute('href') ?? it.getAttribute('action') ?? it.className)"
+        )
+    window.emulate_phone(0, 0, "")
+    assert found == {}
+    permitted = {"/developers", "/pages/connect", "ai"} if role == "Full" else set()
+    assert {it for it in forbidden if not it.endswith("/unlink")} == permitted
+
+
+def test_who_has_no_brand_begins_with_the_shared_one(
+    stranger: Any, owner: Account, operator: Operator, accounts: Accounts
+) -> None:
+    window = stranger.window
+    shared(operator, owner, stranger.account.user_id, "limited")
+    api = accounts.client(accounts.sign_in(stranger.account)["session_token"])
+    for page in api.get("/pages")["pages"]:
+        api.delete(f"/pages/{page['id']}")
+    api.post(f"/brands/{stranger.account.brand_id}/archive", {}, 200)
+    stranger.open("/")
+    stranger.sign_in()
+    assert " ".join(window.text(".shared p").split()) == "You work on Corner Bakery of Ada Limited"
+
+
+def test_the_owner_removes_somebody_who_goes_on_in_their_own_account(
+    guest: Guest, operator: Operator
+) -> None:
+    person, window = guest.person, guest.person.window
+    window.press("[aria-labelledby=shared] button")
+    operator("collaborator", "remove", "--brand", guest.owner.brand_id, "--user", person.account.user_id)
+
+    def is_over() -> bool:
+        person.open("/posts")
+        return not guest.works_on
+
+    until(is_over, HEARD_SECONDS, "the gateway has heard of it")
+    assert "You no longer work on that brand" in window.text("main")
+    person.open("/posts")
+    assert window.text("h1") == "Posts"
+
+
+def test_a_token_that_is_made_meanwhile_reaches_this_brand_alone(guest: Guest, accounts: Accounts) -> None:
+    person, window = guest.person, guest.person.window
+    window.press("[aria-labelledby=shared] button")
+    person.open("/developers")
+    window.click("#tokens ~ details.card summary")
+    assert not window.has("input[name=scope][value^='manage:b']")
+    window.type("#token-name", "For the till")
+    window.click("input[name=scope][value='read:brands']")
+    window.press("form[action$='/tokens'] button")
+    api = accounts.client(window.run("return document.querySelector('#secret').value"))
+    assert [it["id"] for it in api.get("/brands")["brands"]] == [guest.owner.brand_id]
+    window.press("main a.primary")
+    assert "For the till" in window.text("[aria-labelledby=tokens]")
+
+
+def test_signing_out_ends_both(guest: Guest, accounts: Accounts) -> None:
+    window = guest.person.window
+    window.press("[aria-labelledby=shared] button")
+    own = accounts.client(window.cookies()["posthaste_session"])
+    own.get("/me")
+    window.press(".leave button")
+    assert set(window.cookies()) == {"posthaste_form"}
+    until(lambda: own.call("GET", "/me").status_code == 401, HEARD_SECONDS, "every gateway has heard of it")
