@@ -16,7 +16,7 @@ SCREENS = {
     "/compose": 0,
     "/library": 1,
     "/pages": 1,
-    "/brands": 1,
+    "/brands": 2,
     "/activity": 1,
     "/activity/requests": 2,
     "/activity/credits": 1,

@@ -101,6 +101,16 @@ def test_a_file_that_a_scheduled_post_needs_stays_and_is_named(library: Any, pic
     assert len(api.get("/media")["media"]) == 1
 
 
+def test_a_file_that_is_not_there_any_more_does_not_count_as_deleted(library: Any, picture: Path) -> None:
+    upload(library, picture)
+    choose(library, "bread.jpg")
+    api = library.account.api
+    api.delete(f"/media/{api.get('/media')['media'][0]['media_id']}")
+    library.window.press(".chosen .bad")
+    assert "is not in your library" in library.window.text("[role=alert]")
+    assert not library.window.has(".note.good")
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_library_looks_right(library: Any, picture: Path, width: int, scheme: str) -> None:
     window = library.window

@@ -15,6 +15,8 @@ _ON_A_PAGE = 24
 #: As many files as a form may delete at once: the page shows no more.
 _MOST = _ON_A_PAGE
 
+_MISSING = "A file that you chose is not in your library: it may have been deleted before."
+
 
 @screens.get("")
 def index() -> str:
@@ -55,7 +57,8 @@ def delete() -> tuple[str, int] | Response:
         return _listed(["Choose the files first."]), 400
     problems = [it for it in api.all_of(lambda media_id: _deleted(client, media_id), chosen) if it]
     if problems:
-        return _listed(problems, len(chosen) - len(problems)), 409
+        told = list(dict.fromkeys(problems))
+        return _listed(told, len(chosen) - len(problems)), 404 if told == [_MISSING] else 409
     return redirect(url_for("media.index", deleted=len(chosen)))
 
 
@@ -85,12 +88,11 @@ def _deleted(client: Posthaste, media_id: str) -> str:
     except ApiError as error:
         if error.status >= 500:
             raise
-        if error.status != 404:  # deleted in another window
-            return (
-                _name(client, media_id) + ": a scheduled post needs it. Change or cancel the post first."
-                if (error.code == "MEDIA_IN_USE")
-                else words.said(error)
-            )
+        if error.status == 404:
+            return _MISSING
+        if error.code == "MEDIA_IN_USE":
+            return f"{_name(client, media_id)}: a scheduled post needs it. Change or cancel the post first."
+        return words.said(error)
     return ""
 
 

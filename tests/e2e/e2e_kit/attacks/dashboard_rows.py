@@ -58,13 +58,14 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "developers.change_webhook": ({},),
     "developers.replay": ({},),
     "account.end": ({},),
+    "shared_work.begin": ({},),
     "sign_up.verify": ({"password": "guessed it"},),
     "sign_up.reset": ({"password": "guessed it"},),
 }
 #: Screens whose query names something.
 _QUERIES = {
-    "calendar.show": ("page={page}",),
-    "posts.index": ("page={page}", "tab=published&page={page}", "tab=attention&page={page}"),
+    "calendar.show": ("page={page}", "brand={brand}", "view=list&state=failed&page={page}"),
+    "posts.index": ("page={page}", "brand={brand}", "tab=published&page={page}", "tab=attention&page={page}"),
     "comments.index": ("page={page}", "state=all&page={page}"),
     "comments.of_post": ("page={page}&state=all",),
     "compose.show": ("page={page}", "copy={queued}", "copy={published}", "media_id={media}"),
@@ -79,7 +80,8 @@ _NAMELESS = {
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "activity.usage",
     "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
-    "account.refill", "account.rename", "account.change_password", "account.end_all",
+    "account.refill", "account.rename", "account.change_password", "account.end_all", "codes.show", "codes.begin",
+    "codes.confirm", "codes.off", "shared_work.leave",
     # They ask for the password; the link's id is compared only when it is sent.
     "sign_up.confirm", "sign_up.choose",
 }  # fmt: skip
