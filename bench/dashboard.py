@@ -1,29 +1,47 @@
-"""The dashboard's pages: their time besides the API's calls, with much to show, and the memory of its process.
+"""The dashboard's pages: their time besides the API's calls and their first paint in Chromium, with much to show, and
+the memory of its process.
 
 One account with 50,000 planned posts, 2,000 of them in the next month, and a post with 10,000 comments.
 """
 
 import re
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from statistics import quantiles
+from importlib import import_module
+from pathlib import Path
+from statistics import median, quantiles
 
 import requests
 
 from bench.stack import Stack, Tenant
 from bench.table import Row
+from local.paths import ROOT
+from local.processes.table import NotReady
 from local.processes.watch import status
+from local.servers import browser
 
 #: Posts of the account in all, and in the next month.
 POSTS, IN_MONTH = 50_000, 2_000
 COMMENTS = 10_000
 USERS = 20
+#: The screens with much to show.
+_LARGE = ("calendar", "list", "inbox")
 #: Pages that each user opens, in turn.
 _ROUNDS = 6
 _MINUTE_SECONDS = 61.0
+#: Of each screen; the median counts.
+_PAINTS = 5
+_FIRST_PAINT = """
+const done = arguments[arguments.length - 1];
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (one.name === "first-contentful-paint") done(one.startTime);
+}).observe({ type: "paint", buffered: true });
+"""
 #: Copies the account's first post, each with an id and a time of its own.
 _COPIES = """
 INSERT INTO posts SELECT made.*
@@ -81,9 +99,10 @@ def measure(stack: Stack) -> list[Row]:
     for name, path in screens.items():
         person.open(path)
         first = sorted(person.open(path) for _ in range(3))[1]
-        if name.startswith(("calendar", "list", "inbox")):
+        if name.startswith(_LARGE):
             made_of = f"{first[3]} rows, {first[2]} calls, {first[1]:.0f} ms besides them"
             rows.append(Row.limit(f"{name}: complete at one user", first[0], 500, "ms").noting(made_of))
+    rows += _paints(url, session, {name: path for name, path in screens.items() if name.startswith(_LARGE)})
     time.sleep(_MINUTE_SECONDS)  # the account's calls of this minute are used up
     own = _crowd(url, session, tuple(screens.values()))
     rows.append(
@@ -91,6 +110,31 @@ def measure(stack: Stack) -> list[Row]:
     )
     used = next(int(str(it["memory_bytes"])) for it in status(stack.run) if it["name"] == "dashboard") / 2**20
     rows.append(Row.limit("memory of the dashboard afterwards", used, 90, "MB"))
+    return rows
+
+
+def _paints(url: str, session: str, screens: dict[str, str]) -> list[Row]:
+    """Measures from the click to the first text or image in a browser with an empty cache of pages."""
+    try:
+        programs = browser.install(print)
+    except NotReady as missing:
+        print(f"· no first paint is measured: {missing}", file=sys.stderr)
+        return []
+    sys.path.append(str(ROOT / "tests/e2e"))
+    chromium = import_module("e2e_kit.chromium").chromium
+    rows = []
+    with tempfile.TemporaryDirectory() as home, chromium(programs, Path(home)) as window:
+        window.open(f"{url}/sign-in")
+        window.run(f"document.cookie = 'posthaste_session={session}; path=/'")
+        for name, path in screens.items():
+            seconds = []
+            for _ in range(_PAINTS):
+                window.open(url + path)
+                seconds.append(float(window.run_async(_FIRST_PAINT)))
+            worst = f"median of {_PAINTS}, at most {max(seconds):.0f}"
+            rows.append(
+                Row.limit(f"{name}: first paint in Chromium", median(seconds), 500, "ms").noting(worst)
+            )
     return rows
 
 

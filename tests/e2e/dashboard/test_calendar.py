@@ -1,9 +1,13 @@
-"""The calendar: a post on its day, in the zone that is named; other months; one page alone."""
+"""The calendar: a post on its day, in the zone that is named; other months, weeks and days; what a filter leaves; and
+posts found by their text.
+"""
 
 import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pytest
+from e2e_kit.accessibility import findings
 from e2e_kit.waiting import until
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -27,7 +31,7 @@ def test_a_post_is_on_its_day_and_leads_to_its_page(person: Any) -> None:
     window = person.window
     person.open("/calendar")
     assert "Times in Europe/Berlin" in window.text("#calendar")
-    window.press("nav[aria-label=Month] a:last-child")
+    window.press("nav[aria-label=Time] a:last-child")
     assert window.text("h1") == f"{at:%B %Y}"
     day = window.run(
         f"return document.querySelector('time[datetime=\"{at:%Y-%m-%d}\"]').closest('li').innerText"
@@ -62,3 +66,82 @@ def test_one_page_is_shown_alone(person: Any) -> None:
     until(lambda: "For Facebook" not in window.run(shown), 20, "one page is left")
     assert "For X" in window.run(shown)
     assert window.text("h1") == f"{at:%B %Y}"
+
+
+@pytest.mark.parametrize("view", ["month", "week", "day", "list"])
+def test_each_view_shows_the_post_and_goes_on_to_the_next_time(person: Any, view: str) -> None:
+    at = next_month()
+    schedule(person, at, "In the middle of the month")
+    window = person.window
+    person.open(f"/calendar?day={at:%Y-%m-%d}")
+    window.press(f"nav[aria-label=View] a[href*='view={view}']")
+    shown = window.run(f"return document.querySelector('[data-day=\"{at:%Y-%m-%d}\"]').innerText")
+    assert "In the middle of the month" in shown
+    title = window.text("h1")
+    window.press("nav[aria-label=Time] a:last-child")
+    assert window.text("h1") != title
+    assert "In the middle" not in window.text("#calendar")
+    assert window.text("nav[aria-label=View] [aria-current]").lower() == view
+    window.press("nav[aria-label=Time] a:first-child")
+    assert "In the middle" in window.text("#calendar")
+    for width, scheme in ((1280, "light"), (360, "dark")):
+        window.emulate_phone(width, 900, scheme)
+        assert findings(window) == []
+        assert window.run("return document.documentElement.scrollWidth") <= width
+    window.emulate_phone(0, 0, "")
+
+
+def choose(person: Any, name: str, value: str) -> None:
+    person.window.run(
+        f"const list = document.querySelector('form.filters [name={name}]'); list.value = '{value}';"
+        "list.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+
+
+def test_filters_by_brand_platform_and_state_are_kept_from_view_to_view(person: Any, accounts: Any) -> None:
+    at, window = next_month(), person.window
+    schedule(person, at, "For Facebook")
+    schedule(person, at, "For X", "TW")
+    other = accounts.brand(person.account.user_id, "Night Market")["id"]
+    body = {
+        "page_id": accounts.page(other)["id"],
+        "message": "For the market",
+        "scheduled_at": at.isoformat(),
+    }
+    person.account.api.post("/posts/schedule", body)
+    shown = "return document.querySelector('#calendar').innerText"
+
+    def left(*texts: str) -> None:
+        every = {"For Facebook", "For X", "For the market"}
+        until(lambda: {it for it in every if it in window.run(shown)} == set(texts), 20, f"{texts} are left")
+
+    person.open(f"/calendar?day={at:%Y-%m-%d}")
+    choose(person, "platform", "FB")
+    left("For Facebook", "For the market")
+    choose(person, "brand", other)
+    left("For the market")
+    window.press("nav[aria-label=View] a[href*='view=list']")
+    left("For the market")
+    choose(person, "state", "failed")
+    left()
+    assert "No posts for this choice in this month." in window.run(shown)
+    choose(person, "state", "queued")
+    left("For the market")
+
+
+def test_posts_are_found_by_their_text_and_the_choice_goes_with_the_tabs(person: Any) -> None:
+    window = person.window
+    schedule(person, next_month(), "Rye bread, 100 % of it")
+    schedule(person, next_month(), "Wheat", "TW")
+    person.open("/posts")
+    window.type("#posts [type=search]", "rYE bread, 100 %")
+    choose(person, "page", "")
+    shown = "return document.querySelector('#posts').innerText"
+    until(lambda: "Wheat" not in window.run(shown), 20, "one post is left")
+    assert "Rye bread" in window.run(shown)
+    assert findings(window) == []
+    window.press(".tabs a[href*=cancelled]")
+    assert "with “rYE bread, 100 %” in their text" in window.text("#posts")
+    assert findings(window) == []
+    window.press(".empty a")
+    assert "Nothing was cancelled." in window.text("#posts")

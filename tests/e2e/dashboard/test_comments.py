@@ -150,3 +150,51 @@ def test_without_comments_the_inbox_says_what_comes_here(person: Any) -> None:
     person.open("/comments")
     assert "What visitors write below your posts comes here" in person.window.text("#inbox")
     assert findings(person.window) == []
+
+
+def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_is_typed(
+    asked: Any, simulator: Simulator
+) -> None:
+    window, api = asked.window, asked.account.api
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    form = form_of(asked, "spelt")
+    window.type(f"{form} textarea", "Half an answer")
+    [remote] = [
+        it["remote_id"] for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"
+    ]
+    simulator.comment("FB", remote, "And rye?")
+    looks_until(asked, "And rye?")
+    marked = "return [...document.querySelectorAll('.new-mark:not([hidden])')].map(it => it.closest('li').innerText)"
+    assert ["And rye?" in it for it in window.run(marked)] == [True]
+    assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
+    assert "A new comment has come." in window.run("return document.querySelector('#news').textContent")
+    assert findings(window) == []
+    window.type(f"{form_of(asked, 'rye')} textarea", "On Mondays.")
+    window.click(f"{form_of(asked, 'rye')} button")
+    shows(asked, "On Mondays.", "Sent")
+
+
+def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(
+    asked: Any, simulator: Simulator
+) -> None:
+    api = asked.account.api
+    [post] = [it for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"]
+    [comment] = api.get("/comments", post_id=post["id"])["comments"]
+    reply = {"page_id": post["page_id"], "comment_id": comment["id"], "message": "Yes."}
+    api.post("/comments/reply", reply)
+    asked.open("/comments")
+    until(lambda: "open on FB" not in asked.window.run(SHOWN), 20, "the answered post leaves the list")
+    simulator.comment("FB", post["remote_id"], "And rye?")
+    looks_until(asked, "And rye?")
+    assert "open on FB" in asked.window.run(SHOWN)
+
+
+def looks_until(person: Any, text: str) -> None:
+    """Comes back to the window again and again, at which the inbox looks for new comments."""
+
+    def is_there() -> bool:
+        person.window.run("document.dispatchEvent(new Event('visibilitychange'))")
+        return text in person.window.run(SHOWN)
+
+    until(is_there, 60, f"{text} appears", pause_seconds=0.5)

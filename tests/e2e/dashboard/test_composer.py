@@ -118,6 +118,35 @@ def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     assert window.text("h1") == "Published"
 
 
+def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
+    writer: Any, simulator: Simulator
+) -> None:
+    window = writer.window
+
+    def opens() -> None:
+        window.run(
+            "[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()"
+        )
+        until(lambda: window.has("#ai_film"), 20, "the form is there")
+
+    opens()
+    window.click("button[hx-post$=film]")
+    shows(writer, ".ai", "Say what the film shows.")
+    window.type("#ai_film", "A market stall at dawn")
+    window.click("button[hx-post$=film]")
+    shows(writer, ".ai", "is being made")
+    assert findings(window) == []
+    until(lambda: window.has("[data-use=file]"), 120, "the film is there")
+    assert findings(window) == []
+    window.click("[data-use=file]")
+    assert window.has("#files li [name=media_id]")
+    window.click("button[hx-post$=film]")
+    writer.open("/compose")
+    opens()
+    api = writer.account.api
+    until(lambda: len(api.get("/media")["media"]) == 2, 120, "the other one is in the library")
+
+
 def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulator: Simulator) -> None:
     window = writer.window
     window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from e2e_kit.accessibility import findings
+from e2e_kit.receiver import Receiver, await_delivery
 from e2e_kit.waiting import until
 
 SCREENS = (
@@ -41,6 +42,12 @@ def full(person: Any) -> Iterator[Any]:
     person.post_id = api.post("/posts/schedule", body)["scheduled_post"]["id"]
     yield person
     person.window.emulate_phone(0, 0, "")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
 
 
 def settle(window: Any) -> None:
@@ -99,3 +106,39 @@ def test_a_page_loads_nothing_from_elsewhere_and_breaks_no_policy(full: Any) -> 
         loaded = window.run("return performance.getEntriesByType('resource').map(it => it.name)")
         assert [it for it in loaded if not it.startswith(full.url)] == []
     assert [it for it in window.logged() if "Content Security Policy" in it] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
+    full: Any, receiver: Receiver, scheme: str, width: int
+) -> None:
+    window, found = full.window, {}
+    window.emulate_phone(width, 800, scheme)
+
+    def look(name: str) -> None:
+        window.run(OPENED)
+        if (wide := window.run("return document.documentElement.scrollWidth")) > width:
+            found[name, "width"] = wide
+        if broken := findings(window):
+            found[name, "axe"] = broken
+
+    hook = {"name": "The till", "url": receiver.url("/till"), "events": ["post.published"]}
+    hook_id = full.account.api.post("/webhooks", hook)["id"]
+    full.account.api.post(f"/webhooks/{hook_id}/test", status=202)
+    await_delivery(full.account, hook_id, status="delivered")
+    full.open(f"/developers/webhooks/{hook_id}")
+    look("webhook")
+    window.press("[aria-labelledby=deliveries] .row a")
+    look("delivery")
+    full.open(f"/developers/webhooks/{hook_id}")
+    window.press("form[action$=rotate] button")
+    look("secret")
+    full.open("/compose")
+    for platform in ("FB", "IG"):
+        window.click(f"input[name=page_id][value={full.account.page_id(platform)}]")
+    window.type("#message", "Hello")
+    window.press("#send")
+    assert window.text("h1") == "1 page done, 1 refused"
+    look("sent")
+    assert found == {}

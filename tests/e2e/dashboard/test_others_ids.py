@@ -78,6 +78,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         "queued": api.post("/posts/schedule", {**post, "scheduled_at": tomorrow()})["scheduled_post"]["id"],
         "media": uploaded(api, jpeg, f"{SECRET}.jpg")["media_id"],
         "session": api.post("/pages/connect", {"platform": "FB", "brand_id": brand})["session_id"],
+        "job": api.post("/ai/images", {"prompt": SECRET, "brand_id": brand})["job"]["job_id"],
         "webhook": webhook, "delivery": delivery, "user": account.user_id, "token": account.token_id,
         "signed_in": signed_in["session"]["id"],
     }  # fmt: skip

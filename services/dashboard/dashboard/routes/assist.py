@@ -1,12 +1,13 @@
-"""AI in the composer: a caption in the voice of a brand, and an image. Parts of its page; both cost credits."""
+"""AI in the composer: a caption in the voice of a brand, an image, and a film. Parts of its page; all cost credits."""
 
 from typing import Any
 
 from flask import Blueprint, render_template, request
 
 from dashboard import api, words
-from dashboard.routes.shared import Places, recent_places
+from dashboard.routes.shared import recent_places
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
+from posthaste.records import AiJob
 
 screens = Blueprint("assist", __name__, url_prefix="/compose/ai")
 
@@ -19,15 +20,22 @@ SHAPES = {
     "16:9": "Wide",
     "9:16": "Tall, for stories and reels",
 }
+#: The shapes of films.
+FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
 
 
 @screens.get("")
 def show() -> str:
-    """The two forms, with what they cost and what is left."""
+    """The forms, with what they cost and what is left; and a film that is being made since an earlier visit."""
     client = api.reader()
-    balance, places = api.together(client.get_credits, recent_places(client))
-    costs = {it.action: it.credits for it in balance.costs}
-    return _forms(places, left=balance.credits.available, costs=costs)
+    balance, places, jobs = api.together(
+        client.get_credits, recent_places(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
+    )
+    return render_template(
+        "assist.html", places=places, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
+        costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
+        job=next((it for it in jobs if it.status == "processing"), None),
+    )  # fmt: skip
 
 
 @screens.post("/caption")
@@ -68,6 +76,37 @@ def image() -> tuple[str, int]:
     )  # fmt: skip
 
 
+@screens.post("/film")
+def film() -> tuple[str, int]:
+    """Begins to make a film, which takes minutes: the part asks for it until it is there. Leaving ends nothing."""
+    form = request.form
+    prompt = form.get("ai_film", "").strip()
+    if not prompt:
+        return _made(problem="Say what the film shows."), 400
+    shape: Any = form.get("ai_film_shape", "")
+    return _ask(
+        lambda client: _film(client.generate_video(
+            prompt=prompt, aspect_ratio=shape if shape in FILM_SHAPES else "16:9",
+            brand_id=form.get("ai_brand") or None, idempotency_key=form.get("film_key") or None,
+        ).job)
+    )  # fmt: skip
+
+
+@screens.get("/film/<job_id>")
+def film_of(job_id: str) -> str:
+    """A film as far as it is: still being made, ready to be used, or failed, which costs nothing."""
+    found = api.reader().get_ai_job(job_id)
+    if found.job.status == "processing":
+        return _film(found.job)
+    if found.media is None:
+        return _made(problem=f"{found.job.error or 'The film could not be made.'} Its credits are returned.")
+    return _made(file=found.media, left=found.credits.remaining)
+
+
+def _film(job: AiJob) -> str:
+    return render_template("assist_film.html", job=job)
+
+
 def _ask(call: Any) -> tuple[str, int]:
     """Runs a call that costs credits. Whatever goes wrong is said in place of the result."""
     try:
@@ -84,10 +123,6 @@ def _ask(call: Any) -> tuple[str, int]:
 
 def _made(**result: Any) -> str:
     return render_template("assist_made.html", **result)
-
-
-def _forms(places: Places, *, left: int, costs: dict[str, int]) -> str:
-    return render_template("assist.html", places=places, left=left, costs=costs, shapes=SHAPES, words=_WORDS)
 
 
 def _number(text: str) -> int:

@@ -17,7 +17,7 @@ Form = dict[str, str | list[str]]
 _PARTS = {
     "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
     "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
-    "invitation_id": ("{invitation}",), "reset_id": ("{user}",), "code": ("guessed",),
+    "invitation_id": ("{invitation}",), "job_id": ("{job}",), "reset_id": ("{user}",), "code": ("guessed",),
 }  # fmt: skip
 #: The same part names something else there.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
@@ -44,6 +44,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "compose.check": (_POST, {**_POST, "media_id": "{media}"}),
     "assist.caption": ({"ai_brand": "{brand}", "ai_instruction": "x"},),
     "assist.image": ({"ai_brand": "{brand}", "ai_prompt": "x"},),
+    "assist.film": ({"ai_brand": "{brand}", "ai_film": "x"},),
     "media.delete": ({"media_id": ["{media}"]},),
     "pages.connect": ({"platform": "FB", "brand_id": "{brand}"},),
     "pages.choose": ({"account_id": "1"},),

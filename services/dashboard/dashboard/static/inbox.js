@@ -1,0 +1,64 @@
+// The inbox: marks comments that came since this browser last looked, and lets new ones appear by themselves. Each look
+// asks about one post, because it costs the account one read: the posts in turn, and only while the page is in front.
+
+const SEEN = "posthaste-comments-seen";
+const LOOK_MS = 60_000;
+const seenAt = localStorage.getItem(SEEN) ?? new Date().toISOString();
+const emptied = new Map(); // id of a card that has left the list → the card as it was
+let turn = 0;
+
+function remember() {
+  localStorage.setItem(SEEN, new Date().toISOString());
+}
+
+function mark(root) {
+  for (const one of root.querySelectorAll(".conversations > li[data-at]:not([data-marked])")) {
+    one.dataset.marked = "";
+    if (one.dataset.at > seenAt && !one.hasAttribute("data-own")) one.querySelector(".new-mark").hidden = false;
+  }
+}
+
+function cards() {
+  return [...document.querySelectorAll("#inbox .talk"), ...emptied.values()];
+}
+
+async function look() {
+  const all = cards();
+  if (document.visibilityState !== "visible" || all.length === 0) return;
+  const card = all[turn++ % all.length];
+  const place = card.querySelector(".threads");
+  const answer = await fetch(place.getAttribute("hx-get"), { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!answer?.ok || answer.headers.has("HX-Redirect") || answer.headers.has("HX-Retarget")) return;
+  const made = document.createElement("template");
+  made.innerHTML = await answer.text();
+  const there = new Set([...card.querySelectorAll("li[data-id]")].map((it) => it.dataset.id));
+  const fresh = [...made.content.querySelectorAll(".conversations > li[data-id]")].filter((it) => !there.has(it.dataset.id));
+  if (fresh.length === 0) return;
+  const list = card.querySelector(".conversations");
+  if (list) {
+    list.prepend(...fresh);
+    for (const it of fresh) htmx.process(it);
+  } else {
+    place.replaceChildren(made.content);
+    place.removeAttribute("hx-trigger");
+    if (emptied.delete(card.id)) document.querySelector("#inbox form.filters").after(card);
+    htmx.process(place);
+  }
+  mark(card);
+  document.getElementById("news").textContent = fresh.length === 1 ? "A new comment has come." : `${fresh.length} new comments have come.`;
+}
+
+new MutationObserver((changes) => {
+  mark(document);
+  for (const change of changes) {
+    for (const gone of change.removedNodes) {
+      if (gone.id === "inbox") emptied.clear(); // another choice
+      if (gone.classList?.contains("talk") && !gone.isConnected && document.contains(change.target)) emptied.set(gone.id, gone);
+    }
+  }
+}).observe(document.querySelector("main"), { childList: true, subtree: true });
+mark(document);
+remember();
+addEventListener("pagehide", remember);
+setInterval(look, LOOK_MS);
+document.addEventListener("visibilitychange", look);
