@@ -4,7 +4,7 @@
 const form = document.getElementById("composer");
 const KEPT = "posthaste-draft";
 // What belongs to a page as it was loaded, not to the draft.
-const TRANSIENT = /^(form_token|caption_key|image_key)$/;
+const TRANSIENT = /^(form_token|caption_key|image_key|film_key)$/;
 
 function check() {
   clearTimeout(check.timer);
