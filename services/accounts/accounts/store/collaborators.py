@@ -7,8 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import brands, collaborators, users
 from chassis.db.clock import clock_now
-from contracts.accounts import Collaborator, ListedCollaborator
-from contracts.accounts import SharedBrand
+from contracts.accounts import Collaborator, ListedCollaborator, SharedBrand
 
 _COLUMNS = [collaborators.c[field] for field in Collaborator.__struct_fields__]
 

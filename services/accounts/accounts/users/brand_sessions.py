@@ -14,9 +14,9 @@ from accounts.users import sessions
 from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
+from contracts.accounts import BrandEntered, EnterBrand, ListSharedBrands, SharedBrandList
 from contracts.caller import Caller
 from contracts.errors import invalid
-from contracts.accounts import BrandEntered, EnterBrand, ListSharedBrands, SharedBrandList
 
 
 def list_shared_brands(connection: Connection, caller: Caller, request: ListSharedBrands) -> SharedBrandList:

@@ -8,19 +8,25 @@ from msgspec.structs import replace
 from accounts import brands, collaborators
 from accounts.tokens import own_tokens, tokens
 from accounts.users import brand_sessions, password_changes, sessions
-from contracts.accounts import Brand, CreateToken, EditBrand, ListTokens, RemoveCollaborator, TokenId, User
+from contracts.accounts import (
+    Brand,
+    BrandEntered,
+    ChangePassword,
+    CreateToken,
+    EditBrand,
+    EnterBrand,
+    ListSharedBrands,
+    ListTokens,
+    LoggedIn,
+    LogIn,
+    RemoveCollaborator,
+    SessionId,
+    TokenId,
+    User,
+)
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.record import Nothing
-from contracts.accounts import (
-    BrandEntered,
-    ChangePassword,
-    EnterBrand,
-    ListSharedBrands,
-    LoggedIn,
-    LogIn,
-    SessionId,
-)
 
 PASSWORD = "correct horse"
 
