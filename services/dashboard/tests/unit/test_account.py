@@ -71,7 +71,7 @@ class Client:
 @pytest.fixture
 def selling(monkeypatch: pytest.MonkeyPatch) -> Client:
     client = Client(sells=True)
-    monkeypatch.setattr(api, "reader", lambda: client)
+    monkeypatch.setattr(api, "own", lambda: client)
     return client
 
 
@@ -108,7 +108,7 @@ def test_a_threshold_that_is_no_number_changes_nothing(selling: Client, browser:
 def test_where_nothing_is_sold_nothing_is_offered(
     monkeypatch: pytest.MonkeyPatch, browser: FlaskClient
 ) -> None:
-    monkeypatch.setattr(api, "reader", lambda: Client(sells=False))
+    monkeypatch.setattr(api, "own", lambda: Client(sells=False))
     page = browser.get("/account").text
     assert "Buy" not in page
 

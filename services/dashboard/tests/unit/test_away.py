@@ -16,7 +16,7 @@ APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://
 TYPED = "what somebody <typed> & more"
 #: A value for each field of a form that the screens check before they ask the API.
 FORM = {
-    **dict.fromkeys(("message", "name", "firstname", "email", "ai_instruction", "ai_prompt"), TYPED),
+    **dict.fromkeys(("message", "name", "firstname", "email", "ai_instruction", "ai_prompt", "ai_film"), TYPED),
     "page_id": "pag_x", "brand_id": "brd_x", "post_id": "pst_x", "comment_id": "cmt_x", "media_id": "med_x",
     "account_id": "1", "platform": "FB", "date": "2099-01-01", "time": "12:00", "zone": "UTC", "enabled": "yes",
     "threshold": "1", "amount": "500", "key": "k" * 32, "password": "hidden words",
@@ -25,9 +25,9 @@ _ACTIONS = {"posts": "edit", "tokens": "rotate", "webhooks": "test"}
 #: They send files alone: the script keeps the row of the file with a button to try again.
 FILES = ("/library", "/library/files", "/compose/files")
 #: Parts of a page: its form stays as it is, and the answer is shown beside it.
-PARTS = ("/compose/ai/caption", "/compose/ai/image", "/compose/check")
-#: Screens that make no call of the API.
-STILL = ("/healthz", "/sign-in/forgot", "/sign-up", "/verify/x/x", "/reset/x/x")
+PARTS = ("/compose/ai/caption", "/compose/ai/image", "/compose/ai/film", "/compose/check")
+#: Forms and screens that make no call of the API.
+STILL = ("/work/own", "/healthz", "/sign-in/forgot", "/sign-up", "/verify/x/x", "/reset/x/x")
 
 
 def addresses(method: str) -> list[str]:
@@ -78,7 +78,7 @@ def test_every_screen_says_so_and_loads_itself_again(browser: FlaskClient, addre
         assert "<html" not in part.text
 
 
-@pytest.mark.parametrize("address", [it for it in addresses("POST") if it not in (*FILES, *PARTS)])
+@pytest.mark.parametrize("address", [it for it in addresses("POST") if it not in (*FILES, *PARTS, *STILL)])
 def test_no_form_loses_what_was_typed(browser: FlaskClient, address: str) -> None:
     answer = browser.post(address, data={"form_token": form_token(browser), **FORM})
     assert answer.status_code == 503
