@@ -98,34 +98,35 @@ def choose(person: Any, name: str, value: str) -> None:
     )
 
 
-def test_filters_by_brand_platform_and_state_are_kept_from_view_to_view(person: Any, accounts: Any) -> None:
-    at, window = next_month(), person.window
-    schedule(person, at, "For Facebook")
-    schedule(person, at, "For X", "TW")
-    other = accounts.brand(person.account.user_id, "Night Market")["id"]
+def test_filters_by_brand_platform_and_state_are_kept_from_view_to_view(stranger: Any, accounts: Any) -> None:
+    at, window = next_month(), stranger.window
+    schedule(stranger, at, "For Facebook")
+    schedule(stranger, at, "For X", "TW")
+    other = accounts.brand(stranger.account.user_id, "Night Market")["id"]
     body = {
         "page_id": accounts.page(other)["id"],
         "message": "For the market",
         "scheduled_at": at.isoformat(),
     }
-    person.account.api.post("/posts/schedule", body)
+    stranger.account.api.post("/posts/schedule", body)
     shown = "return document.querySelector('#calendar').innerText"
 
     def left(*texts: str) -> None:
         every = {"For Facebook", "For X", "For the market"}
         until(lambda: {it for it in every if it in window.run(shown)} == set(texts), 20, f"{texts} are left")
 
-    person.open(f"/calendar?day={at:%Y-%m-%d}")
-    choose(person, "platform", "FB")
+    stranger.open(f"/calendar?day={at:%Y-%m-%d}")
+    stranger.sign_in()
+    choose(stranger, "platform", "FB")
     left("For Facebook", "For the market")
-    choose(person, "brand", other)
+    choose(stranger, "brand", other)
     left("For the market")
     window.press("nav[aria-label=View] a[href*='view=list']")
     left("For the market")
-    choose(person, "state", "failed")
+    choose(stranger, "state", "failed")
     left()
     assert "No posts for this choice in this month." in window.run(shown)
-    choose(person, "state", "queued")
+    choose(stranger, "state", "queued")
     left("For the market")
 
 

@@ -156,6 +156,7 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
+    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
     form = form_of(asked, "spelt")

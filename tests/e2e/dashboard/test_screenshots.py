@@ -85,6 +85,8 @@ def test_each_screen_is_photographed(filled: Any, tmp_path: Path) -> None:
         "posts": "/posts",
         "post": f"/posts/{filled.post_id}",
         "calendar": "/calendar",
+        "calendar-week": "/calendar?view=week",
+        "calendar-list": "/calendar?view=list",
         "composer": "/compose",
         "comments": "/comments",
         "library": "/library",

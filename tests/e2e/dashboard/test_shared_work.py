@@ -151,9 +151,11 @@ def test_a_token_that_is_made_meanwhile_reaches_this_brand_alone(guest: Guest, a
 
 def test_signing_out_ends_both(guest: Guest, accounts: Accounts) -> None:
     window = guest.person.window
+    window.emulate_phone(1280, 900, "light")
     window.press("[aria-labelledby=shared] button")
     own = accounts.client(window.cookies()["posthaste_session"])
     own.get("/me")
     window.press(".leave button")
-    assert set(window.cookies()) == {"posthaste_form"}
+    window.emulate_phone(0, 0, "")
+    assert not {"posthaste_session", "posthaste_brand"} & set(window.cookies())
     until(lambda: own.call("GET", "/me").status_code == 401, HEARD_SECONDS, "every gateway has heard of it")

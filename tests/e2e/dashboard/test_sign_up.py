@@ -201,7 +201,7 @@ def enters(window: Any, email: str, password: str, code: str) -> None:
 
 @pytest.mark.usefixtures("real_size")
 def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
-    person: Any, clock: Clock
+    person: Any, operator: Operator
 ) -> None:
     window, email = person.window, person.account.email
     person.open("/account")
@@ -219,10 +219,11 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
         drawn = window.run("return document.querySelector('.qr svg').getBoundingClientRect().width")
         assert 150 < drawn <= 240
     assert [it for it in window.logged() if "Content Security Policy" in it] == []
+    window.emulate_phone(1280, 900, "light")
     window.type("#code", "000000")
     window.press("main form button")
     assert "That code is not right" in window.text("[role=alert]")
-    window.type("#code", app.at(clock.now()))
+    window.type("#code", app.at(Clock(operator).now()))
     window.press("main form button")
     codes = window.text("#recovery").split()
     assert len(codes) == 10
