@@ -3,7 +3,7 @@
 
 const SEEN = "posthaste-comments-seen";
 const LOOK_MS = 60_000;
-const seenAt = localStorage.getItem(SEEN) ?? new Date().toISOString();
+const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
 const emptied = new Map(); // id of a card that has left the list → the card as it was
 let turn = 0;
 
@@ -11,11 +11,16 @@ function remember() {
   localStorage.setItem(SEEN, new Date().toISOString());
 }
 
-function mark(root) {
-  for (const one of root.querySelectorAll(".conversations > li[data-at]:not([data-marked])")) {
+function mark(comments, isNew) {
+  for (const one of comments) {
     one.dataset.marked = "";
-    if (one.dataset.at > seenAt && !one.hasAttribute("data-own")) one.querySelector(".new-mark").hidden = false;
+    if (isNew(one) && !one.hasAttribute("data-own")) one.querySelector(".new-mark").hidden = false;
   }
+}
+
+function markAll() {
+  const unmarked = document.querySelectorAll(".conversations > li[data-at]:not([data-marked])");
+  mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt);
 }
 
 function cards() {
@@ -34,6 +39,7 @@ async function look() {
   const there = new Set([...card.querySelectorAll("li[data-id]")].map((it) => it.dataset.id));
   const fresh = [...made.content.querySelectorAll(".conversations > li[data-id]")].filter((it) => !there.has(it.dataset.id));
   if (fresh.length === 0) return;
+  mark(fresh, () => true); // whatever the platform's clock says
   const list = card.querySelector(".conversations");
   if (list) {
     list.prepend(...fresh);
@@ -44,12 +50,11 @@ async function look() {
     if (emptied.delete(card.id)) document.querySelector("#inbox form.filters").after(card);
     htmx.process(place);
   }
-  mark(card);
   document.getElementById("news").textContent = fresh.length === 1 ? "A new comment has come." : `${fresh.length} new comments have come.`;
 }
 
 new MutationObserver((changes) => {
-  mark(document);
+  markAll();
   for (const change of changes) {
     for (const gone of change.removedNodes) {
       if (gone.id === "inbox") emptied.clear(); // another choice
@@ -57,7 +62,7 @@ new MutationObserver((changes) => {
     }
   }
 }).observe(document.querySelector("main"), { childList: true, subtree: true });
-mark(document);
+markAll();
 remember();
 addEventListener("pagehide", remember);
 setInterval(look, LOOK_MS);
