@@ -160,7 +160,10 @@ export interface EditCollaborator {
 
 export interface InvitePerson {
   email: string;
-  /** Only people with the role `full` may issue tokens for the brand. */
+  /**
+   * `limited`: posts, comments and files. `full`: also connects pages, spends AI credits and issues
+   * tokens.
+   */
   role: "full" | "limited";
 }
 

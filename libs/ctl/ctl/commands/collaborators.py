@@ -15,7 +15,10 @@ def collaborator() -> None:
 @click.option("--brand", "brand_id", required=True, help="Id of the brand.")
 @click.option("--user", "user_id", required=True, help="Id of the collaborator's account.")
 @click.option(
-    "--role", type=click.Choice(["full", "limited"]), required=True, help="Only full may issue tokens."
+    "--role",
+    type=click.Choice(["full", "limited"]),
+    required=True,
+    help="limited: posts, comments, files; full: also pages, credits, tokens.",
 )
 @pass_session
 def add(session: Session, brand_id: str, user_id: str, role: str) -> None:

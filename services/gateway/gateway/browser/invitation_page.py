@@ -18,8 +18,8 @@ _BUTTONS = (("decision", "accept", "Accept"),)
 _AGAIN = Form({}, _BUTTONS, asks_for="Password, at least 8 characters")
 _WITH_CODE = Form({}, _BUTTONS, asks_for="Password", asks_for_code="Code of your authenticator app")
 _ROLES = {
-    "full": "You can publish for the brand, and issue tokens for it.",
-    "limited": "Your role is limited: you cannot issue tokens for the brand.",
+    "full": "You can publish for the brand, connect its pages, and issue tokens for it.",
+    "limited": "Your role is limited: you can write posts, answer comments and keep files.",
 }
 
 

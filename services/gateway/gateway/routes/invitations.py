@@ -37,7 +37,7 @@ class BrandPath(Record):
 
 class InvitePerson(BrandPath):
     email: Annotated[str, Meta(max_length=254)]
-    #: Only people with the role `full` may issue tokens for the brand.
+    #: `limited`: posts, comments and files. `full`: also connects pages, spends AI credits and issues tokens.
     role: Literal["full", "limited"]
 
 
