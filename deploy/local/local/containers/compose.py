@@ -141,7 +141,11 @@ class Composed:
         return Journey(self.run, self.ctl, (host, RECEIVER_PORT))
 
     def containers(self) -> dict[str, str]:
-        """Returns service → id of its running container, for the images of ours."""
+        """Returns service → id of its running container, for the images of ours that hold our code: not backup."""
         shown = self.compose("ps", "--format", "{{.Service}} {{.ID}} {{.Image}}").stdout.split("\n")
         rows = [line.split() for line in shown if line]
-        return {service: id_ for service, id_, image in rows if image.startswith("posthaste/")}
+        return {
+            service: id_
+            for service, id_, image in rows
+            if image.startswith("posthaste/") and service != "backup"
+        }
