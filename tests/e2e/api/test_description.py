@@ -74,6 +74,7 @@ OPERATIONS = (
     "GET /brands/{id}/invitations", "POST /brands/{id}/invitations",
     "DELETE /brands/{id}/invitations/{invitation_id}", "POST /auth/invitations/accept",
     "GET /auth/totp", "POST /auth/totp", "POST /auth/totp/confirm", "POST /auth/totp/disable",
+    "GET /auth/brands", "POST /auth/brands/{id}/session",
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
     "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
 )  # fmt: skip
