@@ -8,14 +8,14 @@ from container_kit import account, schedule
 from local.containers.compose import Composed
 from local.stack.stack import wait_answers
 
-#: How long from the engine's start until every service responds.
-READY_SECONDS = 30.0
+#: How long from the engine's start until every service responds. The core runs in CI, on machines that may be busy.
+READY_SECONDS, READY_SECONDS_OF_CORE = 30.0, 60.0
 #: How many posts are scheduled before the end comes, and how many in all. Each writer has its own.
 BEFORE, POSTS = 15, 40
 WRITERS = 2
 
 
-def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(stack: Composed) -> None:
+def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(stack: Composed, is_core: bool) -> None:
     made: dict[str, str] = {}
     trouble: list[BaseException] = []
     reached = threading.Semaphore(0)
@@ -53,4 +53,4 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(stack: Com
         }
     assert there == {id_: message for message, id_ in made.items()}
     assert len(there) == POSTS
-    assert seconds <= READY_SECONDS
+    assert seconds <= (READY_SECONDS_OF_CORE if is_core else READY_SECONDS)
