@@ -97,7 +97,7 @@ def test_a_months_publishes_end_and_come_back_with_the_next_month(accounts: Acco
     for number in range(62):
         if number % 9 == 0:
             clock.shift(minutes=1)
-        at = now + dt.timedelta(days=2, hours=number)
+        at = now + dt.timedelta(days=35, hours=number)
         body = {"page_id": account.page_id(), "message": f"{number}", "scheduled_at": stamp(at)}
         answer = account.api.call("POST", "/posts/schedule", json=body)
         if answer.status_code != 201:
