@@ -1,4 +1,4 @@
-"""Fixtures say what they take and give: whoever writes a test reads the fixture's types, not its code."""
+"""Every fixture states the types of what it takes and of what it gives."""
 
 import ast
 import subprocess

@@ -171,18 +171,19 @@ def get_log(exchange: Exchange, request: RequestPath) -> RequestDetails:
     operation_ids = tuple({line.operation_id for line in lines if line.operation_id is not None})
     posts: tuple[publishing.PostOfRequest, ...] = ()
     deliveries: tuple[webhooks.FoundDelivery, ...] = ()
-    if operation_ids:
+    sees_posts, sees_deliveries = caller.has_scope("read:posts"), caller.has_scope("manage:webhooks")
+    if operation_ids and (sees_posts or sees_deliveries):
         asked = publishing.FindPosts(operation_ids=operation_ids)
         posts = exchange.ask(services.publishing.find_posts, asked).posts
         wanted = webhooks.FindDeliveries(
             post_ids=tuple(post.id for post in posts), operation_ids=operation_ids
         )
-        if caller.has_scope("manage:webhooks"):
+        if sees_deliveries:
             deliveries = exchange.ask(services.webhooks.find_deliveries, wanted).deliveries
     return RequestDetails(
         entries=tuple(map(_entry, lines)),
-        posts=posts if caller.has_scope("read:posts") else None,
-        deliveries=deliveries if caller.has_scope("manage:webhooks") else None,
+        posts=posts if sees_posts else None,
+        deliveries=deliveries if sees_deliveries else None,
     )
 
 
