@@ -12,7 +12,7 @@ from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import await_post, schedule
 from e2e_kit.simulator import Simulator
 
-#: Of the MOV in 4K. With FULL_SIZE=1 60, which takes a quarter of an hour of two cores.
+#: Of the MOV in 4K. With FULL_SIZE=1 60: six minutes on two cores.
 SECONDS = 60 if os.environ.get("FULL_SIZE") else 4
 #: 4K is encoded anew for one platform after the other, at the lowest priority.
 MADE_SECONDS = 200.0 + 25 * SECONDS
