@@ -200,8 +200,8 @@ def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def api_paths() -> list[str]:
-    """The paths that the Ingress of the production overlay gives to the gateway."""
-    text = (ROOT / "deploy/kubernetes/overlays/production/ingress.yaml").read_text()
+    """The paths that the cluster's Ingress gives to the gateway."""
+    text = (ROOT / "deploy/kubernetes/components/ingress/ingress.yaml").read_text()
     [ingress] = [it for it in yaml.safe_load_all(text) if it and it["metadata"]["name"] == "gateway"]
     paths = ingress["spec"]["rules"][0]["http"]["paths"]
     return [it["path"] for it in paths if it["backend"]["service"]["name"] == "gateway-service"]

@@ -1,12 +1,27 @@
 """deploy/kubernetes: metrics reach the autoscalers and the alerts."""
 
 import importlib
+import re
 
+import pytest
 import yaml
 from composed import SERVICES as COMPOSE
-from kustomized import FOLDER, UNITS, Resource, build, containers, of_kind, selected, volumes
+from kustomized import (
+    FOLDER,
+    OVERLAYS,
+    UNITS,
+    Resource,
+    build,
+    config_map,
+    containers,
+    of_kind,
+    selected,
+    shared_settings,
+    volumes,
+)
 
 from chassis.telemetry import metrics
+from gateway.config import Config as GatewayConfig
 from local.paths import ROOT
 from local.testing.observability import prometheus_names, series_in
 
@@ -15,7 +30,7 @@ ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").rea
 
 def test_a_small_one_scales_by_nothing_that_it_does_not_measure() -> None:
     small = build(FOLDER / "overlays/small")
-    assert of_kind(small, "ConfigMap")["posthaste"]["data"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == ""
+    assert shared_settings(small)["OTEL_EXPORTER_OTLP_ENDPOINT"] == ""
     assert not of_kind(small, "HorizontalPodAutoscaler")
     # Of one replica a budget has nothing to keep.
     assert not of_kind(small, "PodDisruptionBudget")
@@ -54,7 +69,7 @@ def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
 
 def test_figures_find_their_way_to_those_who_scale(production: list[Resource]) -> None:
     """Collector → Prometheus → adapter: each connects to a Service port that a container serves."""
-    files = of_kind(production, "ConfigMap")["posthaste-observability"]["data"]
+    files = config_map(production, "posthaste-observability")
     [job] = yaml.safe_load(files["prometheus.yaml"])["scrape_configs"]
     assert job["honor_labels"] is True
     collector = yaml.safe_load(files["collector.yaml"])["exporters"]["prometheus"]["endpoint"]
@@ -68,7 +83,7 @@ def test_figures_find_their_way_to_those_who_scale(production: list[Resource]) -
     options = dict(it.removeprefix("--").split("=") for it in prometheus["args"])
     [settings] = [it for it in volumes(of_kind(production, "Deployment")["prometheus"]) if "projected" in it]
     [ours, _] = [it["configMap"] for it in settings["projected"]["sources"]]
-    assert ours["name"] == "posthaste-observability"
+    assert of_kind(production, "ConfigMap")[ours["name"]]["data"] == files
     [mount] = [it["mountPath"] for it in prometheus["volumeMounts"] if it["name"] == settings["name"]]
     paths = {f"{mount}/{it['path']}": it["key"] for it in ours["items"]}
     assert paths[options["config.file"]] == "prometheus.yaml"
@@ -83,3 +98,30 @@ def listener(resources: list[Resource], address: str) -> int:
     [container] = containers(of_kind(resources, "Deployment")[behind])
     [target] = [it["targetPort"] for it in service["ports"] if it["port"] == int(port)]
     return next(int(it["containerPort"]) for it in container["ports"] if it["name"] == target)
+
+
+#: PostgreSQL keeps three connections for superusers; ten are for dumps and psql.
+RESERVED_CONNECTIONS, FOR_OPERATORS = 3, 10
+#: Of a service (chassis.config); the gateway's is its own.
+POOL_SIZE = 16
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_guide_says_how_many_connections_all_replicas_take(name: str) -> None:
+    """Each process of a service has one more than its pool; each unit has one replica more while it is replaced."""
+    resources = build(FOLDER / "overlays" / name)
+    scalers = of_kind(resources, "HorizontalPodAutoscaler")
+    gateway = GatewayConfig(amqp_url="", database_url="")
+    used = RESERVED_CONNECTIONS + FOR_OPERATORS
+    for unit in UNITS:
+        deployment = of_kind(resources, "Deployment")[f"{unit}-service"]
+        scaler = scalers.get(f"{unit}-service")
+        most = scaler["spec"]["maxReplicas"] if scaler else deployment["spec"]["replicas"]
+        [container] = containers(deployment)
+        told = {it["name"]: it.get("value") for it in container["env"]}
+        assert "DATABASE_POOL_SIZE" not in told
+        each = int(told["WORKERS"]) * gateway.database_pool_size if unit == "gateway" else POOL_SIZE + 1
+        used += (most + 1) * each
+    said = {"production": r"at least (\d+) in production", "small": r"and (\d+) in small"}[name]
+    [figure] = re.findall(said, (ROOT / "docs/operations.md").read_text())
+    assert int(figure) == used

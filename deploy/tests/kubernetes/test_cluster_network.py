@@ -1,12 +1,21 @@
 """deploy/kubernetes: the allowed connections, and no others."""
 
-import os
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-import yaml
-from kustomized import FOLDER, OVERLAYS, UNITS, Resource, build, containers, of_kind, selected
+from kustomized import (
+    FOLDER,
+    OVERLAYS,
+    UNITS,
+    Resource,
+    build,
+    containers,
+    of_kind,
+    selected,
+    shared_settings,
+    with_components,
+)
 
 NOBODY = {"matchLabels": {"none": "such"}}
 PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
@@ -38,10 +47,11 @@ def test_publishing_and_webhooks_alone_reach_the_world(overlay: list[Resource]) 
 def test_one_more_reaches_it_where_its_component_is_added(
     name: str, component: str, service: str, tmp_path: Path
 ) -> None:
-    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components" / component}
-    added = {kind: [os.path.relpath(path, tmp_path)] for kind, path in parts.items()}
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(added))
-    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", service}
+    assert world(with_components(tmp_path, name, component)) == {
+        "publishing-service",
+        "webhooks-service",
+        service,
+    }
 
 
 def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
@@ -98,3 +108,50 @@ def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_a
     assert [it["podSelector"] for it in way["to"]] == [broker["podSelector"]]
     [let_in] = [it for it in broker["ingress"] if selected([ctl], it["from"][0].get("podSelector", NOBODY))]
     assert way["ports"] == let_in["ports"] == [{"protocol": "TCP", "port": port} for port in (5672, 5671)]
+
+
+def ways_out(resources: list[Resource], workload: str) -> dict[str, list[Resource]]:
+    one = of_kind(resources, "Deployment")[workload]
+    return {
+        name: it["spec"]["egress"]
+        for name, it in of_kind(resources, "NetworkPolicy").items()
+        if "egress" in it["spec"] and selected([one], it["spec"]["podSelector"])
+    }
+
+
+def test_every_pod_may_ask_for_names_also_of_the_cache_on_its_node(overlay: list[Resource]) -> None:
+    for name in of_kind(overlay, "Deployment"):
+        [names] = [rules for policy, rules in ways_out(overlay, name).items() if policy.endswith("names")]
+        [rule] = names
+        assert {"ipBlock": {"cidr": "169.254.20.10/32"}} in rule["to"]
+        assert [to["podSelector"] for to in rule["to"] if "podSelector" in to] == [
+            {"matchLabels": {"k8s-app": "kube-dns"}}
+        ]
+        assert {(it["protocol"], it["port"]) for it in rule["ports"]} == {("UDP", 53), ("TCP", 53)}
+
+
+def test_metrics_flow_from_the_units_to_the_collector_and_prometheus_and_nowhere_else(
+    production: list[Resource],
+) -> None:
+    policies = of_kind(production, "NetworkPolicy")
+    units = {f"{unit}-service" for unit in UNITS}
+    let_in = {
+        name: [
+            (set().union(*(selected(production, it["podSelector"]) for it in rule["from"] if "podSelector" in it)),
+             rule["ports"][0]["port"])
+            for rule in policies[name]["spec"]["ingress"]
+        ]
+        for name in ("collector", "prometheus")
+    }  # fmt: skip
+    assert let_in == {"collector": [(units, 4318), ({"prometheus"}, 8889)], "prometheus": [(set(), 9090)]}
+    for name in let_in:
+        assert set(policies[name]["spec"]["policyTypes"]) == {"Ingress", "Egress"}
+        assert ways_out(production, name).keys() == {name, f"{name}-names"}
+    [traces] = ways_out(production, "collector")["collector"]
+    [receiver] = [it["namespaceSelector"]["matchLabels"] for it in traces["to"]]
+    host, _, port = shared_settings(production)["JAEGER_OTLP_ENDPOINT"].partition(":")
+    assert receiver == {"kubernetes.io/metadata.name": host.split(".")[1]}
+    assert [it["port"] for it in traces["ports"]] == [int(port)]
+    [_, scraped] = ways_out(production, "prometheus")["prometheus"]
+    assert selected(production, scraped["to"][0]["podSelector"]) == {"collector"}
+    assert [it["port"] for it in scraped["ports"]] == [8889]

@@ -1,6 +1,7 @@
 """deploy/kubernetes: each secret, setting and certificate is defined, used, and read where it is needed."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from kustomized import (
     FOLDER,
+    JOBS,
     OVERLAYS,
     SECRETS,
     UNITS,
@@ -17,12 +19,12 @@ from kustomized import (
     containers,
     jobs_of,
     of_kind,
+    shared_settings,
     volumes,
+    with_components,
 )
 
-from dashboard.app import create_app
 from dashboard.config import Config
-from gateway.routes import ENDPOINTS
 from local.stack import units
 
 #: Where the production overlay has the authorities of each server's certificate.
@@ -38,14 +40,13 @@ def test_a_unit_is_told_what_it_reads_and_nothing_else(
 ) -> None:
     settings = settings_of(unit)
     [container] = containers(of_kind(overlay, "Deployment")[f"{unit}-service"])
-    maps = of_kind(overlay, "ConfigMap")
     told = {it["name"] for it in container["env"]}
     for source in container["envFrom"]:
         told |= SECRETS[source["secretRef"]["name"]].keys()
     for variable in container["env"]:
         source = variable.get("valueFrom", {})
         if "configMapKeyRef" in source:
-            assert source["configMapKeyRef"]["key"] in maps[source["configMapKeyRef"]["name"]]["data"]
+            assert source["configMapKeyRef"]["key"] in shared_settings(overlay)
         if "secretKeyRef" in source:
             assert source["secretKeyRef"]["key"] in SECRETS[source["secretKeyRef"]["name"]]
     assert told - settings.read == set()
@@ -59,17 +60,6 @@ def test_the_dashboard_is_told_what_it_reads_and_no_secret(overlay: list[Resourc
     assert told == {"API_URL", "DASHBOARD_URL", "PUBLIC_BASE_URL", "TRUSTED_PROXY_HOPS", "LOG_LEVEL"}
     assert "envFrom" not in container
     Config.from_env(dict.fromkeys(told - {"TRUSTED_PROXY_HOPS"}, "http://host") | {"TRUSTED_PROXY_HOPS": "1"})
-
-
-def test_the_paths_of_the_api_lead_to_the_gateway(production: list[Resource]) -> None:
-    [rule] = of_kind(production, "Ingress")["gateway"]["spec"]["rules"]
-    leads = {it["path"]: it["backend"]["service"]["name"] for it in rule["http"]["paths"]}
-    assert leads.pop("/") == "dashboard-service"
-    assert set(leads.values()) == {"gateway-service"}
-    outside = {f"/{endpoint.path.split('/')[1]}" for endpoint in ENDPOINTS if endpoint.outside}
-    assert outside | {"/api", "/mcp", "/docs", "/llms.txt", "/healthz", "/readyz"} == leads.keys()
-    ours = {rule.rule.split("/")[1] for rule in create_app(Config(api_url="http://x")).url_map.iter_rules()}
-    assert not {f"/{it}" for it in ours} & leads.keys() - {"/healthz"}
 
 
 def secrets_of(resources: list[Resource]) -> set[str]:
@@ -88,13 +78,15 @@ def secrets_of(resources: list[Resource]) -> set[str]:
 
 def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
     """Returns a container's settings: from the ConfigMap and set directly."""
-    shared = of_kind(resources, "ConfigMap")["posthaste"]["data"]
+    shared = shared_settings(resources)
     for resource in resources:
         for container in containers(resource):
             for variable in container.get("env", ()):
                 source = variable.get("valueFrom", {})
                 if "configMapKeyRef" in source:
-                    assert source["configMapKeyRef"]["name"] == "posthaste"
+                    assert (
+                        of_kind(resources, "ConfigMap")[source["configMapKeyRef"]["name"]]["data"] == shared
+                    )
                     yield source["configMapKeyRef"]["key"], shared[source["configMapKeyRef"]["key"]]
                 elif not source:
                     yield "", variable["value"]
@@ -110,7 +102,7 @@ def test_every_secret_that_is_named_has_its_template_or_its_maker(production: li
 
 def test_every_setting_that_is_shared_is_used_by_somebody(overlay: list[Resource]) -> None:
     used = {key for key, _ in settings_in(overlay)} - {""}
-    assert used == of_kind(overlay, "ConfigMap")["posthaste"]["data"].keys()
+    assert used == shared_settings(overlay).keys()
 
 
 def test_an_address_without_a_dot_is_a_service_of_the_same_overlay(overlay: list[Resource]) -> None:
@@ -126,7 +118,7 @@ def test_an_address_without_a_dot_is_a_service_of_the_same_overlay(overlay: list
 def test_production_has_every_connection_to_the_servers_encrypted_and_their_names_checked(
     production: list[Resource],
 ) -> None:
-    shared = of_kind(production, "ConfigMap")["posthaste"]["data"]
+    shared = shared_settings(production)
     for resource in [*production, *jobs_of("production")]:
         for container in containers(resource):
             told = {it["name"]: it for it in container.get("env", ())}
@@ -145,7 +137,7 @@ def test_production_has_every_connection_to_the_servers_encrypted_and_their_name
 
 
 def test_messages_must_be_signed(overlay: list[Resource]) -> None:
-    assert of_kind(overlay, "ConfigMap")["posthaste"]["data"]["UNSIGNED_MESSAGES_ALLOWED"] == "false"
+    assert shared_settings(overlay)["UNSIGNED_MESSAGES_ALLOWED"] == "false"
 
 
 def test_no_unit_sees_the_broker_s_key(overlay: list[Resource]) -> None:
@@ -187,4 +179,38 @@ def test_how_payments_are_made_is_said_in_one_place_and_not_in_the_deployment(
 ) -> None:
     [container] = containers(of_kind(overlay, "Deployment")["ai-service"])
     [variable] = [it for it in container["env"] if it["name"] == "PAYMENT_PROVIDER"]
-    assert variable["valueFrom"] == {"configMapKeyRef": {"name": "posthaste", "key": "PAYMENT_PROVIDER"}}
+    assert variable["valueFrom"]["configMapKeyRef"]["key"] == "PAYMENT_PROVIDER"
+
+
+@pytest.mark.parametrize("file", ["overlays/production/settings/settings.env", "../observability/rules.yaml"])
+def test_a_changed_setting_or_rule_replaces_the_pods_that_read_it(file: str, tmp_path: Path) -> None:
+    copy = tmp_path / "deploy"
+    for folder in ("kubernetes", "observability"):
+        shutil.copytree(FOLDER.parent / folder, copy / folder)
+    before = templates(copy / "kubernetes")
+    changed = copy / "kubernetes" / file
+    text = changed.read_text()
+    changed.write_text(text + ("\nLOG_LEVEL=debug\n" if file.endswith(".env") else "# changed\n"))
+    (copy / "kubernetes").rename(tmp_path / "deploy" / "changed")
+    after = templates(copy / "changed")
+    units = {*(f"{unit}-service" for unit in UNITS), "dashboard-service", "collector", "ctl"}
+    replaced = {name for name in before if before[name] != after[name]}
+    assert replaced == (units if file.endswith(".env") else {"collector", "prometheus"})
+
+
+def templates(folder: Path) -> dict[str, Resource]:
+    """Returns each Deployment's pods."""
+    deployments = of_kind(build(folder / "overlays/production"), "Deployment")
+    return {name: it["spec"]["template"] for name, it in deployments.items()}
+
+
+def test_every_pod_pulls_with_the_login_of_the_registry(tmp_path: Path) -> None:
+    login = [{"name": "posthaste-registry"}]
+    for name in (*OVERLAYS, *(f"{overlay}/{jobs}" for overlay in OVERLAYS for jobs in JOBS)):
+        (folder := tmp_path / name.replace("/", "-")).mkdir()
+        built = with_components(folder, name, "registry")
+        for resource in built:
+            if containers(resource):
+                assert resource["spec"]["template"]["spec"]["imagePullSecrets"] == login
+        for broker in of_kind(built, "RabbitmqCluster").values():
+            assert broker["spec"]["imagePullSecrets"] == login

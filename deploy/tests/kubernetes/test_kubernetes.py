@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import custom_resources
 import kubernetes_validate
 import pytest
 import yaml
@@ -28,6 +29,7 @@ from kustomized import (
     pods_of,
     selected,
     volumes,
+    with_components,
 )
 
 from chassis.runtime.loops import Loop
@@ -38,8 +40,6 @@ from local.stack import units
 
 #: The oldest that is still maintained when this was written, and the newest that the schemas know.
 KUBERNETES = ("1.34.1", "1.37.0")
-#: Of operators; Kubernetes itself has no schema of them.
-NOT_KUBERNETES = {"RabbitmqCluster"}
 #: From the last request's end to that of the process: what was staged is sent, connections and telemetry are closed.
 LEAVING_SECONDS = 5
 #: The kubelet starts a container anew ever later, and forgets that once one has run for so long.
@@ -60,10 +60,54 @@ def test_kubernetes_accepts_every_resource(folder: str, version: str) -> None:
     resources = build(FOLDER / "overlays" / folder)
     for resource in resources:
         assert resource["metadata"]["namespace"] == "posthaste"
-        if resource["kind"] not in NOT_KUBERNETES:
-            kubernetes_validate.validate(resource, version, strict=True)
+        validate(resource, version)
     names = [(it["kind"], it["metadata"]["name"]) for it in resources]
     assert len(names) == len(set(names))
+
+
+def validate(resource: Resource, version: str) -> None:
+    """Raises an error for a resource that Kubernetes, or a custom resource's definition, would not take as it is."""
+    if resource["kind"] in custom_resources.definitions():
+        custom_resources.check(resource, version)
+    else:
+        kubernetes_validate.validate(resource, version, strict=True)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize(
+    "components",
+    [["gateway-api"], ["annotations/nginx"], ["annotations/haproxy"], ["registry", "ai-providers", "mail"]],
+    ids=lambda it: it[0],
+)
+def test_kubernetes_accepts_every_component(overlay: str, components: list[str], tmp_path: Path) -> None:
+    for resource in with_components(tmp_path, overlay, *components):
+        validate(resource, KUBERNETES[-1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("RabbitmqCluster", "spec.replica", 3),
+        ("RabbitmqCluster", "spec.tls.secret", "rabbitmq-tls"),
+        ("RabbitmqCluster", "spec.replicas", "3"),
+        ("RabbitmqCluster", "spec.override.statefulSet.spec.template.spec.volume", []),
+        ("RabbitmqCluster", "spec.affinity.podAntiAfinity", {}),
+        ("Gateway", "spec.listeners.0.host", "api.example.com"),
+        ("HTTPRoute", "spec.rules.0.timeout", "0s"),
+        ("HTTPRoute", "spec.rules.0.backendRefs.0.port", "http"),
+        ("HTTPRoute", "spec.hostnames.0", "https://api.example.com"),
+    ],
+)
+def test_a_mistake_in_a_custom_resource_is_found(kind: str, path: str, value: Any, tmp_path: Path) -> None:
+    production = with_components(tmp_path, "production", "gateway-api")
+    resource = of_kind(production, kind)[{"RabbitmqCluster": "rabbitmq"}.get(kind, "posthaste")]
+    *way, last = (int(it) if it.isdigit() else it for it in path.split("."))
+    at: Any = resource
+    for one in way:
+        at = at[one]
+    at[last] = value
+    with pytest.raises((AssertionError, kubernetes_validate.ValidationError)):
+        validate(resource, KUBERNETES[-1])
 
 
 def test_the_template_of_the_secrets_is_valid_and_empty() -> None:
@@ -148,12 +192,6 @@ def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:
         [container] = containers(of_kind(overlay, "Deployment")[behind])
         targets = {port["targetPort"] for port in service["spec"]["ports"]}
         assert targets <= {it["name"] for it in container["ports"]}
-    for ingress in of_kind(overlay, "Ingress").values():
-        for rule in ingress["spec"]["rules"]:
-            for path in rule["http"]["paths"]:
-                backend = path["backend"]["service"]
-                ports = of_kind(overlay, "Service")[backend["name"]]["spec"]["ports"]
-                assert backend["port"]["name"] in {it["name"] for it in ports}
 
 
 def entrypoints(module: str) -> Iterator[Any]:
@@ -168,9 +206,6 @@ def entrypoints(module: str) -> Iterator[Any]:
 def test_whoever_is_told_to_stop_has_the_time_to_finish(overlay: list[Resource]) -> None:
     longest = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
     assert longest > 60
-    for ingress in of_kind(overlay, "Ingress").values():
-        waits = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-read-timeout"]
-        assert int(waits) > longest
     for unit in UNITS:
         pod = of_kind(overlay, "Deployment")[f"{unit}-service"]["spec"]["template"]["spec"]
         [container] = pod["containers"]
