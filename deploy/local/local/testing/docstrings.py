@@ -1,4 +1,7 @@
-"""`python -m local.testing.docstrings SEED`: 40 docstrings of services and libs, for a reader without the code."""
+"""`python -m local.testing.docstrings SEED`: 40 docstrings of services and libs, for a reader without the code.
+
+Each stands under its signature, as an editor shows it.
+"""
 
 import ast
 import random
@@ -12,7 +15,7 @@ COUNT = 40
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Yields where each docstring stands, and its text. Tests and migrations are left out."""
+    """Yields the file and signature of each documented thing, and its text. Tests and migrations are left out."""
     listed = subprocess.run(
         ["git", "ls-files", "services/*.py", "libs/*.py"],
         cwd=ROOT,
@@ -21,13 +24,28 @@ def docstrings() -> Iterator[tuple[str, str]]:
         check=True,
     ).stdout
     for path in sorted(listed.splitlines()):
-        if "/tests/" in path or "/migrations/" in path:
-            continue
-        for node in ast.walk(ast.parse((ROOT / path).read_text())):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (
-                text := ast.get_docstring(node)
-            ):
-                yield f"{path} {getattr(node, 'name', '')}", text
+        if "/tests/" not in path and "/migrations/" not in path:
+            for signature, text in _documented(ast.parse((ROOT / path).read_text()), ""):
+                yield f"{path} {signature}", text
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef, outer: str) -> Iterator[tuple[str, str]]:
+    match node:
+        case ast.Module():
+            signature, inner = "", ""
+        case ast.ClassDef(name=name, bases=bases):
+            inner = f"{outer}{name}."
+            signature = f"class {outer}{name}({', '.join(map(ast.unparse, bases))})"
+        case ast.FunctionDef(name=name, args=args, returns=returns):
+            inner = f"{outer}{name}."
+            signature = f"{outer}{name}({ast.unparse(args)})"
+            if returns is not None:
+                signature += f" -> {ast.unparse(returns)}"
+    if text := ast.get_docstring(node):
+        yield signature, text
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef):
+            yield from _documented(child, inner)
 
 
 if __name__ == "__main__":
