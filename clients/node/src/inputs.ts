@@ -132,6 +132,10 @@ export interface PartTag {
 export interface EditAccount {
   firstname?: string | undefined;
   lastname?: string | undefined;
+  /** An IANA zone; null: none. */
+  timezone?: string | null | undefined;
+  /** A BCP 47 tag of a language, as `de` or `pt-BR`; null: none. */
+  language?: string | null | undefined;
 }
 
 /** `timezone`: an IANA name such as Europe/Berlin. */
@@ -485,6 +489,21 @@ export interface ChangePassword {
 /** `user_id` and `code` stand in the link: /auth/verify/{user_id}/{code}. */
 export interface VerifyEmail {
   user_id: string;
+  code: string;
+  password: string;
+}
+
+export interface ChangeEmail {
+  /** The new address. */
+  email: string;
+  password: string;
+  /** A code of the authenticator app or a recovery code, if the account asks for one. */
+  totp_code?: string | null | undefined;
+}
+
+/** `change_id` and `code` stand in the link: /auth/email/{change_id}/{code}. */
+export interface ConfirmEmail {
+  change_id: string;
   code: string;
   password: string;
 }

@@ -61,7 +61,8 @@ export abstract class Operations {
   }
 
   /**
-   * Change the names of the account's owner; fields that are not sent keep their value.
+   * Change names, time zone and language of the account's owner; fields that are not sent keep their
+   * value.
    *
    * `PATCH /api/v1/account`. Needs the scope `manage:account`.
    */
@@ -1384,5 +1385,26 @@ export abstract class Operations {
    */
   async verifyEmail(body: inputs.VerifyEmail, options: UnkeyedOptions = {}): Promise<records.Verification> {
     return this.call({ method: "POST", path: "/auth/email/verify", body, authenticated: false }, options);
+  }
+
+  // Email address
+
+  /**
+   * Mail a link that confirms another address for the account. Until it is confirmed nothing changes.
+   *
+   * `POST /auth/email/change`. Needs the scope `manage:account`.
+   */
+  async changeEmail(body: inputs.ChangeEmail, options: CallOptions = {}): Promise<records.EmailChangeRequested> {
+    return this.call({ method: "POST", path: "/auth/email/change", body, keyed: true }, options);
+  }
+
+  /**
+   * Change the account's address with the link of the mail, which works once, and the account's
+   * password.
+   *
+   * `POST /auth/email/confirm`.
+   */
+  async confirmEmail(body: inputs.ConfirmEmail, options: UnkeyedOptions = {}): Promise<records.EmailChange> {
+    return this.call({ method: "POST", path: "/auth/email/confirm", body, authenticated: false }, options);
   }
 }

@@ -53,6 +53,9 @@ export interface UserInAccount {
   email: string;
   firstname: string;
   lastname: string;
+  /** The IANA zone and the BCP 47 language in which the person reads times; null: not chosen. */
+  timezone?: string | null;
+  language?: string | null;
 }
 
 export interface CreditsInAccount {
@@ -1164,12 +1167,18 @@ export interface User {
    * tokens, roles or credits.
    */
   verified?: boolean;
+  /** The IANA zone and the BCP 47 language in which the person reads times; None: not chosen. */
+  timezone?: string | null;
+  language?: string | null;
 }
 
 /** The new session, and its token in plain text, which is shown only now. */
 export interface LoggedIn {
   session: Session;
   session_token: string;
+  /** In which the person reads times, as in `User`. */
+  timezone?: string | null;
+  language?: string | null;
 }
 
 /** A person who is signed in on one device; never its token. Ends 30 days after its last use. */
@@ -1269,6 +1278,20 @@ export interface PasswordChanged {
 export interface Verification {
   email: string;
   verified: boolean;
+}
+
+/** The same for every address, whether or not it has an account. */
+export interface EmailChangeRequested {
+  success: boolean;
+  /** The new address, which gets the link. */
+  email: string;
+  /** Until when the link works. */
+  expires_at: string;
+}
+
+/** The address that a link confirms, or has confirmed. */
+export interface EmailChange {
+  email: string;
 }
 
 /** `facebook_settings` of a post. */

@@ -65,6 +65,9 @@ class UserInAccount:
     email: str
     firstname: str
     lastname: str
+    #: The IANA zone and the BCP 47 language in which the person reads times; null: not chosen.
+    timezone: str | None = None
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1312,6 +1315,9 @@ class User:
     #: Whether the user has proved that the address is theirs. Until then the account gets no brands,
     #: tokens, roles or credits.
     verified: bool = True
+    #: The IANA zone and the BCP 47 language in which the person reads times; None: not chosen.
+    timezone: str | None = None
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1320,6 +1326,9 @@ class LoggedIn:
 
     session: Session
     session_token: str
+    #: In which the person reads times, as in `User`.
+    timezone: str | None = None
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1441,6 +1450,24 @@ class Verification:
 
     email: str
     verified: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmailChangeRequested:
+    """The same for every address, whether or not it has an account."""
+
+    success: bool
+    #: The new address, which gets the link.
+    email: str
+    #: Until when the link works.
+    expires_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmailChange:
+    """The address that a link confirms, or has confirmed."""
+
+    email: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -35,9 +35,9 @@ def test_every_operation_has_a_method_except_pages_files_and_calls_of_platforms(
         if is_left_out(operation)
     }
     assert left_out == {
-        "acceptByForm", "decideLink", "decideVerification", "finishLink", "getFile", "receiveHook",
-        "receiveStripeEvent", "resetByForm", "showLink", "uploadMedia", "verifyHook", "viewInvitation", "viewReset",
-        "viewVerification",
+        "acceptByForm", "confirmEmailByForm", "decideLink", "decideVerification", "finishLink", "getFile",
+        "receiveHook", "receiveStripeEvent", "resetByForm", "showLink", "uploadMedia", "verifyHook", "viewEmailChange",
+        "viewInvitation", "viewReset", "viewVerification",
     }  # fmt: skip
     assert Posthaste.upload.__doc__  # in place of uploadMedia
 

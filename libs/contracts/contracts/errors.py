@@ -86,7 +86,7 @@ PAGE_PERMISSION_MISSING = _row("PAGE_PERMISSION_MISSING", 400, "platform",
     "The page's connection lacks a permission that the platform requires for this.",
     "Remove `field`, or reconnect the page with an app that has the permission (docs/platforms says which).")
 INVALID_LINK = _row("INVALID_LINK", 400, "authentication", "The link is incomplete, was used before, or has expired.",
-    "Ask for a new one: with POST /auth/password/forgot, or the person who invited you.")
+    "Ask for a new one: with POST /auth/password/forgot, POST /auth/email/change, or the person who invited you.")
 # --- authentication ---
 INVALID_CREDENTIALS = _row("INVALID_CREDENTIALS", 401, "authentication", "The e-mail address or the password is wrong.",
     "Check both, or ask for a new password with POST /auth/password/forgot.")

@@ -112,7 +112,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "quarantine list replay",
         "service list",
         "token create list revoke rotate set-used",
-        "user create invite list plan reset-link totp-off unverified verification-link verify",
+        "user create email-link invite list plan reset-link totp-off unverified verification-link verify",
         "webhook enable",
     ]
 

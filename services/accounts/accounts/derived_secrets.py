@@ -5,7 +5,7 @@ operation is HMAC-SHA256(TOKEN_SECRET, operation id), and an account's sandbox t
 HMAC-SHA256(TOKEN_SECRET, account id), so that the dashboard can show it again (spec "Authentication" 7).
 Neither can be computed from the database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
-The codes of verification links, reset links, invites and invitations are derived in the same way, so that a mail can be
+The codes of links in mails and of invites are derived in the same way, so that a mail can be
 sent again and no secret is stored; so are the secrets of authenticator apps and recovery codes, whose hashes are stored
 too, so that they work with another TOKEN_SECRET. Pending codes become invalid when TOKEN_SECRET changes.
 """
@@ -50,6 +50,11 @@ def invitation_code(config: AccountsConfig, invitation_id: str) -> str:
 def reset_code(config: AccountsConfig, reset_id: str) -> str:
     """Returns the secret part of a reset link: 128 bits in hex."""
     return _derive(config, "reset", reset_id).hex()[:_CODE_LENGTH]
+
+
+def email_code(config: AccountsConfig, change_id: str) -> str:
+    """Returns the secret part of a link that confirms another address: 128 bits in hex."""
+    return _derive(config, "email", change_id).hex()[:_CODE_LENGTH]
 
 
 def totp_secret(config: AccountsConfig, totp_id: str) -> str:

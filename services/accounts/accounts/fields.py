@@ -28,6 +28,8 @@ MAX_LIMIT = 100  # spec "Request field limits"
 MAX_ALLOWLIST_ENTRIES = 50
 
 _EMAIL = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\".]+(\.[^\s@<>()\[\],;:\\\".]+)+")
+#: RFC 5646: language, script, region. Variants and extensions change no date.
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 #: Entries of the zone database that are not time zones.
 _NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
@@ -108,6 +110,14 @@ def timezone(value: str) -> str:
     if value not in _zones():
         raise invalid("timezone", "is not an IANA time zone name such as Europe/Berlin")
     return value
+
+
+def language(value: str) -> str:
+    """Accepts a BCP 47 tag of a language, with or without script and region; returns it in its usual spelling."""
+    if not _LANGUAGE.fullmatch(value):
+        raise invalid("language", "is not a BCP 47 language tag such as de or pt-BR")
+    primary, *rest = value.split("-")
+    return "-".join([primary.lower(), *(it.title() if len(it) == 4 else it.upper() for it in rest)])
 
 
 @cache

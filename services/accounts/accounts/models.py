@@ -50,6 +50,9 @@ users = Table(
     Column("operation_id", Text, unique=True),
     #: Whether the e-mail address is verified. The default is for rows of releases before verification.
     Column("verified", Boolean, nullable=False, server_default=text("true")),
+    #: IANA zone and BCP 47 language in which the person reads times.
+    Column("timezone", Text),
+    Column("language", Text),
     Index("users_unverified", "created_at", postgresql_where=text("NOT verified")),
 )
 
@@ -125,6 +128,18 @@ password_resets = Table(
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     #: Real time, as in `verification_mails`. Null: no mail is to be sent (any more).
     Column("next_attempt_at", Moment),
+)
+
+#: Addresses that wait for their confirmation, at most one for each account.
+email_changes = Table(
+    "email_changes",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    #: The code of the link is derived from it (`derived_secrets.py`).
+    Column("id", Text, nullable=False, unique=True),
+    #: In lower case. It may have an account.
+    Column("email", Text, nullable=False),
+    Column("expires_at", Moment, nullable=False),
 )
 
 #: Attempts without a token per time window: sign-ups, sign-ins and reset links, by network and by address, both as

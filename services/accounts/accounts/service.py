@@ -13,6 +13,7 @@ from accounts.store import Connection
 from accounts.tokens import authentication, own_tokens, tokens
 from accounts.users import (
     brand_sessions,
+    email_changes,
     invites,
     mails,
     password_changes,
@@ -170,6 +171,27 @@ class AccountsService:
     def change_password(self, caller: Caller, request: contract.ChangePassword) -> contract.PasswordChanged:
         return password_changes.change_password(self.database, caller, request)
 
+    @rpc
+    def change_email(self, caller: Caller, request: contract.ChangeEmail) -> contract.EmailChangeRequested:
+        requested = email_changes.change_email(self.database, self.config, caller, request)
+        queued_mails.DUE.wake()
+        return requested
+
+    @rpc
+    def view_email_change(self, caller: Caller, request: contract.EmailChangeLink) -> contract.EmailChange:
+        with self.database.reading() as connection:
+            return email_changes.view_email_change(connection, self.config, request)
+
+    @rpc
+    def confirm_email_change(
+        self, caller: Caller, request: contract.ConfirmEmailChange
+    ) -> contract.EmailChange:
+        confirmed = email_changes.confirm_email_change(self.database, self.config, request)
+        queued_mails.DUE.wake()
+        return confirmed
+
+    make_email_link = configured(email_changes.make_email_link)
+
     get_user = reading(users.get_user)
     list_users = reading(users.list_users)
     edit_profile = writing(users.edit_profile)
@@ -271,6 +293,7 @@ class AccountsService:
             password_changes.forget(connection)
             queued_mails.forget(connection)
             invitations.forget(connection)
+            email_changes.forget(connection)
             return sessions.forget(connection)
 
     @on_event("page.connect.refused")

@@ -11,13 +11,16 @@ from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as AnyResponse
 
-from dashboard import api, assets, cookies, problems, times, words
+from dashboard import api, assets, cookies, dates, problems, words
 from dashboard.config import Config
 from dashboard.routes import BLUEPRINTS, NAVIGATION
 
 #: What a signed-out browser may open.
 _OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
-_OPEN |= {f"sign_up.{it}" for it in ("show", "create", "confirm", "verify", "choose", "reset")}
+_OPEN |= {
+    f"sign_up.{it}"
+    for it in ("show", "create", "confirm", "verify", "choose", "reset", "confirm_email", "use_email")
+}
 
 
 def create_app(config: Config) -> Flask:
@@ -34,6 +37,7 @@ def create_app(config: Config) -> Flask:
         app.register_blueprint(blueprint)
     app.add_url_rule("/healthz", "healthz", lambda: ("ok", 200))
     _add_words(app, config)
+    dates.attach(app)
     _guard(app, config)
     problems.attach(app, config)
     return app
@@ -41,9 +45,6 @@ def create_app(config: Config) -> Flask:
 
 def _add_words(app: Flask, config: Config) -> None:
     app.jinja_env.filters.update(
-        shown=times.shown,
-        local_fields=times.local_fields,
-        offset=times.offset,
         size=words.size,
         length_of=words.length_of,
         initials=words.initials,
@@ -124,4 +125,6 @@ def _guard(app: Flask, config: Config) -> None:
             )
             if g.get("has_new_form_key"):
                 cookies.set_cookie(response, "form", g.form_key, config.is_https)
+            if g.get("has_new_dates"):
+                cookies.set_cookie(response, "dates", g.dates.packed(), config.is_https)
         return response

@@ -2,8 +2,8 @@
 
 The sign-in cookie holds the API's session token: the API stores only its hash, lists the session and can end it. So the
 dashboard needs no store and no secret of its own. A second one holds the token of a session on somebody else's brand,
-while the person works on that. Every form carries an HMAC of the session token, keyed with another, random cookie:
-another site can read neither.
+while the person works on that; a third how the person reads dates. Every form carries an HMAC of the session token,
+keyed with another, random cookie: another site can read neither.
 """
 
 import base64
@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from flask import Request, g, request
 from werkzeug.wrappers import Response
+
+from dashboard.dates import Dates
 
 #: As the API: a session ends 30 days after its last use.
 _SIGN_IN_SECONDS = 30 * 86_400
@@ -71,8 +73,8 @@ def set_cookie(response: Response, kind: str, value: str, is_https: bool) -> Non
 
 
 def sign_out(response: Response, is_https: bool) -> None:
-    """Makes the browser forget both sessions."""
-    for kind in ("session", "brand"):
+    """Makes the browser forget both sessions, and how the person reads dates."""
+    for kind in ("session", "brand", "dates"):
         set_cookie(response, kind, "", is_https)
 
 
@@ -83,6 +85,7 @@ def load(is_https: bool) -> None:
     g.shared_work = SharedWork.read(packed)
     #: What the person works with: their own session, or the one on somebody else's brand.
     g.acting_token = g.shared_work.token if g.shared_work else g.session_token
+    g.dates = Dates.read(request.cookies.get(name_of("dates", is_https), ""))
     g.form_key = request.cookies.get(name_of("form", is_https), "")
     g.has_new_form_key = len(g.form_key) < 32
     if g.has_new_form_key:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
-from dashboard import times
+from dashboard import languages, times
 
 #: View → its name.
 VIEWS = {"month": "Month", "week": "Week", "day": "Day", "list": "List"}
@@ -17,9 +17,12 @@ class Period:
     view: str
     day: date
     zone: str
+    language: str = languages.DEFAULT
 
     @classmethod
-    def read(cls, view: str, text: str, zone: str, now: datetime) -> "Period":
+    def read(
+        cls, view: str, text: str, zone: str, now: datetime, language: str = languages.DEFAULT
+    ) -> "Period":
         """Returns the period of `2026-12-08`, or of a month's first day (`2026-12`), or the present one.
 
         Years that no clock of a computer shows are not there.
@@ -28,19 +31,15 @@ class Period:
         day = _day(text) or _day(f"{text}-01") or today
         if not today.year - 20 <= day.year <= today.year + 20:
             day = today
-        return cls(view if view in VIEWS else "month", day, zone)
+        return cls(view if view in VIEWS else "month", day, zone, language)
 
     @property
     def name(self) -> str:
         if self.view == "day":
-            return f"{self.day:%A}, {self.day.day} {self.day:%B %Y}"
+            return languages.full_day(self.day, self.language)
         if self.view != "week":
-            return f"{self.day:%B %Y}"
-        first, last = self.days[0], self.days[-1]
-        if first.month == last.month:
-            return f"{first.day}–{last.day} {last:%B %Y}"
-        year = "" if first.year == last.year else f" {first.year}"
-        return f"{first.day} {first:%B}{year} – {last.day} {last:%B %Y}"
+            return languages.month(self.day, self.language)
+        return languages.days(self.days[0], self.days[-1], self.language)
 
     @property
     def text(self) -> str:

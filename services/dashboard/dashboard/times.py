@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from dashboard import languages
+
 
 class TimeRefused(ValueError):
     """A date and time that does not exist, or comes twice, in its zone. The text is for people."""
@@ -22,16 +24,9 @@ def zones() -> tuple[str, ...]:
     return ("UTC", *sorted(it for it in available_timezones() if it.startswith(continents) and "/" in it))
 
 
-def shown(at: datetime, zone: str) -> str:
-    """Returns a time without its zone: `Fri 27 Nov 2026, 09:00`."""
-    local = at.astimezone(zone_of(zone))
-    return f"{local:%a} {local.day} {local:%b %Y, %H:%M}"
-
-
-def day_name(date: str) -> str:
-    """Returns a day as charts name it: `2026-11-27` is `27 Nov`."""
-    day = datetime.fromisoformat(date)
-    return f"{day.day} {day:%b}"
+def shown(at: datetime, zone: str, language: str = languages.DEFAULT) -> str:
+    """Returns a time without its zone: `Fri, 27 Nov 2026, 09:00`."""
+    return languages.moment(at.astimezone(zone_of(zone)), language)
 
 
 def offset(at: datetime, zone: str) -> str:

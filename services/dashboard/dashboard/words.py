@@ -128,6 +128,7 @@ AUDITED = {
     "collaborator.removed": "removed somebody from the brand",
     "collaborator.invited": "invited somebody to the brand",
     "collaborator.invitation_withdrawn": "withdrew an invitation",
+    "email.changed": "signs in with another e-mail address now",
     "totp.enabled": "asks for codes at the sign-in now",
     "totp.disabled": "asks for no codes at the sign-in any more",
     "collaborator.joined": "accepted an invitation",

@@ -1,5 +1,6 @@
-"""Signing up with the mail's link, a forgotten password, codes of an app, and signing out everywhere."""
+"""Signing up with the mail's link, a forgotten password, codes of an app, another address, dates, and signing out."""
 
+import datetime as dt
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ import pytest
 import requests
 from e2e_kit.accessibility import findings
 from e2e_kit.chromium import Chromium
-from e2e_kit.mails import await_url
+from e2e_kit.mails import await_mail, await_url
 from e2e_kit.operator import Clock, Operator
 from e2e_kit.stack import Stack
 
 PASSWORD = "a sentence nobody guesses"
+#: Of the person whom the tests sign in.
+OWNERS = "the owner's own"
 LOOKS = tuple((width, scheme) for width in (360, 1280) for scheme in ("light", "dark"))
 
 
@@ -261,3 +264,68 @@ def test_no_other_address_than_that_of_a_code_is_drawn(person: Any) -> None:
     window.press("main form button")
     assert not window.has(".qr")
     assert not window.has("a[href^=javascript]")
+
+
+def choose(window: Any, css: str, value: str) -> None:
+    window.run(f"document.querySelector('{css}').value = '{value}'")
+
+
+def test_every_date_is_shown_in_the_zone_and_the_language_of_the_person(person: Any) -> None:
+    window, api = person.window, person.account.api
+    at = dt.datetime.now(dt.UTC).replace(minute=7, second=0, microsecond=0) + dt.timedelta(hours=26)
+    body = {"page_id": person.account.page_id(), "message": "Rye", "scheduled_at": at.isoformat()}
+    post = api.post("/posts/schedule", body)["scheduled_post"]["id"]
+    person.open("/account")
+    choose(window, "#zone", "Asia/Tokyo")
+    choose(window, "#language", "ja")
+    window.press("form[action$=dates] button")
+    assert "Dates are shown so from now on." in window.text("[role=status]")
+    assert "Asia/Tokyo" in window.text("form[action$=dates]")
+    assert "年" in window.text("section[aria-labelledby=sessions]")
+    assert findings(window) == []
+
+    person.open(f"/posts/{post}")
+    tokyo = at.astimezone(dt.timezone(dt.timedelta(hours=9)))
+    shown = window.run("return [...document.querySelectorAll('time')].map(it => it.lang + ' ' + it.title)")
+    assert any(it.startswith(f"ja {tokyo:%Y年}") and it.endswith("Asia/Tokyo") for it in shown), shown
+    person.open("/calendar?view=list")
+    assert f"{at:%Y}年" in window.text("h1")
+    assert findings(window) == []
+
+    window.forget()  # another browser: the account knows what was chosen
+    person.open("/account")
+    person.sign_in()
+    assert window.run("return document.querySelector('#zone').value") == "Asia/Tokyo"
+
+
+def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person: Any, stack: Stack) -> None:
+    window, old = person.window, person.account.email
+    new = f"{uuid.uuid4().hex}@example.test"
+    person.open("/account")
+    window.type("#email", new)
+    window.type("#email-password", "not this one")
+    window.press("form[action$=email] button")
+    assert "The password is not right." in window.text("[role=alert]")
+    assert window.run("return document.querySelector('#email').value") == new
+    window.type("#email-password", OWNERS)
+    window.press("form[action$=email] button")
+    assert "until then nothing changes" in window.text("[role=status]")
+    await_mail(stack, old, "another e-mail address")
+
+    link = await_url(stack, new, "Confirm this e-mail address")
+    window.open(link)
+    assert findings(window) == []
+    window.type("#password", OWNERS)
+    window.press("form button")
+    assert "You sign in with the new address from now on." in window.text("[role=status]")
+    window.open(link)
+    window.type("#password", OWNERS)
+    window.press("form button")
+    assert "This link does not work" in window.text("h1")
+    assert findings(window) == []
+
+    window.forget()
+    person.open("/account")
+    person.account.email = new
+    person.sign_in()
+    assert new in window.text("main")

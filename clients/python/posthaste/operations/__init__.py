@@ -7,6 +7,7 @@ from posthaste.operations.billing import AsyncBillingOperations, BillingOperatio
 from posthaste.operations.brands import AsyncBrandsOperations, BrandsOperations
 from posthaste.operations.collaborators import AsyncCollaboratorsOperations, CollaboratorsOperations
 from posthaste.operations.comments import AsyncCommentsOperations, CommentsOperations
+from posthaste.operations.email_address import AsyncEmailAddressOperations, EmailAddressOperations
 from posthaste.operations.invitations import AsyncInvitationsOperations, InvitationsOperations
 from posthaste.operations.linking import AsyncLinkingOperations, LinkingOperations
 from posthaste.operations.media import AsyncMediaOperations, MediaOperations
@@ -40,6 +41,7 @@ class Operations(
     SigningInOperations,
     SecondFactorOperations,
     PasswordsOperations,
+    EmailAddressOperations,
 ):
     """A method per operation, which waits for the answer."""
 
@@ -63,5 +65,6 @@ class AsyncOperations(
     AsyncSigningInOperations,
     AsyncSecondFactorOperations,
     AsyncPasswordsOperations,
+    AsyncEmailAddressOperations,
 ):
     """A method per operation, to be awaited."""

@@ -55,9 +55,12 @@ class AccountOperations(Caller):
         *,
         firstname: str | Unset = UNSET,
         lastname: str | Unset = UNSET,
+        timezone: str | Unset | None = UNSET,
+        language: str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.UserInAccount:
-        """Change the names of the account's owner; fields that are not sent keep their value.
+        """Change names, time zone and language of the account's owner; fields that are not sent keep their
+        value.
 
         `PATCH /api/v1/account`. Needs the scope `manage:account`.
         """
@@ -66,7 +69,12 @@ class AccountOperations(Caller):
                 "PATCH",
                 "/api/v1/account",
                 records.UserInAccount,
-                body={"firstname": firstname, "lastname": lastname},
+                body={
+                    "firstname": firstname,
+                    "lastname": lastname,
+                    "timezone": timezone,
+                    "language": language,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )
@@ -180,9 +188,12 @@ class AsyncAccountOperations(AsyncCaller):
         *,
         firstname: str | Unset = UNSET,
         lastname: str | Unset = UNSET,
+        timezone: str | Unset | None = UNSET,
+        language: str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.UserInAccount:
-        """Change the names of the account's owner; fields that are not sent keep their value.
+        """Change names, time zone and language of the account's owner; fields that are not sent keep their
+        value.
 
         `PATCH /api/v1/account`. Needs the scope `manage:account`.
         """
@@ -191,7 +202,12 @@ class AsyncAccountOperations(AsyncCaller):
                 "PATCH",
                 "/api/v1/account",
                 records.UserInAccount,
-                body={"firstname": firstname, "lastname": lastname},
+                body={
+                    "firstname": firstname,
+                    "lastname": lastname,
+                    "timezone": timezone,
+                    "language": language,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
             )

@@ -36,6 +36,9 @@ class LoggedIn(Record):
 
     session: Session
     session_token: str
+    #: In which the person reads times, as in `User`.
+    timezone: str | None = None
+    language: str | None = None
 
 
 class SessionList(Record):

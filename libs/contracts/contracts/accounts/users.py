@@ -17,6 +17,9 @@ class User(Record):
     #: Whether the user has proved that the address is theirs. Until then the account gets no brands, tokens, roles or
     #: credits (decisions "Verified accounts").
     verified: bool = True
+    #: The IANA zone and the BCP 47 language in which the person reads times; None: not chosen.
+    timezone: str | None = None
+    language: str | None = None
 
 
 class SignUp(Record):
@@ -61,6 +64,8 @@ class EditProfile(Record):
 
     firstname: str | UnsetType = UNSET
     lastname: str | UnsetType = UNSET
+    timezone: str | UnsetType | None = UNSET
+    language: str | UnsetType | None = UNSET
 
 
 class GetUser(Record):

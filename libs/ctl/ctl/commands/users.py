@@ -112,6 +112,18 @@ def totp_off(session: Session, user_id: str) -> None:
     session.show(session.accounts.turn_off_totp(session.caller, UserId(user_id=user_id)))
 
 
+@user.command("email-link")
+@click.argument("user_id")
+@pass_session
+def email_link(session: Session, user_id: str) -> None:
+    """Print the link that confirms the new address of USER_ID, where no mail can be sent.
+
+    The owner asks for the change first. The link works once and for a day, and still needs the password. Give it only
+    to the owner of the new address.
+    """
+    session.show(session.accounts.make_email_link(session.caller, UserId(user_id=user_id)))
+
+
 @user.command("reset-link")
 @click.argument("email")
 @pass_session

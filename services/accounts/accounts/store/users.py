@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Executable, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
 
 from accounts.models import users
 from chassis.db.clock import clock_now
@@ -70,11 +71,19 @@ class UserStore:
         ).first()
         return (None, None) if row is None else (row.id, row.password_hash)
 
-    def rename(self, user_id: str, **names: str) -> User:
-        """Changes the names of a user who exists."""
-        user = self._one(update(users).where(users.c.id == user_id).values(**names).returning(*_COLUMNS))
+    def change(self, user_id: str, **values: str | None) -> User:
+        """Changes the profile of a user who exists."""
+        user = self._one(update(users).where(users.c.id == user_id).values(**values).returning(*_COLUMNS))
         assert user is not None
         return user
+
+    def set_email(self, user_id: str, email: str) -> User | None:
+        """Changes the address of a user who exists. Returns None if another account has it."""
+        try:
+            with self.connection.begin_nested():
+                return self.change(user_id, email=email)
+        except IntegrityError:
+            return None
 
     def set_password(self, user_id: str, password_hash: str) -> None:
         self.connection.execute(

@@ -10,13 +10,15 @@ _HOUR_SECONDS = 3_600
 _DAY_SECONDS = 86_400
 #: Sign-ups per address and day, from any network: a person needs one or two.
 SIGN_UPS_PER_ADDRESS = 5
-#: Passwords tried per verification link and day: enough for a person who mistypes.
+#: Passwords tried per link that confirms an address, and day: enough for a person who mistypes.
 PASSWORDS_PER_LINK = 10
 #: Failed sign-ins per address and day: from one network, and from all. NIST SP 800-63B (5.2.2) permits 100 in a row.
 #: One network has fewer, so that it cannot lock the owner out alone.
 FAILURES_PER_NETWORK, FAILURES_PER_ADDRESS = 20, 100
 #: Invitations per account and day, and per invited address and day from all accounts: each sends a mail.
 INVITATIONS_PER_ACCOUNT, INVITATIONS_PER_ADDRESS = 20, 5
+#: Changes of an account's address per day, and per new address and day from all accounts: each sends two mails.
+EMAIL_CHANGES_PER_ACCOUNT, EMAIL_CHANGES_PER_ADDRESS = 5, 5
 #: Reset links per address and day, from any network: as many as sign-ups, because both send a mail.
 RESETS_PER_ADDRESS = 5
 
@@ -32,9 +34,9 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
     _take(connection, derived_secrets.pseudonym(config, "email", email), SIGN_UPS_PER_ADDRESS, _DAY_SECONDS)
 
 
-def count_password(connection: Connection, user_id: str) -> None:
-    """Counts one password tried with a verification link. Raises RATE_LIMITED."""
-    _take(connection, f"verification:{user_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
+def count_password(connection: Connection, linked_id: str) -> None:
+    """Counts a password tried with a link that confirms an address, of a user or of a change. Raises RATE_LIMITED."""
+    _take(connection, f"verification:{linked_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
@@ -71,6 +73,15 @@ def count_invitation(connection: Connection, config: AccountsConfig, account_id:
     _take(connection, f"invitations:{account_id}", INVITATIONS_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "invited", email)
     _take(connection, subject, INVITATIONS_PER_ADDRESS, _DAY_SECONDS)
+
+
+def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
+    """Counts a link to a new address, of the account first. Raises RATE_LIMITED, whether the address has an account or
+    not.
+    """
+    _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
+    subject = derived_secrets.pseudonym(config, "new-email", email)
+    _take(connection, subject, EMAIL_CHANGES_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_change(connection: Connection, user_id: str) -> str:

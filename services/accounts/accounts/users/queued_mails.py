@@ -46,6 +46,33 @@ opens the link can accept in your place: do not pass it on.
 """
 
 
+_EMAIL_CHANGE = """\
+Somebody, probably you, wants to use this e-mail address for an account at {host}.
+
+If it was you, confirm it within a day. You are asked for the password of the account, and the link works once:
+
+%(link)s
+
+If it was not you, do nothing: the address is not used.
+"""
+
+
+_EMAIL_CHANGE_ASKED = """\
+Somebody, probably you, asked for another e-mail address for your account at {host}. Nothing changes before that address
+is confirmed.
+
+If it was not you, somebody knows your password: choose a new one now. Then the other address cannot be confirmed, and
+all other devices are signed out. {host} never asks you for a password by mail.
+"""
+
+
+_EMAIL_CHANGED = """\
+Your account at {host} has another e-mail address now. Sign in with that one, and with the password that you had.
+
+If it was not you, write to the operator of {host}: this address no longer opens the account.
+"""
+
+
 class Kind(msgspec.Struct, frozen=True):
     subject: str
     #: The text, from the settings and the row.
@@ -60,9 +87,20 @@ def _invitation(config: AccountsConfig, mail: DueMail) -> str:
     return _INVITATION % {"days": DAYS, "link": invitation_link(config, mail.details["invitation_id"])}
 
 
+def _email_change(config: AccountsConfig, mail: DueMail) -> str:
+    return _EMAIL_CHANGE % {"link": email_link(config, mail.details["change_id"])}
+
+
 #: What `mails.kind` may be.
 KINDS: dict[str, Kind] = {
     "connect_refused": Kind("Somebody tried to connect a page to your account at {host}", _connect_refused),
+    "email_change": Kind("Confirm this e-mail address at {host}", _email_change),
+    "email_change_asked": Kind(
+        "Somebody asked for another e-mail address at {host}", lambda _config, _mail: _EMAIL_CHANGE_ASKED
+    ),
+    "email_changed": Kind(
+        "Your account at {host} has another e-mail address", lambda _config, _mail: _EMAIL_CHANGED
+    ),
     "invitation": Kind("You are invited to work on a brand at {host}", _invitation),
 }
 
@@ -71,6 +109,11 @@ def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
     """Returns the address of the page that accepts an invitation: one of the API, also where there is a dashboard."""
     code = derived_secrets.invitation_code(config, invitation_id)
     return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
+
+
+def email_link(config: AccountsConfig, change_id: str) -> str:
+    """Returns the address of the page that confirms another e-mail address."""
+    return f"{config.link_prefix}/email/{change_id}/{derived_secrets.email_code(config, change_id)}"
 
 
 def queue_connect_refused(connection: Connection, event: Event) -> None:

@@ -12,7 +12,7 @@ from accounts.users import credentials
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
-from contracts.accounts import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList
+from contracts.accounts import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList, User
 from contracts.caller import EVERY_MANAGE_SCOPE, EVERY_SCOPE, Caller
 from contracts.errors import invalid
 from contracts.record import Nothing
@@ -40,9 +40,9 @@ def log_in(database: Database, config: AccountsConfig, request: LogIn) -> Logged
         asker=request.asker,
     )
     with database.transaction() as connection:
-        access.check_verified(access.lock_account(connection, proof.user_id))
+        user = access.check_verified(access.lock_account(connection, proof.user_id))
         credentials.check_unchanged(connection, proof)
-        return _begin(connection, proof.user_id, request)
+        return _begin(connection, user, request)
 
 
 def log_out(connection: Connection, caller: Caller, request: Nothing) -> SessionEnded:
@@ -87,19 +87,19 @@ def forget(connection: Connection) -> int:
     return SessionStore(connection).delete_ended(limit=_BATCH)
 
 
-def _begin(connection: Connection, account_id: str, request: LogIn) -> LoggedIn:
+def _begin(connection: Connection, user: User, request: LogIn) -> LoggedIn:
     store, plain = SessionStore(connection), make_token(SESSION_PREFIX)
     session = store.add(
         id=new_id(ID_PREFIX),
-        account_id=account_id,
+        account_id=user.id,
         token_sha256=hash_token(plain),
         name=request.user_agent[: fields.MAX_NAME_LENGTH],
         prefix=plain[:SHOWN_LENGTH],
         scopes=list(SCOPES),
         client_address=request.address,
     )
-    announce(connection, account_id, store.end_oldest(account_id, keep=MAX_SESSIONS))
-    return LoggedIn(session=session, session_token=plain)
+    announce(connection, user.id, store.end_oldest(user.id, keep=MAX_SESSIONS))
+    return LoggedIn(session=session, session_token=plain, timezone=user.timezone, language=user.language)
 
 
 def _marked(session: Session, caller: Caller) -> Session:

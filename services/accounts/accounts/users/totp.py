@@ -40,7 +40,7 @@ def begin_totp(database: Database, config: AccountsConfig, caller: Caller, reque
     access.check_owner(caller)
 
     def begin() -> BegunTotp:
-        _check_password(database, caller, request.password)
+        check_password(database, caller, request.password)
         with database.transaction() as connection:
             operations = Operations(connection)
             operations.begin(caller)
@@ -109,16 +109,13 @@ def disable_totp(
     access.check_owner(caller)
 
     def disable() -> TotpDisabled:
-        _check_password(database, caller, request.password)
+        check_password(database, caller, request.password)
         with database.reading() as connection:
             counted = limits.count_totp(connection, caller.account_id)
         with database.transaction() as connection:
             operations = Operations(connection)
             operations.begin(caller)
-            try:
-                check(connection, config, caller.account_id, request.totp_code)
-            except ApiError:
-                raise invalid("totp_code", _WRONG) from None
+            check_of_session(connection, config, caller, request.totp_code)
             TryStore(connection).give_back([counted])
             _turn_off(connection, caller.user_id, caller.account_id)
             operations.end(caller, "off")
@@ -174,6 +171,19 @@ def check(connection: Connection, config: AccountsConfig, user_id: str, code: st
         raise ApiError(INVALID_TOTP)
 
 
+def check_of_session(
+    connection: Connection, config: AccountsConfig, caller: Caller, code: str | None
+) -> None:
+    """Does what `check` does, within a session. Raises VALIDATION_ERROR."""
+    try:
+        check(connection, config, caller.account_id, code)
+    except ApiError as error:
+        is_missing = error.row is TOTP_REQUIRED
+        raise invalid(
+            "totp_code", "is needed: the account asks for codes" if is_missing else _WRONG
+        ) from None
+
+
 def _step(connection: Connection, config: AccountsConfig, found: TotpRow, code: str) -> int | None:
     return totp_codes.step_of(derived_secrets.totp_secret(config, found.id), code, now(connection))
 
@@ -183,7 +193,7 @@ def _turn_off(connection: Connection, actor_id: str, user_id: str) -> None:
         audit.note_of_user(connection, actor_id, user_id, "totp.disabled")
 
 
-def _check_password(database: Database, caller: Caller, password: str) -> None:
+def check_password(database: Database, caller: Caller, password: str) -> None:
     """Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them."""
     with database.reading() as connection:
         counted = limits.count_change(connection, caller.account_id)

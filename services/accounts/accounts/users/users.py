@@ -4,6 +4,8 @@ The operator opens accounts with `create_user`; everybody else with sign_up.py.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from msgspec import UNSET
 
@@ -65,8 +67,8 @@ def open_account(
     """
     profile = {
         "email": fields.email(request.email),
-        "firstname": fields.text("firstname", request.firstname.strip(), max_length=fields.MAX_NAME_LENGTH),
-        "lastname": fields.text("lastname", request.lastname.strip(), max_length=fields.MAX_NAME_LENGTH),
+        "firstname": _name("firstname", request.firstname),
+        "lastname": _name("lastname", request.lastname),
     }
     password = None if request.password is None else fields.password(request.password)
     with database.reading() as connection:  # before the costly hash; the insert below decides
@@ -171,23 +173,29 @@ def list_users(connection: Connection, caller: Caller, request: ListUsers) -> Us
 
 
 def edit_profile(connection: Connection, caller: Caller, request: EditProfile) -> User:
-    """Changes the caller's own names that are set. A repeat of the operation changes nothing."""
+    """Changes the fields of the caller's own profile that are set. A repeat of the operation changes nothing."""
     access.check_owner(caller)
-    names = {
-        name: value for name in ("firstname", "lastname") if (value := getattr(request, name)) is not UNSET
+    checks: dict[str, Callable[[Any], str | None]] = {
+        "firstname": partial(_name, "firstname"),
+        "lastname": partial(_name, "lastname"),
+        "timezone": lambda value: None if value is None else fields.timezone(value),
+        "language": lambda value: None if value is None else fields.language(value),
     }
     checked = {
-        name: fields.text(name, value.strip(), max_length=fields.MAX_NAME_LENGTH)
-        for name, value in names.items()
+        name: check(value) for name, check in checks.items() if (value := getattr(request, name)) is not UNSET
     }
     before = access.lock_account(connection, caller.account_id)
     operations = Operations(connection)
     if not checked or operations.lock(caller).result is not None:
         return before
-    user = UserStore(connection).rename(before.id, **checked)
+    user = UserStore(connection).change(before.id, **checked)
     access.announce_caller_changed(connection, user.id)
     operations.end(caller, user.id)
     return user
+
+
+def _name(field: str, value: str) -> str:
+    return fields.text(field, value.strip(), max_length=fields.MAX_NAME_LENGTH)
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:

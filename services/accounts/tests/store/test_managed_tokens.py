@@ -251,6 +251,21 @@ def test_a_person_changes_their_names_and_gateways_hear_of_it(accounts: Any, ann
     )
 
 
+def test_a_person_chooses_the_zone_and_the_language_of_times(accounts: Any, ann: User) -> None:
+    caller = signed_in(accounts)
+
+    def edit(**fields: Any) -> User:
+        changed: User = accounts.call(users.edit_profile, caller, EditProfile(**fields))
+        return changed
+
+    changed = edit(timezone="Europe/Berlin", language="DE-at")
+    assert (changed.timezone, changed.language) == ("Europe/Berlin", "de-AT")
+    assert edit(firstname="Ann").timezone == "Europe/Berlin"
+    assert (edit(timezone=None).timezone, edit(language=None).language) == (None, None)
+    for unknown in ({"timezone": "Berlin"}, {"timezone": ""}, {"language": "Deutsch"}, {"language": ""}):
+        assert refusal(edit, **unknown) == "VALIDATION_ERROR"
+
+
 def test_the_audit_log_shows_the_brands_of_the_account_alone(accounts: Any, ann: User) -> None:
     helper, owner = accounts.user(), accounts.user()
     brands = [accounts.brand(ann), accounts.brand(ann), accounts.brand(owner)]

@@ -111,6 +111,25 @@ def test_an_allowlist_is_stored_in_one_spelling() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("de", "de"),
+        ("PT-br", "pt-BR"),
+        ("zh-hant", "zh-Hant"),
+        ("ZH-HANT-TW", "zh-Hant-TW"),
+        ("es-419", "es-419"),
+    ],
+)
+def test_a_language_is_kept_in_its_usual_spelling(given: str, kept: str) -> None:
+    assert fields.language(given) == kept
+
+
+@pytest.mark.parametrize("tag", ["", "d", "de_DE", "de-", "deutsch", "de-DE-1996", "x-klingon", "dé", "de\n"])
+def test_what_is_no_language_tag_is_refused(tag: str) -> None:
+    assert refusal(lambda: fields.language(tag)) == "VALIDATION_ERROR"
+
+
 @pytest.mark.parametrize("entry", NOT_NETWORKS)
 def test_what_is_no_address_does_not_enter_an_allowlist(entry: str) -> None:
     assert refusal(lambda: fields.ip_allowlist([entry])) == "VALIDATION_ERROR"

@@ -5,15 +5,22 @@ in.
 from collections.abc import Callable
 from functools import partial
 
-from flask import Blueprint, current_app, redirect, render_template, request, url_for
+from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies, words
+from dashboard import api, cookies, dates, languages, times, words
 from dashboard.kept import forget
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
 
 screens = Blueprint("account", __name__)
+
+#: Field of a form → what is wrong with it.
+_PROBLEMS = {
+    "current_password": "The present password is not right.",
+    "password": "The password is not right.",
+    "totp_code": "Enter a code that your authenticator app shows now, or a recovery code that you have not used.",
+}
 
 
 @screens.get("/account")
@@ -78,6 +85,37 @@ def change_password() -> tuple[str, int] | Response:
     )
 
 
+@screens.post("/account/email")
+def change_email() -> tuple[str, int] | Response:
+    """Asks for a link to a new address. Nothing changes before it is opened there."""
+    form = request.form
+    return _changed(
+        "email",
+        lambda: api.own().change_email(
+            email=form.get("email", "").strip(),
+            password=form.get("password", ""),
+            totp_code=form.get("code", "").strip() or None,
+            idempotency_key=form.get("key") or None,
+        ),
+    )
+
+
+@screens.post("/account/dates")
+def choose_dates() -> tuple[str, int] | Response:
+    """Chooses the time zone and the language of the dates on every screen."""
+    form = request.form
+
+    def change() -> None:
+        user = api.own().edit_account(
+            timezone=form.get("zone", ""),
+            language=form.get("language", ""),
+            idempotency_key=form.get("key") or None,
+        )
+        dates.remember(user.timezone, user.language)
+
+    return _changed("dates", change)
+
+
 def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Response:
     """Makes a change of the account. A refusal is shown on its page."""
     try:
@@ -85,9 +123,9 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
     except ApiError as error:
         if error.status == 401 or error.status >= 500:
             raise
-        if [it.field for it in error.fields] == ["current_password"]:
-            return _shown("The present password is not right."), error.status
-        return _shown(words.said(error)), error.status
+        named = [it.field for it in error.fields]
+        problem = _PROBLEMS[named[0]] if len(named) == 1 and named[0] in _PROBLEMS else words.said(error)
+        return _shown(problem), error.status
     forget("account")
     return redirect(url_for("account.show", done=done))
 
@@ -123,6 +161,9 @@ def _end(client: Posthaste, session_id: str) -> None:
 def _shown(problem: str = "") -> str:
     client = api.own()
     told, balance, sessions = api.together(client.get_account, client.get_credits, client.list_sessions)
+    if request.args.get("done") != "dates":  # the API may still show what was chosen before
+        dates.remember(told.user.timezone, told.user.language)
     return render_template(
-        "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem
-    )
+        "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem,
+        dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, render_template, request
 
-from dashboard import api, charts, times, words
+from dashboard import api, charts, dates, words
 from dashboard.kept import kept
 from dashboard.routes.shared import recent_places
 
@@ -20,7 +20,7 @@ _ACCOUNT_SECONDS = 600.0
 def usage() -> str:
     found = api.reader().get_usage(days=_DAYS).days
     days = sorted(found, key=lambda it: it.date)
-    names = [times.day_name(it.date) for it in days]
+    names = [dates.day_name(it.date) for it in days]
     requests = charts.bars(
         names,
         [

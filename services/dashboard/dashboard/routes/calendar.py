@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, times, words
+from dashboard import api, dates, times, words
 from dashboard.periods import VIEWS, Period
 from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
@@ -53,7 +53,7 @@ def show() -> str:
     zone = filters.zone(places)
     now = datetime.now(UTC)
     wanted = request.args.get("day") or request.args.get("month", "")
-    period = Period.read(request.args.get("view", ""), wanted, zone, now)
+    period = Period.read(request.args.get("view", ""), wanted, zone, now, g.dates.language)
     begin, end = period.span(request.args.get("from", ""), request.args.get("to", ""))
 
     def waiting() -> tuple[list[Entry], bool]:
@@ -143,7 +143,7 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str
     if before.scheduled_at is None:
         raise times.TimeRefused("This post has no time: it was published at once.")
     if before.scheduled_at.isoformat() != seen_at:
-        there = f"{times.shown(before.scheduled_at, zone)} {zone}"
+        there = f"{dates.shown(before.scheduled_at, zone)} {zone}"
         raise times.TimeRefused(
             f"Somebody has moved this post to {there}. Load the page again, then move it."
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import request
 
-from dashboard import times, words
+from dashboard import dates, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
@@ -40,7 +40,7 @@ class Places:
 
     def at(self, when: datetime, brand_id: str) -> str:
         """Returns a time in the brand's zone, with the zone's name."""
-        return f"{times.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
+        return f"{dates.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
 
     @property
     def brand_names(self) -> list[tuple[str, str]]:

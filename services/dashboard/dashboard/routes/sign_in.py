@@ -3,7 +3,7 @@
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies, words
+from dashboard import api, cookies, dates, words
 from dashboard.routes.shared_work import only_shared_work
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, LimitReached, PermissionDenied
 
@@ -50,6 +50,7 @@ def signed_in(email: str, password: str, target: str, code: str | None = None) -
             raise
         return _again(email, "The address or the password is not right.", 401)
     is_https = current_app.config["DASHBOARD"].is_https
+    dates.remember(made.timezone, made.language)
     work = only_shared_work(made.session_token)
     response = redirect(target)
     cookies.set_cookie(response, "session", made.session_token, is_https)

@@ -1,9 +1,10 @@
-"""Signing up, and the pages that the links in mails open: the address confirmed, the password chosen anew."""
+"""Signing up, and the pages that the links in mails open: an address confirmed, the password chosen anew."""
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
+from dashboard.kept import forget
 from dashboard.routes.sign_in import signed_in
 from posthaste.errors import ApiError, LimitReached
 
@@ -14,6 +15,10 @@ _TOO_MANY = "Too many tries from your network. Wait an hour, then try again."
 _REFUSALS = {
     "INVITE_REQUIRED": "The invite code is not right for this address. Copy it from the invitation.",
     "SIGNUPS_CLOSED": "This server takes no new accounts. Ask its operator.",
+}
+#: Why an address is not used.
+_EMAIL_PROBLEMS = {
+    "EMAIL_TAKEN": "There is another account with this address. Sign in to that one, or use another address.",
 }
 
 
@@ -96,6 +101,34 @@ def reset(reset_id: str, code: str) -> str | tuple[str, int] | Response:
             "reset.html", problem="Choose a password of 8 to 256 characters."
         ), error.status
     return signed_in(found.email, password, url_for("overview.show"))
+
+
+@screens.get("/email/<change_id>/<code>")
+def confirm_email(change_id: str, code: str) -> str:
+    """Asks for the password. Changes nothing, because mail scanners follow links."""
+    return render_template("email.html", problem="")
+
+
+@screens.post("/email/<change_id>/<code>")
+def use_email(change_id: str, code: str) -> str | tuple[str, int] | Response:
+    """Changes the account's address."""
+    password = request.form.get("password", "")
+    try:
+        found = api.reader().confirm_email(change_id=change_id, code=code, password=password)
+    except LimitReached:
+        problem = "Too many passwords were tried. Ask for a new link in your account."
+        return render_template("email.html", problem=problem), 429
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        if error.code == "INVALID_LINK":
+            return render_template("link_ended.html", kind="email"), error.status
+        return render_template(
+            "email.html", problem=_EMAIL_PROBLEMS.get(error.code, "The password is not right.")
+        ), error.status
+    forget("account")
+    target = url_for("account.show", done="confirmed")
+    return redirect(target) if g.session_token else signed_in(found.email, password, target)
 
 
 def _form(problem: str = "") -> str:

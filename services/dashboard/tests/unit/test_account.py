@@ -15,7 +15,9 @@ from posthaste import records
 
 USE = SimpleNamespace(used=1, limit=10)
 ACCOUNT = SimpleNamespace(
-    user=SimpleNamespace(firstname="Ada", lastname="", email="ada@example.test"),
+    user=SimpleNamespace(
+        firstname="Ada", lastname="", email="ada@example.test", timezone=None, language=None
+    ),
     tier="elite",
     quota=SimpleNamespace(
         monthly=dict.fromkeys(("publishes", "replies", "reads", "webhooks"), USE)

@@ -44,8 +44,8 @@ def test_what_is_no_time_is_refused_in_words(date: str, time: str, zone: str) ->
 
 def test_a_time_is_shown_in_a_zone_and_an_unknown_zone_is_utc() -> None:
     at = datetime(2026, 11, 27, 8, 5, tzinfo=UTC)
-    assert times.shown(at, "Europe/Berlin") == "Fri 27 Nov 2026, 09:05"
-    assert times.shown(at, "Nowhere/Land") == "Fri 27 Nov 2026, 08:05"
+    assert times.shown(at, "Europe/Berlin") == "Fri, 27 Nov 2026, 09:05"
+    assert times.shown(at, "Nowhere/Land") == "Fri, 27 Nov 2026, 08:05"
     assert [times.offset(at, zone) for zone in ("Europe/Berlin", "America/St_Johns", "UTC")] == [
         *("UTC+1", "UTC−3:30", "UTC"),
     ]

@@ -98,7 +98,8 @@ _BODIES: dict[str, dict[str, Any]] = {
     "create_token": {"name": "website", "scopes": ["read:posts", "write:posts"]},
     "edit_token": {"name": "website, read only", "scopes": ["read:posts"]},
     "invite_person": {"email": "sam@example.com", "role": "full"},
-    "edit_account": {"firstname": "Dana"},
+    "edit_account": {"firstname": "Dana", "timezone": "Europe/Berlin", "language": "de"},
+    "change_email": {"email": "dana@example.org", "password": "correct horse battery staple"},
     "sign_up": {"email": "dana@example.com", "password": "correct horse battery staple"},
 }
 #: Values of a path's `id`, by the path's first part.

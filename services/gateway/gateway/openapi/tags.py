@@ -29,6 +29,7 @@ _TAGS = {
     "sessions": ("Signing in", "Sessions of people who signed in with a password."),
     "totp": ("Second factor", "Codes of an authenticator app, asked for when somebody signs in."),
     "passwords": ("Passwords", "Forgotten and changed passwords, and verification of an e-mail address."),
+    "email_changes": ("Email address", "Another e-mail address for an account."),
     "hooks": ("Callbacks", "Calls that platforms and Stripe make to this service."),
 }
 

@@ -20,7 +20,7 @@ from gateway.routes import (
     tokens,
     webhooks,
 )
-from gateway.routes.auth import passwords, sessions, sign_up, totp
+from gateway.routes.auth import email_changes, passwords, sessions, sign_up, totp
 
 _NOUNS: tuple[ModuleType, ...] = (
     introspection,
@@ -41,6 +41,7 @@ _NOUNS: tuple[ModuleType, ...] = (
     sessions,
     totp,
     passwords,
+    email_changes,
     hooks,
 )
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.accounts import AuditLog, EditProfile, ListAudit
+from contracts.accounts import AuditLog, EditProfile, ListAudit, User
 from contracts.ai import CreditLedger, CreditsBalance, ListLedger
 from contracts.errors import BRAND_NOT_AUTHORIZED, ERRORS, NOT_FOUND, ErrorRow
 from contracts.plans import PLANS, SANDBOX_PER_DAY, SANDBOX_PER_MINUTE
@@ -34,6 +34,10 @@ _GUARDRAILS = views.PublishGuardrails(
 class EditedAccount(Record):
     firstname: Name | UnsetType = UNSET
     lastname: Name | UnsetType = UNSET
+    #: An IANA zone; null: none.
+    timezone: Annotated[str, Meta(max_length=100)] | UnsetType | None = UNSET
+    #: A BCP 47 tag of a language, as `de` or `pt-BR`; null: none.
+    language: Annotated[str, Meta(max_length=35)] | UnsetType | None = UNSET
 
 
 class AuditQuery(Record):
@@ -92,9 +96,7 @@ def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
     balance = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits
     storage = exchange.ask(exchange.services.media.get_storage, Nothing())
     return views.Account(
-        user=views.UserInAccount(
-            id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname
-        ),
+        user=_shown(user),
         credits=views.CreditsInAccount(remaining=balance.available, plan=balance.plan),
         tier=caller.tier,
         api_key=views.KeyInAccount(
@@ -125,10 +127,19 @@ def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
 
 @endpoint("PATCH", "/account", scope="manage:account", meter="writes")
 def edit_account(exchange: Exchange, request: EditedAccount) -> views.UserInAccount:
-    """Change the names of the account's owner; fields that are not sent keep their value."""
-    names = EditProfile(firstname=request.firstname, lastname=request.lastname)
-    user = exchange.ask(exchange.services.accounts.edit_profile, names)
-    return views.UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname)
+    """Change names, time zone and language of the account's owner; fields that are not sent keep their value."""
+    changes = EditProfile(
+        firstname=request.firstname,
+        lastname=request.lastname,
+        timezone=request.timezone,
+        language=request.language,
+    )
+    return _shown(exchange.ask(exchange.services.accounts.edit_profile, changes))
+
+
+def _shown(user: User) -> views.UserInAccount:
+    names = views.UserInAccount.__struct_fields__
+    return views.UserInAccount(**{name: getattr(user, name) for name in names})
 
 
 @endpoint("GET", "/audit", scope="manage:brands", meter="reads", errors=(NOT_FOUND,))

@@ -77,6 +77,9 @@ class UserInAccount(Record):
     email: str
     firstname: str
     lastname: str
+    #: The IANA zone and the BCP 47 language in which the person reads times; null: not chosen.
+    timezone: str | None = None
+    language: str | None = None
 
 
 class CreditsInAccount(Record):

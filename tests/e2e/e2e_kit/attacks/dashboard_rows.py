@@ -17,7 +17,8 @@ Form = dict[str, str | list[str]]
 _PARTS = {
     "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
     "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
-    "invitation_id": ("{invitation}",), "job_id": ("{job}",), "reset_id": ("{user}",), "code": ("guessed",),
+    "invitation_id": ("{invitation}",), "job_id": ("{job}",), "reset_id": ("{user}",), "change_id": ("{user}",),
+    "code": ("guessed",),
 }  # fmt: skip
 #: The same part names something else there.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
@@ -62,6 +63,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "shared_work.begin": ({},),
     "sign_up.verify": ({"password": "guessed it"},),
     "sign_up.reset": ({"password": "guessed it"},),
+    "sign_up.use_email": ({"password": "guessed it"},),
 }
 #: Screens whose query names something.
 _QUERIES = {
@@ -81,10 +83,10 @@ _NAMELESS = {
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "activity.usage",
     "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
-    "account.refill", "account.rename", "account.change_password", "account.end_all", "codes.show", "codes.begin",
-    "codes.confirm", "codes.off", "shared_work.leave",
+    "account.refill", "account.rename", "account.change_email", "account.choose_dates", "account.change_password",
+    "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
     # They ask for the password; the link's id is compared only when it is sent.
-    "sign_up.confirm", "sign_up.choose",
+    "sign_up.confirm", "sign_up.choose", "sign_up.confirm_email",
 }  # fmt: skip
 
 

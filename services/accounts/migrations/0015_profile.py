@@ -1,0 +1,14 @@
+"""People choose the zone and the language in which they read times. The release before this one does not read them."""
+
+from alembic import op
+
+revision = "0015"
+down_revision = "0014"
+
+CHANGES = """
+ALTER TABLE users ADD COLUMN timezone text, ADD COLUMN language text;
+"""
+
+
+def upgrade() -> None:
+    op.execute(CHANGES)

@@ -1,0 +1,102 @@
+"""How the person reads dates: in which zone and language. A cookie holds what the account has, so that no page asks for
+it; the sign-in and the account's screen write it.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from flask import Flask, g
+from markupsafe import Markup
+
+from dashboard import languages, times
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Zone and language, both known here."""
+
+    zone: str = "UTC"
+    language: str = languages.DEFAULT
+
+    @classmethod
+    def of(cls, zone: str | None, language: str | None) -> "Dates":
+        """Returns the nearest to what was chosen; what this machine does not know is UTC, and English."""
+        return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
+
+    @classmethod
+    def read(cls, packed: str) -> "Dates":
+        """Returns what a cookie holds."""
+        zone, _, language = packed.partition("|")
+        return cls.of(zone, language)
+
+    def packed(self) -> str:
+        return f"{self.zone}|{self.language}"
+
+
+def remember(zone: str | None, language: str | None) -> None:
+    """Shows dates so from now on, in this answer too."""
+    chosen = Dates.of(zone, language)
+    g.has_new_dates = chosen != g.dates
+    g.dates = chosen
+
+
+def attach(app: Flask) -> None:
+    """Adds what the templates write dates with."""
+    app.jinja_env.filters.update(
+        shown=shown, mine=mine, tagged=tagged, in_calendar=in_calendar,
+        local_fields=times.local_fields, offset=times.offset,
+        short_day=lambda day: languages.short_day(day, g.dates.language),
+        weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
+    )  # fmt: skip
+    app.jinja_env.globals.update(
+        weekdays=lambda: languages.weekdays(g.dates.language), date_attributes=_attributes
+    )
+
+
+def shown(at: datetime, zone: str) -> str:
+    """Returns a time without its zone, as text."""
+    return times.shown(at, zone, g.dates.language)
+
+
+def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
+    """Returns date and time of day as the fields of a form hold them, the time of day as text, and the time in the
+    person's zone: all that an entry needs, in one call because a month has hundreds.
+    """
+    mine: Dates = g.dates
+    local = at.astimezone(times.zone_of(zone))
+    there = times.shown(at, mine.zone, mine.language)
+    return (
+        f"{local:%Y-%m-%d}", f"{local:%H:%M}", languages.clock(local, mine.language), f"{there} {mine.zone}",
+    )  # fmt: skip
+
+
+def day_name(text: str) -> str:
+    """Returns a day of the API (`2026-11-27`) as charts name it."""
+    return languages.short_day(date.fromisoformat(text), g.dates.language)
+
+
+def here(at: datetime) -> str:
+    """Returns a time in the person's zone with the zone's name, as text."""
+    return f"{shown(at, g.dates.zone)} {g.dates.zone}"
+
+
+def mine(at: datetime) -> Markup:
+    """Returns a time in the person's zone with the zone's name."""
+    return Markup('{} <span class="zone">{}</span>').format(tagged(at, g.dates.zone), g.dates.zone)
+
+
+def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
+    """Returns a time without its zone. A pointer shows it in the person's zone, or with `says_zone` in this one."""
+    if says_zone or zone == g.dates.zone:
+        hover = f"{shown(at, zone)} {zone}"
+    else:
+        hover = here(at)
+    return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(
+        at.isoformat(), hover, _attributes(), shown(at, zone)
+    )
+
+
+def _attributes() -> Markup:
+    """Returns what tells a screen reader that a date is not in English."""
+    language = g.dates.language
+    return Markup("") if language.startswith("en") else Markup(' lang="{}" dir="auto"').format(language)
