@@ -93,6 +93,8 @@ def additions(present: dict[str, str], domain: str, mail: str, profile: str) -> 
         "RECONNECT_URL": address + "/pages/{page_id}/reconnect",
         "S3_PUBLIC_URL": address,
         "TRUSTED_PROXY_HOPS": "1",
+        # Compose builds or pulls as many images at once: all of them would take a small server's memory.
+        "COMPOSE_PARALLEL_LIMIT": "2",
     }
     if profile == "compact":
         sizes = settings_in(COMPACT.read_text())

@@ -17,13 +17,15 @@ from local.processes.table import NotReady
 
 Version = tuple[int, int, int]
 UNRELEASED = "## [Unreleased]\n"
+#: The part of a release's section for operators; it says how long the API is away, and gets the migrations here.
+UPGRADE, DOWNTIME = "### Upgrade\n", "- Downtime: "
 #: Glob of the files → the words around the version in them; `{dashed}`: with dashes, as in the names of jobs.
 PLACES = {
     "docker-compose.yml": r"POSTHASTE_VERSION:-{}}}",
     "libs/*/pyproject.toml": r'^version = "{}"$',
     "services/*/pyproject.toml": r'^version = "{}"$',
     "simulator/pyproject.toml": r'^version = "{}"$',
-    "deploy/kubernetes/base/[!m]*/kustomization.yaml": r"newTag: {}\b",
+    "deploy/kubernetes/base/[!ms]*/kustomization.yaml": r"newTag: {}\b",
     "deploy/kubernetes/base/media/kustomization.yaml": r"newTag: {}\b",
     "deploy/kubernetes/base/*/migration/kustomization.yaml": r"newTag: {}\b",
     "deploy/kubernetes/components/ctl/ctl.yaml": r"image: posthaste/ctl:{}$",
@@ -71,15 +73,29 @@ def follows(new: Version, old: Version) -> bool:
     return new in {(major, minor, patch + 1), (major, minor + 1, 0), (major + 1, 0, 0)}
 
 
-def with_section(changelog: str, version: str, day: date) -> str:
-    """Returns the changelog with its unreleased entries under the version. Raises NotReady if there are none."""
+def migrations(root: Path) -> str:
+    """Returns the newest revision of each database: "accounts 0014, ai 0010"."""
+    newest = {path.parts[-3]: path.name[:4] for path in sorted(root.glob("services/*/migrations/[0-9]*.py"))}
+    return ", ".join(f"{service} {revision}" for service, revision in sorted(newest.items()))
+
+
+def with_section(changelog: str, version: str, day: date, revisions: str) -> str:
+    """Returns the changelog with its unreleased entries under the version, and the revisions that an upgrade leads to.
+
+    Raises NotReady if there are no entries, or none about an upgrade.
+    """
     head, found, tail = changelog.partition(UNRELEASED)
     entries = tail.partition("\n## ")[0].strip()
     if not found or not entries:
         raise NotReady(
             "CHANGELOG.md has nothing under [Unreleased]: say what changed, and what an upgrade asks for"
         )
-    return f"{head}{UNRELEASED}\n## [{version}] - {day.isoformat()}\n{tail.lstrip()}"
+    if f"{UPGRADE}{DOWNTIME}" not in entries:
+        raise NotReady(
+            f"CHANGELOG.md has no {UPGRADE.strip()!r} under [Unreleased] that begins with {DOWNTIME.strip()!r}"
+        )
+    told = tail.lstrip().replace(UPGRADE, f"{UPGRADE}- Migrations, up to: {revisions}.\n", 1)
+    return f"{head}{UNRELEASED}\n## [{version}] - {day.isoformat()}\n{told}"
 
 
 def rewrite(root: Path, old: str, new: str, day: date) -> list[Path]:
@@ -88,7 +104,7 @@ def rewrite(root: Path, old: str, new: str, day: date) -> list[Path]:
     if strange:
         raise NotReady(f"not at {old}: {', '.join(strange)}")
     changelog = root / "CHANGELOG.md"
-    changelog.write_text(with_section(changelog.read_text(), new, day))
+    changelog.write_text(with_section(changelog.read_text(), new, day, migrations(ROOT)))
     for glob, pattern in PLACES.items():
         for path in root.glob(glob):
             expression = re.compile(_around(pattern, old), re.MULTILINE)

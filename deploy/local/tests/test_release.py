@@ -9,6 +9,7 @@ import pytest
 from local import release
 from local.paths import ROOT
 from local.processes.table import NotReady
+from local.stack import units
 
 DAY = date(2027, 1, 31)
 
@@ -42,13 +43,31 @@ def test_the_unreleased_entries_get_the_version_and_the_day(checkout: Path) -> N
     before = (checkout / "CHANGELOG.md").read_text()
     release.rewrite(checkout, release.present(checkout), "9.8.7", DAY)
     after = (checkout / "CHANGELOG.md").read_text()
-    assert "## [Unreleased]\n\n## [9.8.7] - 2027-01-31\n### Added\n" in after
-    assert after.replace("\n## [9.8.7] - 2027-01-31\n", "", 1) == before
+    migrations = f"- Migrations, up to: {release.migrations(ROOT)}.\n"
+    written = f"\n## [9.8.7] - 2027-01-31\n{release.UPGRADE}{migrations}{release.DOWNTIME}"
+    assert written in after
+    assert after.replace(written, release.UPGRADE + release.DOWNTIME, 1) == before
+
+
+def test_the_notes_of_an_upgrade_name_the_newest_migration_of_every_database() -> None:
+    named = dict(part.split(" ") for part in release.migrations(ROOT).split(", "))
+    assert named.keys() == set(units.DATABASES)
+    for service, revision in named.items():
+        assert revision == max(
+            path.name[:4] for path in (ROOT / "services" / service / "migrations").glob("0*")
+        )
 
 
 def test_without_entries_there_is_no_release() -> None:
     with pytest.raises(NotReady, match="nothing under"):
-        release.with_section("# Changelog\n\n## [Unreleased]\n\n## [1.3.0] - 2026-01-01\n- A\n", "1.4.0", DAY)
+        release.with_section(
+            "# Changelog\n\n## [Unreleased]\n\n## [1.3.0] - 2026-01-01\n- A\n", "1.4.0", DAY, ""
+        )
+
+
+def test_a_release_says_how_long_an_upgrade_takes_the_api_away() -> None:
+    with pytest.raises(NotReady, match="Downtime"):
+        release.with_section("# Changelog\n\n## [Unreleased]\n### Added\n- A\n", "1.4.0", DAY, "ai 0010")
 
 
 def test_a_place_with_another_version_is_named_and_nothing_is_written(checkout: Path) -> None:

@@ -1,5 +1,8 @@
 """The two overlays of deploy/kubernetes, as they would be applied."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from kustomized import (
     FOLDER,
@@ -7,6 +10,8 @@ from kustomized import (
     Resource,
     build,
 )
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)

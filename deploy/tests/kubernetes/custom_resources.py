@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from kustomized import Resource
 
 #: The fields that we use; `CRDS` names a folder with whole definitions instead.
-OURS = Path(__file__).parent / "kubernetes" / "custom_resources.yaml"
+OURS = Path(__file__).with_suffix(".yaml")
 
 
 def check(resource: Resource, version: str) -> None:
