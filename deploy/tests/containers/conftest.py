@@ -5,14 +5,17 @@ With `--core` only the demo (profile `compact`), else the profile `core` as well
 
 import os
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+#: Films of any size are made by a kit of the end-to-end tests.
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "e2e"))
+
+from container_kit import tell
 
 from local.containers import images
 from local.containers.compose import Composed
@@ -21,23 +24,6 @@ from local.processes.table import NotReady
 from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
-BEGUN_AT = time.monotonic()
-
-
-class Progress:
-    """Prints what is done, and when, while the tests run."""
-
-    config: pytest.Config | None = None
-
-    def __call__(self, line: str) -> None:
-        if self.config is None:
-            return
-        plugin = self.config.pluginmanager.get_plugin
-        with plugin("capturemanager").global_and_fixture_disabled():
-            plugin("terminalreporter").write_line(f"{time.monotonic() - BEGUN_AT:4.0f} s  {line}")
-
-
-tell = Progress()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,22 +50,24 @@ def engine() -> Iterator[Engine]:
         engine.remove()
 
 
+@pytest.fixture(scope="session")
+def servers(engine: Engine) -> Iterator[Future[None]]:
+    """Makes the image that ours stand on, then those of the servers while ours are built."""
+    images.make_python(engine)
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit(images.make_servers, engine)
+
+
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
-def stack(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Composed]:
+def stack(engine: Engine, servers: Future[None], request: pytest.FixtureRequest) -> Composed:
+    """One stack after the other: it makes room when the next one starts, and the last one ends with the engine."""
     stack = Composed(engine, engine.folder / request.param, request.param)
-    if request.param == "compact":
-        images.make_python(engine)
-        with ThreadPoolExecutor() as pool:
-            servers = pool.submit(images.make_servers, engine)
-            stack.build()
-            servers.result()
-    else:
-        stack.build()
+    stack.build()
+    servers.result()
     tell(f"the images for {request.param} are built")
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")
-    yield stack
-    stack.down()
+    return stack
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,38 @@
 """What the tests of containers share: the demo account's client, and everything that the account owns, to compare."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import requests
 
 from local.containers.compose import Composed
 from local.environment import read_env
 from posthaste import Posthaste
 
+BEGUN_AT = time.monotonic()
 CALL_SECONDS = 30.0
-#: A JPEG of the simulator's, at the address by which the stack itself knows it.
-PHOTO = "/media/photo-1080x1080.jpg"
+#: Samples of the simulator's, at the addresses by which the stack itself knows them.
+PHOTO, VIDEO = "/media/photo-1080x1080.jpg", "/media/video-5s.mp4"
+
+
+class Progress:
+    """Prints what is done, and when, while the tests run. `config`: set before the first test."""
+
+    config: pytest.Config | None = None
+
+    def __call__(self, line: str) -> None:
+        if self.config is None:
+            return
+        plugin: Any = self.config.pluginmanager.get_plugin
+        with plugin("capturemanager").global_and_fixture_disabled():
+            plugin("terminalreporter").write_line(f"{time.monotonic() - BEGUN_AT:4.0f} s  {line}")
+
+
+tell = Progress()
 
 
 @contextmanager
@@ -33,10 +52,10 @@ def schedule(client: Posthaste, stack: Composed, name: str, number: int) -> str:
     return made.scheduled_post.id
 
 
-def photo(stack: Composed) -> bytes:
-    """Returns a photo to upload."""
+def sample(stack: Composed, path: str = PHOTO) -> bytes:
+    """Returns a file to upload: PHOTO or VIDEO."""
     answer = requests.get(
-        read_env(stack.run)["SIMULATOR_URL"] + PHOTO,
+        read_env(stack.run)["SIMULATOR_URL"] + path,
         headers={"Host": "media.posthaste.test"},
         timeout=CALL_SECONDS,
     )

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from container_kit import account, belongings, photo, schedule
+from container_kit import account, belongings, sample, schedule
 from deploy_kit import wait_until
 
 from local.containers.compose import Composed
@@ -18,7 +18,7 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     with account(stack) as client:
         for number in range(3):
             schedule(client, stack, "Kept", 100 + number)
-        client.upload(photo(stack), filename="kept.jpg")
+        client.upload(sample(stack), filename="kept.jpg")
         wait_until(
             lambda: all(row.thumbnail_url for row in client.iterate_media()), "no thumbnail was made", 60
         )

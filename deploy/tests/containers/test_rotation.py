@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable
 
 import pytest
-from container_kit import account, photo, schedule
+from container_kit import account, sample, schedule
 
 from local.containers.compose import Composed
 from local.environment import values_of
@@ -53,7 +53,7 @@ def test_a_new_password_is_taken_and_the_old_one_refused(stack: Composed, secret
     stack.up()
     with account(stack) as client:
         assert schedule(client, stack, secret, 300 + [*ALL].index(secret))
-        assert client.upload(photo(stack), filename="after.jpg").media_id
+        assert client.upload(sample(stack), filename="after.jpg").media_id
     if secret.endswith("PASSWORD") or "DATABASE" in secret:
         assert_refused(stack, secret, before)
 

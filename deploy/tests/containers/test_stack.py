@@ -48,7 +48,7 @@ def test_services_have_no_way_out_of_the_inner_network(stack: Composed) -> None:
     for service, container in stack.containers().items():
         inner = service in ("quota", "media")
         done = stack.engine.docker("exec", container, "python", "-IS", "-c", reach, check=False)
-        assert ("Network is unreachable" in done.stderr) is inner, f"{service}: {done.stderr}"
+        assert (done.returncode != 0) is inner, f"{service}: {done.stderr}"
 
 
 def test_an_account_sees_what_it_published(stack: Composed) -> None:

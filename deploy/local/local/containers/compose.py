@@ -2,8 +2,11 @@
 
 import ipaddress
 import json
+import ssl
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,15 @@ OF_COMPACT = {
     "WORKERS",
     "DATABASE_POOL_SIZE",
 }
+#: Of `core`, which has Caddy in front as in docs/install.md. The name is this machine's own, inside a container too, so
+#: only the storage's address for clients names it: nobody inside calls that one.
+DOMAIN = "localhost"
+BEHIND_CADDY = {
+    "DOMAIN": DOMAIN,
+    "ACME_EMAIL": "dana@bakery.test",
+    "CADDY_TLS": "tls internal",
+    "S3_PUBLIC_URL": f"https://{DOMAIN}",
+}
 UP_SECONDS = "240"
 
 
@@ -53,10 +65,11 @@ class Composed:
             demo |= {f"AMQP_PASSWORD_{unit.upper()}": f"demo-only-{unit}" for unit in UNITS}
             keys = all_message_keys(new_secrets())
             demo |= {f"MESSAGE_KEYS_{unit.upper()}": keys[unit] for unit in UNITS}
+            demo |= BEHIND_CADDY
         self.set(demo | images.SETTINGS)
         self.set(
             {
-                "COMPOSE_PROFILES": f"{profile},demo",
+                "COMPOSE_PROFILES": f"{profile},demo" if profile == "compact" else f"{profile},tls,demo",
                 "BACKUP_FOLDER": str(run / "backup"),
                 "WEBHOOK_ALLOWED_CIDRS": f"*={ENGINE_NETWORKS}:{RECEIVER_PORT}",
             }
@@ -111,7 +124,8 @@ class Composed:
             wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=60.0)
 
     def start(self, tell: Tell) -> None:
-        """Brings everything up, with the demo account."""
+        """Brings everything up, with the demo account. Another stack on the engine is removed first."""
+        self.down()
         self.up()
         self.operator()
         account.complete(self.run, tell, self.ctl)
@@ -121,9 +135,17 @@ class Composed:
         self.compose("run", "--detach", "--name", "operator", "--entrypoint", "sleep", "ctl", "infinity")
 
     def down(self) -> None:
-        """Removes containers and volumes."""
+        """Removes containers and volumes, without waiting for a process to end by itself."""
         self.engine.docker("rm", "--force", "operator", check=False)
-        self.compose("down", "--volumes", "--remove-orphans", "--timeout", "20")
+        self.compose("down", "--volumes", "--remove-orphans", "--timeout", "0")
+
+    @contextmanager
+    def trusted(self) -> Iterator[ssl.SSLContext]:
+        """Gives a context that trusts the authority that Caddy made for itself."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "root.crt")
+            self.compose("cp", "caddy:/data/caddy/pki/authorities/local/root.crt", str(path))
+            yield ssl.create_default_context(cafile=str(path))
 
     @property
     def api(self) -> str:
@@ -135,10 +157,13 @@ class Composed:
         return account.decoded(arguments, self.engine.docker(*argv, check=False))
 
     def journey(self) -> Journey:
-        """Returns the demo journey on this stack, with webhooks to an address of the engine's outer network."""
+        """Returns the demo journey on this stack, with webhooks."""
+        return Journey(self.run, self.ctl, (self.receiver_host(), RECEIVER_PORT))
+
+    def receiver_host(self) -> str:
+        """Returns the address of this machine on the engine's outer network, where a test may listen for webhooks."""
         found = json.loads(self.engine.docker("network", "inspect", "posthaste_outside").stdout)
-        host = str(ipaddress.ip_address(found[0]["IPAM"]["Config"][0]["Gateway"]))
-        return Journey(self.run, self.ctl, (host, RECEIVER_PORT))
+        return str(ipaddress.ip_address(found[0]["IPAM"]["Config"][0]["Gateway"]))
 
     def containers(self) -> dict[str, str]:
         """Returns service → id of its running container, for the images of ours that hold our code: not backup."""

@@ -22,6 +22,13 @@ def is_free(port: int) -> bool:
     return True
 
 
+def any_free() -> int:
+    """Returns a port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def choose(run: Path, usual: Mapping[str, int | None]) -> dict[str, int]:
     """Returns name → port, and remembers the ports. None asks for any port. Call it while nothing of this run directory
     runs.

@@ -1,0 +1,73 @@
+"""Films of 100 and 250 MB into the storage of Compose, straight and in parts: through Caddy of the profile `tls`, and
+through an nginx with our lines in its place.
+"""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import httpx2
+import pytest
+from container_kit import VIDEO, sample
+from e2e_kit.files import MB, film
+
+from local.containers.compose import DOMAIN, Composed
+from local.environment import read_env
+from local.testing.proxies import on_nginx
+from posthaste import Posthaste
+
+#: A film of 250 MB is received, checked and copied before its answer, on a machine that may be busy.
+UPLOAD_SECONDS = 140.0
+#: Where nginx's lines expect the units: the ports of docker-compose.yml.
+AT = {"gateway": "127.0.0.1:8080", "dashboard": "127.0.0.1:8081", "storage": "127.0.0.1:9000"}
+
+
+@pytest.fixture(scope="module", params=["caddy", "nginx"])
+def client(
+    stack: Composed, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Posthaste]:
+    """The demo account's client, at the address of the proxy."""
+    if stack.profile != "core":
+        pytest.skip("the profile core has a proxy in front")
+    folder = tmp_path_factory.mktemp("proxy")
+    folder.chmod(0o755)
+    if request.param == "nginx":
+        stack.compose("stop", "caddy")
+        proxy = on_nginx(folder, AT, (80, 443))
+    else:
+        proxy = nullcontext()
+    with proxy as nginx, stack.trusted() as authority:
+        if nginx is not None:
+            authority = ssl.create_default_context(cafile=str(nginx.authority))
+        with (
+            httpx2.Client(verify=authority, follow_redirects=False) as http,
+            Posthaste(
+                read_env(stack.run)["LIVE_TOKEN"], base_url=f"https://{DOMAIN}", http=http,
+                timeout_seconds=UPLOAD_SECONDS,
+            ) as client,
+        ):  # fmt: skip
+            yield client
+    if request.param == "nginx":
+        stack.compose("start", "caddy")
+
+
+@pytest.fixture(scope="module")
+def films(stack: Composed, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Returns size in MB → the file."""
+    video = sample(stack, VIDEO)
+    made = {}
+    for size in (100, 250):
+        made[size] = tmp_path_factory.mktemp("films") / f"{size}.mp4"
+        with made[size].open("wb") as file:
+            file.writelines(film(video, size * MB))
+    return made
+
+
+@pytest.mark.parametrize("in_parts", [False, True], ids=["straight", "in parts"])
+@pytest.mark.parametrize("size", [100, 250])
+def test_a_large_film_is_taken(client: Posthaste, films: dict[int, Path], size: int, in_parts: bool) -> None:
+    taken = client.upload(films[size], in_parts=in_parts)
+    assert taken.media_id
+    assert taken.size_bytes > 0.99 * size * MB
+    client.delete_media(taken.media_id)
