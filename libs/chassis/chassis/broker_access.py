@@ -124,7 +124,7 @@ def definitions(
 
 
 class _Declared:
-    """Records declarations as definitions."""
+    """Collects declarations of exchanges and queues as RabbitMQ's definitions, in place of a channel."""
 
     def __init__(self, virtual_host: str, queue_type: str | None) -> None:
         self._virtual_host = virtual_host

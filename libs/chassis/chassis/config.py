@@ -20,7 +20,7 @@ class ConfigError(Exception):
 def text(name: str, default: str | None = None) -> str:
     """Returns the variable, or the contents of the file that `<name>_FILE` names (a mounted secret), or the default.
 
-    If only one of the two is empty, it counts as unset. Raises ConfigError when there is no value.
+    An empty variable or file counts as unset if the other has a value. Raises ConfigError when there is no value.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
@@ -44,8 +44,10 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the address of a page for people: of the dashboard, or without `DASHBOARD_URL` the API's own page about
-    this tag, which every installation serves.
+    """Returns the address of a web page for people.
+
+    That is a page of the dashboard, or without `DASHBOARD_URL` the page about `tag` in the API's own guide, which every
+    installation serves.
     """
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
@@ -78,12 +80,12 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def items(name: str, default: str | None = "") -> tuple[str, ...]:
-    """Parses a comma-separated list."""
+    """Returns the items of a variable that is a comma-separated list."""
     return tuple(item.strip() for item in text(name, default).split(",") if item.strip())
 
 
 def mapping(name: str, default: str = "") -> dict[str, str]:
-    """Parses a comma-separated list of key=value."""
+    """Returns the pairs of a variable that is a comma-separated list of key=value. Raises ConfigError."""
     pairs = [item.partition("=") for item in items(name, default)]
     if any(not equals for _, equals, _ in pairs):
         raise ConfigError(f"{name} must be key=value, comma-separated")
@@ -91,7 +93,7 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
 
 
 def vault_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a `Vault`, of which there is at least one."""
+    """Returns the keys of a `Vault`, from a comma-separated variable. Raises ConfigError when there is none."""
     # Imported here: only the images of services that keep secrets contain cryptography.
     from chassis.vault import Vault
 
@@ -133,7 +135,7 @@ class ServiceConfig(Record):
 
     @classmethod
     def from_env(cls, name: str | None = None) -> "ServiceConfig":
-        """Reads the settings of a process's only service, or of the named one among several."""
+        """Reads the settings of a service. `name` is needed in a process that runs several services."""
         return cls(
             database_url=service_database_url(name),
             health_port=integer("HEALTH_PORT", 0),
@@ -166,7 +168,7 @@ class RolesConfig(Record):
 
 
 def service_database_url(name: str | None = None) -> str:
-    """Returns DATABASE_URL, or DATABASE_URL_<SERVICE> of the named service. Raises ConfigError."""
+    """Returns DATABASE_URL, or DATABASE_URL_<SERVICE> for a named service. Raises ConfigError."""
     suffix = f"_{name.upper()}" if name else ""
     return _database_address(f"DATABASE_URL{suffix}", f"DATABASE_PASSWORD{suffix}")
 
@@ -190,7 +192,7 @@ def _database_address(url_name: str, password_name: str) -> str:
 
 
 def amqp_url() -> str:
-    """Returns AMQP_URL, with AMQP_PASSWORD and AMQP_TLS_CA added. Raises ConfigError."""
+    """Returns AMQP_URL, completed with AMQP_PASSWORD and AMQP_TLS_CA. Raises ConfigError."""
     url = _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
     parts, query, authorities = _trusted(url, "AMQP_TLS_CA", "cacertfile")
     if parts.scheme not in ("amqp", "amqps"):
@@ -204,10 +206,11 @@ def amqp_url() -> str:
 
 
 def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
-    """Returns the parts of the address, its parameters with the CA file as `parameter`, and the CA file.
+    """Adds a CA file to a connection address, as the query parameter `parameter`.
 
-    The CA file is the setting `name`, or is in the address already. Raises ConfigError when it cannot be used, so that
-    the process fails at its start and not at each attempt to connect.
+    The path is the setting `name`, unless the address has it already. Returns the address's parts, its query parameters
+    and the path ("" without one). Raises ConfigError when the file cannot be used, so that the process fails at its start
+    and not at each attempt to connect.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -243,7 +246,7 @@ def signatures(name: str) -> Signatures:
 
 
 def _with_password(url: str, password: str) -> str:
-    """Returns the URL with the password added, if it names a user without one."""
+    """Returns the URL with the password added, if the URL has a user name but no password."""
     parts = urlsplit(url)
     if not password or not parts.username or parts.password is not None:
         return url
@@ -252,9 +255,9 @@ def _with_password(url: str, password: str) -> str:
 
 
 class TelemetryConfig(Record):
-    """Settings of traces and metrics, with OpenTelemetry's names. Off unless an endpoint is set.
+    """Settings of traces and metrics, named as OpenTelemetry names them. Off unless an endpoint is set.
 
-    The exporter itself reads the others (OTEL_EXPORTER_OTLP_CERTIFICATE, _COMPRESSION …).
+    The exporter itself reads further variables (OTEL_EXPORTER_OTLP_CERTIFICATE, _COMPRESSION …).
     """
 
     #: Base URL of a collector for OTLP over HTTP; "" for off.
@@ -289,7 +292,7 @@ class TelemetryConfig(Record):
 
 
 def database_url(value: str) -> str:
-    """Converts a PostgreSQL URL to SQLAlchemy's form for psycopg2."""
+    """Converts a PostgreSQL URL to SQLAlchemy's form for psycopg2. Raises ConfigError for another scheme."""
     scheme = urlsplit(value).scheme
     if scheme in ("postgres", "postgresql"):
         return "postgresql+psycopg2" + value[len(scheme) :]

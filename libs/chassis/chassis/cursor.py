@@ -1,4 +1,4 @@
-"""Opaque cursors of lists: the sort key of the last row in base64."""
+"""Opaque cursors for paging through lists: the sort key of the last row, in base64."""
 
 import base64
 import binascii
@@ -15,7 +15,10 @@ def encode_cursor(*key: str) -> str:
 
 
 def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
-    """Decodes a cursor. Raises ApiError VALIDATION_ERROR for a cursor that we did not create."""
+    """Decodes a cursor into the `parts` strings of its sort key.
+
+    Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
+    """
     try:
         raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         key = msgspec.json.decode(raw, type=tuple[str, ...])
@@ -27,14 +30,15 @@ def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
 
 
 def encode_position(at: datetime, row_id: str) -> str:
-    """Encodes the position of the last row in a list that is sorted by a time and then by id."""
+    """Returns the cursor for a list that is sorted by a time and then by id, after a row with these values."""
     return encode_cursor(at.isoformat(), row_id)
 
 
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
-    """Decodes a time and an id. Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
+    """Decodes a cursor of `encode_position` into its time and id.
 
-    Both are valid in a query: PostgreSQL accepts fewer UTC offsets than Python, and no NUL.
+    Both are safe in a query: PostgreSQL accepts fewer UTC offsets than Python, and no NUL. Raises ApiError
+    VALIDATION_ERROR for a cursor that we did not create.
     """
     if cursor is None:
         return None

@@ -82,11 +82,11 @@ _STRAYS = """
 
 
 class Refused(Exception):
-    """The settings would not separate the services, or would weaken a role with other uses."""
+    """The settings are refused: they would not separate the services, or would weaken a role that is used elsewhere."""
 
 
 class Owner(NamedTuple):
-    """The role and database that a service's address names."""
+    """One service's role and database, as its address names them."""
 
     service: str
     role: str
@@ -184,7 +184,10 @@ def _make_database(cursor: Any, owner: Owner) -> None:
 
 
 def _hand_over(cursor: Any, role: str) -> None:
-    """Runs each statement in its own transaction, so that a table is locked only for a moment."""
+    """Makes `role` the owner of the tables, functions and other objects of the database.
+
+    Runs each statement in its own transaction, so that a table is locked only for a moment.
+    """
     cursor.execute("SELECT set_config('lock_timeout', %s, false)", (_LOCK_TIMEOUT,))
     for tries_left in reversed(range(_LOCK_TRIES)):
         try:
@@ -225,7 +228,7 @@ def _rows(cursor: Any, statement: str, *values: Any, **named: Any) -> list[tuple
 
 @contextmanager
 def _session(admin_url: str, database: str | None = None) -> Iterator[Any]:
-    """Opens a cursor in autocommit, once the server accepts connections. Raises psycopg2.OperationalError."""
+    """Opens a cursor in autocommit. Waits until the server accepts connections. Raises psycopg2.OperationalError."""
     address = make_url(admin_url).set(drivername="postgresql")
     if database is not None:
         address = address.set(database=database)

@@ -15,10 +15,10 @@ _last = 0
 
 
 def new_id(prefix: str) -> str:
-    """`pst_` and 26 characters: 48 bits of Unix milliseconds, then 80 random bits (a ULID, in lower case).
+    """Returns a new id: `pst_` and 26 characters, a ULID in lower case.
 
-    Within a millisecond, ids of one process increase (ULID calls this monotonic), so that lists sorted by time and id
-    show them in order of creation.
+    Its 128 bits are 48 of Unix milliseconds, then 80 random ones. Within a millisecond, ids of one process increase (ULID
+    calls this monotonic), so that lists sorted by time and id show them in order of creation.
     """
     global _last
     millisecond = time.time_ns() // 1_000_000
@@ -32,14 +32,12 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Whether the value has the form of our ids. Other values are not looked up, because PostgreSQL refuses some of
-    them.
-    """
+    """Whether the value has the form of our ids. Look up no others: PostgreSQL refuses some characters."""
     return _ID.fullmatch(value) is not None
 
 
 def first_id(prefix: str, unix_seconds: float) -> str:
-    """Returns the lowest id of this millisecond. Ids created earlier sort before it, by bytes."""
+    """Returns the lowest id that could be made at this time. All ids made earlier sort before it, by bytes."""
     return _written(prefix, int(unix_seconds * 1_000) << 80)
 
 

@@ -19,7 +19,7 @@ SHARED = "services"
 
 
 def new_secrets() -> dict[str, str]:
-    """Returns service → a new secret, hexadecimal."""
+    """Makes a new random secret for each service, as service → hexadecimal text."""
     return {name: secrets.token_hex(32) for name in SERVICES}
 
 
@@ -33,9 +33,9 @@ def secrets_in(text: str) -> dict[str, str]:
 
 
 def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[str] | None = None) -> str:
-    """Returns MESSAGE_KEYS of a process: its own secret, if it has one, and its key for each receiver.
+    """Returns the value of MESSAGE_KEYS for one process: its own secret, if it has one, and its key for each receiver.
 
-    `receivers`: by default the receivers in the contracts.
+    `receivers`: by default those that the contracts let this process send to.
     """
     entries = {name: secret_of[name]} if name in secret_of else {}
     for receiver in sorted(receivers_of(name) if receivers is None else receivers):
@@ -44,7 +44,7 @@ def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[st
 
 
 def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
-    """Returns unit → its MESSAGE_KEYS."""
+    """Returns the value of MESSAGE_KEYS for each unit, as unit → value."""
     return {name: message_keys(name, secret_of) for name in NAMES} | {
         SHARED: _text({name: secret_of[name] for name in SERVICES})
     }

@@ -62,9 +62,10 @@ def migrate(service: str, url: str) -> None:
 
 
 def _take_turn(session: Connection) -> None:
-    """Waits until no other process migrates this database, and holds the lock as long as the session.
+    """Waits for the advisory lock that keeps other processes from migrating this database.
 
-    Polls, because a waiting statement holds a snapshot, which the building of an index would wait for.
+    The lock is held as long as the session. Polls, because a waiting statement holds a snapshot, which the building of an
+    index would wait for.
     """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)

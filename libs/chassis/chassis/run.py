@@ -87,7 +87,10 @@ def container_of(
 
 
 def allow_all_files() -> None:
-    """Raises the limit of open files, usually 1,024: connections are files, and webhooks has many."""
+    """Raises the process's limit of open files (usually 1,024) to the most that the system allows.
+
+    Connections are files, and webhooks has many.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # macOS reports a limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -105,7 +108,10 @@ def server_of(container: ServiceContainer) -> RpcServer:
 
 
 class Together:
-    """The containers of a process. They start in order, stop in reverse order, and stop together."""
+    """The nameko containers of all services in this process.
+
+    They start in order and stop together, in reverse order.
+    """
 
     def __init__(self, containers: list[ServiceContainer]) -> None:
         self._containers = containers
@@ -116,7 +122,7 @@ class Together:
             container.start()
 
     def wait(self) -> None:
-        """Waits until all have ended. Raises the error of a container that failed."""
+        """Waits until all containers have ended. Raises the error of a container that failed."""
         for thread in [eventlet.spawn(self._outlive, container) for container in self._containers]:
             thread.wait()
 
@@ -134,9 +140,10 @@ class Together:
 
 
 def run(names: Sequence[str]) -> None:
-    """Runs services. Name a called service before its callers, because they stop in reverse order.
+    """Runs services until the process is stopped.
 
-    Raises ConfigError when the settings do not allow a start.
+    Name a called service before its callers, because they stop in reverse order. Raises ConfigError when the settings do
+    not allow a start.
     """
     allow_all_files()
     bus = BusConfig.from_env()

@@ -1,4 +1,4 @@
-"""Everything that a `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
+"""Names that every `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -79,7 +79,7 @@ class DatabaseProvider(DependencyProvider):
         return self.database
 
     def stop(self) -> None:
-        """Ends the remaining loops after the last calls, sends the staged events, and closes the database."""
+        """Ends the remaining worker loops after the last calls, sends the staged events, and closes the database."""
         end_all(self.container)
         self._relay_once()
         assert self.database is not None
@@ -142,7 +142,7 @@ class BusProvider(DependencyProvider):
 
 
 def call(use_case: Callable[[Any, Caller, Any], Any]) -> Callable[..., Any]:
-    """The entrypoint of a call that is answered by `use_case(self.app, caller, request)`."""
+    """Makes the RPC method that answers a call with `use_case(self.app, caller, request)`."""
 
     @wraps(use_case)
     def method(self: Any, caller: Caller, request: Any) -> Any:
@@ -152,7 +152,7 @@ def call(use_case: Callable[[Any, Caller, Any], Any]) -> Callable[..., Any]:
 
 
 def repeat(use_case: Callable[[Any], int], interval_seconds: float, **options: Any) -> Callable[..., int]:
-    """The worker loop that runs `use_case(self.app)`; options as in `loop`."""
+    """Makes the worker loop that runs `use_case(self.app)` repeatedly. The options are those of `loop`."""
 
     def method(self: Any) -> int:
         return use_case(self.app)

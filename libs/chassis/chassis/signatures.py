@@ -31,7 +31,7 @@ class KeysMalformed(ValueError):
 
 
 class Refused(Exception):
-    """A message has no valid signature. `reason`: for the log and the metric."""
+    """A message has no valid signature. `reason` goes to the log and the metric."""
 
     def __init__(self, reason: str, sender: str = "") -> None:
         super().__init__(f"the signature is refused: {reason}{f' ({sender})' if sender else ''}")
@@ -41,7 +41,10 @@ class Refused(Exception):
 
 
 class Peer(NamedTuple):
-    """The sender of a frame, with address and key for its replies. An unsigned frame has no name."""
+    """The sender of a frame of calls, with the queue and the key for its replies.
+
+    The name of an unsigned sender is empty.
+    """
 
     reply_to: str
     name: str = ""
@@ -64,7 +67,10 @@ class Signatures:
         *,
         unsigned_allowed: bool = False,
     ) -> None:
-        """`secrets`: its own, all of which verify. `keys`: receiver → the key that signs."""
+        """Holds the keys of the process `name`.
+
+        `secrets` are its own: a signature made with any of them is accepted. `keys`: receiver → the key to sign with.
+        """
         self.name = name
         self.unsigned_allowed = unsigned_allowed
         self._secrets = tuple(secrets)
@@ -73,9 +79,9 @@ class Signatures:
 
     @classmethod
     def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
-        """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal. Ignores
-        keys of other services in the process. If a service has two secrets, the first signs, and both verify.
+        """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal.
 
+        Ignores keys of other services in the process. If a service has two secrets, the first signs, and both verify.
         Raises KeysMalformed.
         """
         secrets: list[bytes] = []
@@ -96,14 +102,14 @@ class Signatures:
 
     @property
     def can_verify(self) -> bool:
-        """Whether the process has a secret, or unsigned messages are allowed."""
+        """Whether this process can verify signatures, or need not because unsigned messages are allowed."""
         return bool(self._secrets) or self.unsigned_allowed
 
     def can_send(self, receiver: str) -> bool:
         return receiver in self._keys or self.unsigned_allowed
 
     def call(self, receiver: str, body: bytes, until: float) -> str:
-        """Signs a frame of calls, valid until then (Unix time). Returns "" without a key."""
+        """Returns the signature of a frame of calls, which is valid until `until` (Unix time); "" without a key."""
         key = self._keys.get(receiver)
         if key is None:
             return ""
@@ -124,11 +130,14 @@ class Signatures:
         raise Refused("wrong signature", sender)
 
     def reply(self, peer: Peer, body: bytes) -> str:
-        """Signs a frame of replies to `peer`."""
+        """Returns the signature of a frame of replies to `peer`; "" if the peer has no key."""
         return _signed("reply", self.name, peer.name, "0", body, peer.key) if peer.key else ""
 
     def sender_of_reply(self, signature: str | None, body: bytes) -> str:
-        """Verifies a frame of replies, and returns its service, or "" for an allowed unsigned frame. Raises Refused."""
+        """Verifies a frame of replies, and returns the name of the service that sent it. Raises Refused.
+
+        Returns "" for an unsigned frame, if unsigned messages are allowed.
+        """
         if not signature:
             if self.unsigned_allowed:
                 return ""
@@ -168,7 +177,7 @@ class Signatures:
             raise Refused("wrong signature", sender)
 
     def _keys_from(self, sender: str) -> tuple[bytes, ...]:
-        """Returns the keys that `sender` may use for messages to this process."""
+        """Returns the keys with which `sender` may sign messages to this process."""
         keys = self._keys_of.get(sender)
         if keys is None:
             keys = tuple(key_of(secret, sender) for secret in self._secrets)

@@ -27,7 +27,7 @@ _CHECK_LENGTH = 6
 
 
 def make_token(prefix: str, secret: bytes | None = None) -> str:
-    """Creates a token of `secret` (32 bytes), or of new random bytes."""
+    """Creates a token from `secret` (32 bytes), or from new random bytes."""
     number = int.from_bytes(secrets.token_bytes(SECRET_BYTES) if secret is None else secret)
     body = prefix + _base62(number, _SECRET_LENGTH)
     return body + _check(body)

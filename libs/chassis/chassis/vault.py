@@ -1,4 +1,4 @@
-"""Encrypts secrets at rest: Fernet, several keys for rotation."""
+"""Encrypts stored secrets with Fernet; several keys allow rotation."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,14 +16,14 @@ class UnreadableSecret(Exception):
 
 
 class Vault:
-    """Encrypts with the first key and decrypts with any.
+    """Encrypts with the first of its keys and decrypts with any.
 
     A new key is put first; old keys may be removed once `rotate` has encrypted everything again. `cached`: how many
     decrypted secrets are kept in memory.
     """
 
     def __init__(self, keys: Sequence[str], *, cached: int = 0) -> None:
-        """Raises ValueError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
+        """Takes Fernet keys (32 bytes, URL-safe base64). Raises ValueError when there is none or one is malformed."""
         if not keys:
             raise ValueError("there is no key")
         fernets = [Fernet(key) for key in keys]
@@ -34,14 +34,17 @@ class Vault:
         return self._fernet.encrypt(secret.encode()).decode()
 
     def _decrypt(self, stored: str) -> str:
-        """Raises UnreadableSecret."""
+        """Decrypts a stored secret. Raises UnreadableSecret."""
         try:
             return self._fernet.decrypt(stored.encode()).decode()
         except InvalidToken:
             raise UnreadableSecret("no configured key reads this secret") from None
 
     def rotate(self, stored: str) -> str | None:
-        """Encrypts a stored secret with the first key; None if it is already. Raises UnreadableSecret."""
+        """Encrypts a stored secret with the first key; returns None if that key encrypted it.
+
+        Raises UnreadableSecret.
+        """
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:
@@ -51,7 +54,8 @@ class Vault:
     def rotate_batch(
         self, batch: Sequence[tuple[str, str]], replace: Callable[[str, str, str], bool]
     ) -> KeysRotated:
-        """Rotates the next `ROTATED_AT_ONCE` secrets, given as (id, stored) in the order of ids.
+        """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key. They are given as (id, stored), in the order
+        of ids.
 
         `replace(id, stored, fresh)` stores the secret again; it returns False when it has changed meanwhile.
         """

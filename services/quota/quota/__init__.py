@@ -1,1 +1,3 @@
-"""The quota service: who may still do how much in this minute, day and month."""
+"""The quota service: counts each account's requests and units per minute, day and month, and refuses those over a
+limit.
+"""

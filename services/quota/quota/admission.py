@@ -1,4 +1,4 @@
-"""Admission: decides once per API request, and takes the month units of webhook deliveries.
+"""Admission: decides whether API requests may run, and takes the month units of webhook deliveries.
 
 Locks the counter rows of all requests of a call, decides in Python by the pure rule and writes the changes: two round
 trips per call. The row locks make the counts exact over any number of callers and replicas. If another transaction
@@ -40,7 +40,8 @@ class Admissions:
     ) -> tuple[Admitted | None, ...]:
         """Admits the requests of one call in order, or names the limit that each one hit.
 
-        `may_defer`: requests whose account is locked get None. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        `may_defer`: requests whose account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR,
+        SERVICE_UNAVAILABLE.
         """
         demands = [demand_of(one.caller, one.meter) for one in arrivals]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -61,9 +62,10 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Takes one unit of a month bucket per charge, outside a request; an operation never takes a second one.
+        """Takes one month unit for each of the requests, which come from other services, not from the API.
 
-        `may_defer` and errors: as in `admit_all`.
+        Returns for each whether it got its unit. An operation never takes a second one. `may_defer`: those whose account is
+        locked get None instead of an error. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -93,7 +95,7 @@ class Admissions:
                 Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides for the accounts whose rows no other transaction holds or is adding."""
+        """Decides the demands of accounts whose rows no other transaction holds or is adding; the others get None."""
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)
         with self._database.transaction() as connection:
@@ -105,7 +107,7 @@ class Admissions:
         return [next(decisions, None) if demand.subject in free else None for demand in demands]
 
     def _add_free(self, subjects: set[str]) -> None:
-        """Adds the missing rows, except those that another transaction is adding."""
+        """Adds the missing counter rows, except those that another transaction is adding."""
         with self._database.reading() as connection:
             store = Store(connection)
             try:
@@ -134,7 +136,7 @@ def _demand_of_unit(request: ChargeUnit) -> Demand:
 
 
 def _decide(store: Store, locked: Locked, demands: list[Demand]) -> list[Decision]:
-    """Decides, writes the changes and commits."""
+    """Decides all demands on locked rows, writes the changed counters and charges, and commits."""
     decisions = decide_all(locked.counters, demands, locked.charges, locked.now)
     _warn(store, zip(demands, decisions, strict=True))
     after = {decision.counters.subject: decision.counters for decision in decisions}

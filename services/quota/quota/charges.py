@@ -1,7 +1,7 @@
-"""The month unit that an operation holds, and for which of its tries (pure).
+"""Which try of an operation holds a month unit, if any (pure).
 
-Charges and returns of one operation may arrive late, twice and in any order: a unit is held if and only if the last
-charged try has not been returned.
+Charges and refunds of one operation may arrive late, twice and in any order: a unit is held if and only if the last
+charged try has not been refunded.
 """
 
 import msgspec
@@ -10,7 +10,10 @@ from contracts.record import Record
 
 
 class UnitCharge(Record):
-    """One operation's month unit. Created by its first charge, or by a return that arrives before that charge."""
+    """The month unit of one operation.
+
+    The row is created by the first charge, or by a refund that arrives before it.
+    """
 
     operation_id: str
     account_id: str
@@ -27,7 +30,7 @@ class UnitCharge(Record):
         return self.try_number > self.returned_to_try
 
     def takes_unit(self, try_number: int) -> bool:
-        """Whether a charge by this try takes a unit: the try is not over, and no other try holds one."""
+        """Whether a charge by this try takes a unit: the try has not been refunded, and no other try holds a unit."""
         return not self.is_held and try_number > self.returned_to_try
 
     def charged(self, try_number: int, bucket: str, year_month: str) -> "UnitCharge":

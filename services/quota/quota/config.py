@@ -7,7 +7,7 @@ from contracts.record import Record
 
 
 class QuotaConfig(Record):
-    """Settings besides those that every service has."""
+    """The settings of the quota service, without those that every service has."""
 
     #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str

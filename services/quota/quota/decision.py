@@ -1,4 +1,4 @@
-"""The rule: decides demands by the counters of an account or sandbox token (pure).
+"""The rule of admission: allows or refuses requests and units by an account's or sandbox token's counters (pure).
 
 A batch is decided like its demands one after another. A refused demand changes nothing.
 """
@@ -18,7 +18,7 @@ from quota.charges import UnitCharge
 
 
 class Limits(Record):
-    """The limits of one account or sandbox token."""
+    """The highest counts of one account or sandbox token: per minute, day and month, and in total."""
 
     per_minute: int
     per_day: int
@@ -53,7 +53,7 @@ _ALSO_COUNTS: dict[str, tuple[str, ...]] = {
 
 
 class Demand(Record):
-    """One request or unit to decide on."""
+    """One API request or unit that needs a decision, with the limits that apply to it."""
 
     #: The account or sandbox token whose counters apply.
     subject: str
@@ -68,7 +68,10 @@ class Demand(Record):
 
 
 class Counters(Record):
-    """What a subject has used in its windows. A past window stays until the next use."""
+    """How much an account or sandbox token (`subject`) has used in its minute, day and month.
+
+    The counts of a past window stay until the next use.
+    """
 
     subject: str
     minute_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +91,7 @@ class Counters(Record):
 
 
 class Decision(Record):
-    """The answer to a demand."""
+    """Whether one demand is allowed, or the error that refuses it, and the counters and charge afterwards."""
 
     #: The counters after the decision.
     counters: Counters
@@ -103,7 +106,7 @@ class Decision(Record):
 
 
 def demand_of(caller: Caller, meter: str) -> Demand:
-    """Returns a request's demand. A sandbox token has its own counters and no month (spec "Authentication" 7).
+    """Turns an API request into a demand. A sandbox token has its own counters and no month (spec "Authentication" 7).
 
     Raises ApiError VALIDATION_ERROR for an unknown meter.
     """
@@ -134,7 +137,7 @@ def roll(counters: Counters, now: datetime) -> Counters:
 
 
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
-    """Decides one demand. `charge`: of its operation; None without an operation."""
+    """Decides one demand. `charge` is the unit charge of its operation; None if the demand has no operation."""
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
     refusal = _refusal(counters, demand, now, takes_unit=takes_unit)
@@ -173,7 +176,7 @@ def decide_all(
     charges: Mapping[str, UnitCharge],
     now: datetime,
 ) -> list[Decision]:
-    """Decides demands in order; each sees what the earlier ones used. `charges`: by operation id."""
+    """Decides demands in order; each sees what the earlier ones used. `charges` is keyed by operation id."""
     counters, charges = dict(counters), dict(charges)
     decisions = []
     for demand in demands:
@@ -195,7 +198,10 @@ def _charge_of(demand: Demand, charges: Mapping[str, UnitCharge]) -> UnitCharge 
 def _refusal(
     counters: Counters, demand: Demand, now: datetime, *, takes_unit: bool
 ) -> tuple[ErrorRow, dict[str, object]] | None:
-    """Returns the first limit hit: lifetime, minute, day, month (decisions "Sandbox order")."""
+    """Returns the error and its extras for the first limit that is reached, else None.
+
+    The order is lifetime, minute, day, month (decisions "Sandbox order").
+    """
     limits = demand.limits
     if demand.is_request:
         if limits.lifetime is not None and counters.lifetime >= limits.lifetime:
@@ -222,7 +228,10 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 
 
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
-    """Whether to warn: once per bucket and month (spec "Events"), also if units are refunded and taken again."""
+    """Whether this use reaches 80 % of the month's limit and no warning was sent yet.
+
+    There is one warning per bucket and month (spec "Events"), also if units are refunded and taken again.
+    """
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):
         return False

@@ -28,7 +28,7 @@ from quota.models import confirmation, counters, unit_charges
 
 
 class Asked(NamedTuple):
-    """A position in the order of charges."""
+    """The place of a charge in the order in which publishing is asked about charges: by time, then by id."""
 
     created_at: datetime
     operation_id: str
@@ -132,7 +132,7 @@ _WRITE = Prepared(
 
 
 class Store:
-    """Counters and charges over one open transaction."""
+    """Reads and writes counters and charges in one open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -140,7 +140,8 @@ class Store:
     def lock(
         self, subjects: Collection[str], operation_ids: Collection[str] = (), *, wait_seconds: float = 1.0
     ) -> Locked | None:
-        """Locks the rows of all subjects, in their order; None when one of them has no row yet (see `add`).
+        """Locks the counter rows of all subjects, always in the same order; None when one of them has no row yet (see
+        `add`).
 
         The commit of this transaction does not wait for the disk: counters that a crash of the database loses
         are under a second's worth. See `wait_for_disk`. Raises LockTimeout when another transaction holds a row for
@@ -167,7 +168,10 @@ class Store:
         )
 
     def lock_free(self, subjects: Collection[str]) -> set[str]:
-        """Locks the rows that no other transaction holds, without waiting. Returns their subjects."""
+        """Locks those of the subjects' rows that no other transaction holds, without waiting.
+
+        Returns their subjects.
+        """
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
@@ -175,7 +179,7 @@ class Store:
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
-        """Stages the event in this transaction, whose commit then waits for the disk."""
+        """Stages the warning's event in this transaction, whose commit then waits for the disk."""
         self.wait_for_disk()
         outbox.stage(self._connection, "account.quota.warning", warning, account_id=warning.user_id)
 
@@ -194,7 +198,7 @@ class Store:
         *,
         commit: bool = False,
     ) -> None:
-        """Writes changed counters and charges in one round trip, and commits if asked to."""
+        """Writes changed counters and charges in one round trip; with `commit`, also commits."""
         changed = [new for new in after if new != before[new.subject]]
         statements: list[str] = []
         values: dict[str, Any] = {}
@@ -208,19 +212,22 @@ class Store:
             (end_with if commit else fetch)(self._connection, "; ".join(statements), values)
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
-        """Returns a subject's counters, not locked, and the time."""
+        """Returns a subject's counters, without locking them, and the database's time."""
         time = select(clock.clock_now().label("now")).subquery()
         joined = time.outerjoin(counters, counters.c.subject == subject)
         row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
     def lock_confirmation(self) -> Asked | None:
-        """Locks and returns the position up to which publishing was asked; None while another replica asks."""
+        """Locks and returns how far publishing has been asked about charges; None while another replica is asking."""
         row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
         return Asked(row.created_at, row.operation_id) if row else None
 
     def unconfirmed(self, after: Asked, older_than: timedelta, limit: int) -> list[tuple[UnitCharge, Asked]]:
-        """Returns the charges after `after` that are older than `older_than`, oldest first, each with its position."""
+        """Returns the charges after the position `after` that are older than `older_than`, oldest first.
+
+        Each comes with its own position. At most `limit`.
+        """
         columns = [unit_charges.c[name] for name in _CHARGE_NAMES]
         place = tuple_(unit_charges.c.created_at, unit_charges.c.operation_id)
         statement = (
@@ -238,7 +245,7 @@ class Store:
         ]
 
     def ask(self, charges: Sequence[UnitCharge], to: Asked) -> None:
-        """Stages the event that asks about these charges, and moves the position to `to`."""
+        """Stages the event that asks publishing about these charges, and stores `to` as the position reached."""
         if charges:
             question = UnitsUnconfirmed(
                 charges=tuple(
@@ -252,7 +259,8 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Moves charges (operation id, try number) to the end, so that they are asked about again, and commits.
+        """Moves charges (operation id, try number) to the end of the order, so that publishing is asked again, and
+        commits.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """
@@ -260,7 +268,7 @@ class Store:
         end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
-        """Deletes at most `limit` rows of accounts last used before this month. Returns how many."""
+        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM). Returns how many."""
         idle = (
             select(counters.c.subject)
             .where(counters.c.year_month < before_month, counters.c.lifetime == 0)
@@ -284,7 +292,7 @@ class Store:
         ).rowcount
 
     def set_lifetime(self, caller: Caller, subject: str, count: int) -> None:
-        """Sets the total requests of a sandbox token, once per operation, and commits."""
+        """Sets how many requests a sandbox token has used in total, once per operation, and commits."""
         operations = Operations(self._connection)
         if operations.lock(caller).result is not None:
             return
@@ -297,12 +305,15 @@ class Store:
 
 
 def _patience(seconds: float) -> str:
-    """Formats a time for PostgreSQL's `lock_timeout`."""
+    """Formats seconds for PostgreSQL's `lock_timeout`."""
     return f"{round(seconds * 1000)}ms"
 
 
 def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:
-    """Returns the records' fields as arrays. The prefix separates the parameters of two statements in one message."""
+    """Returns one array for each field name, with that field of all records, as parameters of a statement.
+
+    The prefix keeps the parameters of two statements in one message apart.
+    """
     return {f"{prefix}{name}": [getattr(record, name) for record in records] for name in names}
 
 

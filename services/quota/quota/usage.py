@@ -1,4 +1,4 @@
-"""Usage: the month's counters, refunds, unconfirmed units and a sandbox token's use."""
+"""Reads an account's monthly counters, refunds units, checks unconfirmed units, and sets a sandbox token's use."""
 
 from datetime import datetime, timedelta
 
@@ -27,7 +27,10 @@ _MAX_COUNT = 2**31 - 1
 
 
 def get_usage(store: Store, caller: Caller) -> Usage:
-    """Returns the account's counters of this month, also for its sandbox token."""
+    """Returns what the account has used this month and its limits.
+
+    A sandbox token gets the figures of its account too.
+    """
     counters, now = store.usage(caller.account_id)
     counters, limits = roll(counters, now), TIER_LIMITS[caller.tier]
 
@@ -54,13 +57,16 @@ def refund(store: Store, account_id: str, operation_id: str | None, try_number: 
 
 
 def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit of tries that turned out to have published nothing."""
+    """Refunds the unit of an operation whose tries up to `to_try` turned out to have published nothing."""
     _give_back(store, account_id, operation_id, to_try)
     store.wait_for_disk()  # an acknowledged event is not delivered again
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit and marks these tries as over, so that a late charge takes none. Past months stay."""
+    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none.
+
+    Counts of past months stay as they are.
+    """
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])
@@ -79,9 +85,9 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 
 
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
-    """Asks publishing about one batch of units that are still held. Returns how many charges it passed.
+    """Asks publishing about one batch of units that are still held. Returns how many charges were looked through.
 
-    Passes each charge once, in order of time: the event and the new position are committed together. A charge commits
+    Looks at each charge once, oldest first: the event and the new position are committed together. A charge commits
     within seconds of its time, so none can appear behind the position.
     """
     reached = store.lock_confirmation()
@@ -93,7 +99,7 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Schedules these charges to be asked about again at the usual age, and commits.
+    """Has publishing asked again about charges that it could not decide yet, at the usual age, and commits.
 
     Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of them: the event is delivered again.
     """
@@ -106,7 +112,7 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters that were unused in this month and the last. Returns how many.
+    """Deletes one batch of counters that were last used before the previous month. Returns how many.
 
     A missing row means zero, as does a row of a past month.
     """
@@ -115,7 +121,7 @@ def forget_counters(store: Store, now: datetime) -> int:
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
-    """Sets a sandbox token's lifetime use. Only the operator may; no token holds that scope, not even `*`.
+    """Sets how many requests a sandbox token has used in total. Only the operator may, not even the scope `*`.
 
     Repeating the operation changes nothing, also after later uses. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """

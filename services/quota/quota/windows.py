@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 
 def minute_of(now: datetime) -> datetime:
-    """Returns the start of the minute."""
+    """Returns the start of the UTC minute that contains `now`."""
     return now.astimezone(UTC).replace(second=0, microsecond=0)
 
 
@@ -24,7 +24,7 @@ def day_ends_at(now: datetime) -> datetime:
 
 
 def month_of(now: datetime) -> str:
-    """Returns the month as YYYY-MM."""
+    """Returns the UTC month that contains `now`, as YYYY-MM."""
     in_utc = now.astimezone(UTC)
     return f"{in_utc.year:04}-{in_utc.month:02}"  # on every request: strftime takes five times as long
 

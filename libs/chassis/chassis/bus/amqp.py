@@ -1,4 +1,4 @@
-"""Parameters of a connection to the broker, from its URL. With `amqps://`, its certificate is verified."""
+"""Connection parameters for RabbitMQ, from its URL. With `amqps://`, the broker's certificate is verified."""
 
 import ssl
 from urllib.parse import parse_qsl, urlencode, urlsplit

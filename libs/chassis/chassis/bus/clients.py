@@ -32,7 +32,7 @@ DEFAULT_TIMEOUT_SECONDS = 10.0
 
 
 class Pending(Protocol[ResultOut]):
-    """A call that may still be unanswered. Both methods wait for the answer, and raise ApiError."""
+    """A call that may still be unanswered. Both methods wait for the answer, and raise ApiError if the call fails."""
 
     def result(self) -> ResultOut:
         """Returns the answer as the contract's record."""
@@ -42,10 +42,10 @@ class Pending(Protocol[ResultOut]):
 
 
 class RemoteMethod(Protocol[RequestIn, ResultOut]):
-    """One method of a client."""
+    """One RPC method of a service, as its client offers it."""
 
     def __call__(self, caller: Caller, request: RequestIn, *, timeout_seconds: float) -> ResultOut:
-        """Waits for the answer. Raises ApiError."""
+        """Calls the method and waits for the answer. Raises ApiError."""
 
     def start(
         self,
@@ -55,7 +55,10 @@ class RemoteMethod(Protocol[RequestIn, ResultOut]):
         timeout_seconds: float,
         then: Callable[[Pending[ResultOut]], None] | None = None,
     ) -> Pending[ResultOut]:
-        """Sends the call. `then` runs in the bus's I/O thread when the call has been answered or has failed."""
+        """Sends the call without waiting for its answer.
+
+        `then` runs in the bus's I/O thread when the call has been answered or has failed.
+        """
 
 
 def remote(method: Callable[[Caller, Request], Result]) -> RemoteMethod[Request, Result]:
@@ -64,7 +67,7 @@ def remote(method: Callable[[Caller, Request], Result]) -> RemoteMethod[Request,
 
 
 class Clients(ABC):
-    """Makes the clients of services."""
+    """Base class of the bus: makes a client for each service."""
 
     @overload
     def service(self, name: Literal["accounts"]) -> AccountsApi: ...
@@ -95,7 +98,7 @@ class Clients(ABC):
         timeout_seconds: float,
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        """Sends a call without waiting for its answer. `then`: as in `RemoteMethod.start`."""
+        """Sends a call without waiting for its answer. `then` works as in `RemoteMethod.start`."""
 
 
 class _Client:

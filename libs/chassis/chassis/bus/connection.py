@@ -34,8 +34,10 @@ class Chunks(deque[bytearray]):
 
 
 class Connection(SelectConnection):
-    """Joins what is written between two rounds of its loop, and writes and reads once a round. Its parent has no public
-    hooks for that."""
+    """An AMQP connection that joins the bytes written between two rounds of its I/O loop, and reads once a round.
+
+    Its parent has no public hooks for that, so private methods are overridden.
+    """
 
     def _proto_connection_made(self, transport: Any) -> None:
         transport._tx_buffers = Chunks(transport._tx_buffers)
@@ -46,8 +48,10 @@ class Connection(SelectConnection):
         super()._proto_connection_made(transport)
 
     def flush(self) -> None:
-        """Writes what waits, without a round of the loop to find out that the socket takes it. Not for TLS, whose
-        writes may have to read first."""
+        """Writes the waiting bytes now instead of in the next round of the I/O loop.
+
+        Does nothing for TLS, whose writes may have to read first.
+        """
         transport: Any = self._transport
         if isinstance(transport, _AsyncPlaintextTransport) and transport._tx_buffers:
             transport._on_socket_writable()

@@ -32,7 +32,7 @@ _MAX_BATCH = 256
 
 
 class Received(NamedTuple):
-    """An event and its delivery."""
+    """An event with the parts of its AMQP delivery that are needed to acknowledge or retry it."""
 
     channel: Channel
     tag: int
@@ -63,7 +63,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """Stops consuming when the last provider goes, once all received events have been given to their handlers."""
+        """When the last entrypoint is removed, stops consuming, once all received events have begun to be handled."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True
@@ -99,7 +99,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._all_begun.set()
 
     def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
-        """Acknowledges handled events, or schedules a retry of failed ones."""
+        """Acknowledges the events of a handled batch, or schedules a retry of each if the handler raised `error`."""
         if error is not None:
             for one in batch:
                 self._try_later(one.channel, one.tag, one.headers, one.body, error)
@@ -180,7 +180,10 @@ class OnEvent(Entrypoint):
 
 
 class OnEvents(OnEvent):
-    """`@on_events(names)`: see `on_events`. While one batch is handled, the next one is collected."""
+    """The nameko entrypoint behind `@on_events(names)`: runs a method for batches of events.
+
+    While one batch is handled, the next one is collected.
+    """
 
     def __init__(self, *events: str) -> None:
         super().__init__(*events)
@@ -224,7 +227,7 @@ def _is_outage(error: BaseException) -> bool:
 
 
 def on_events(*names: str) -> Callable[[F], F]:
-    """Marks `def handler(self, connection, events)`: like `on_event`, for frequent events.
+    """Marks `def handler(self, connection, events)`, which handles a batch of events; for frequent events.
 
     Events that wait at the same time share a transaction. Each is handled once, and a failing event fails alone.
     """
@@ -247,7 +250,8 @@ def on_events(*names: str) -> Callable[[F], F]:
 def on_event(name: str) -> Callable[[F], F]:
     """Marks `def handler(self, connection, event)`, which runs once per event, in the transaction of its inbox row.
 
-    The service needs a `database`. A handler must be quick: for slow work it writes a row, which a worker loop claims.
+    The service class needs a `database`. A handler must be quick: for slow work it writes a row, which a worker loop
+    claims.
     """
 
     def mark(function: F) -> F:

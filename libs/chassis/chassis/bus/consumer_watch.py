@@ -23,10 +23,13 @@ _EMPTY_LOOKS = 2
 
 
 class ConsumerWatch:
-    """Watches one service's call queue over a separate channel. All methods run in the link's I/O thread."""
+    """Checks whether one service consumes its call queue, over a channel of its own.
+
+    All methods run in the link's I/O thread.
+    """
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
-        """`on_away` gets the number of waiting frames, at each check that finds the service away."""
+        """Calls `on_away` with the number of waiting frames, at each check that finds no consumer."""
         self._link = link
         self._service = service
         self._on_away = on_away
@@ -44,7 +47,7 @@ class ConsumerWatch:
         self._empty_looks = 0
 
     def look(self) -> None:
-        """Asks for the number of consumers, unless such a request is running."""
+        """Asks the broker for the number of consumers, unless an earlier question is unanswered."""
         if self._is_looking:
             return
         self._is_looking = True
@@ -59,7 +62,10 @@ class ConsumerWatch:
         self._ask()
 
     def _on_closed(self, channel: Channel, _reason: Any) -> None:
-        """The queue does not exist. The broker then returns calls as undeliverable, so nobody waits for them."""
+        """Forgets the channel, which the broker closes when the queue does not exist.
+
+        The broker then returns calls as undeliverable, so nobody waits for them.
+        """
         if channel is self._channel:
             self.reset()
 

@@ -26,13 +26,16 @@ class _Connection:
 
 
 class FrameOrder:
-    """Remembers each sender's connections, the most recent one last."""
+    """Remembers the frame numbers of each sender's connections, to recognise a replay."""
 
     def __init__(self) -> None:
         self._senders: dict[str, dict[str, _Connection]] = {}
 
     def may_run(self, sender: str, connection: str, number: int, *, is_redelivered: bool = False) -> bool:
-        """Whether a frame with a valid signature of `sender` is new to this process; if so, notes it as begun."""
+        """Returns whether a frame of `sender` is new to this process, and if so, records it as begun.
+
+        Its signature must have been verified before.
+        """
         connections = self._senders.setdefault(sender, {})
         known = connections.pop(connection, None) or _Connection(number - 1)
         connections[connection] = known

@@ -54,7 +54,7 @@ class Failure(msgspec.Struct):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """One reply, with either a result or an error."""
+    """The answer to one call: either a result or an error."""
 
     id: int
     result: Raw = Raw(b"null")
@@ -81,7 +81,10 @@ def failure_of(error: ApiError) -> Failure:
 
 
 def error_of(failure: Failure) -> ApiError:
-    """Returns the error. An unknown code (of a newer service) becomes SERVER_ERROR with the same message."""
+    """Turns the failure in a reply into an ApiError.
+
+    An unknown code (of a newer service) becomes SERVER_ERROR with the same message.
+    """
     return ApiError(ERRORS.get(failure.code, SERVER_ERROR), failure.message, **failure.extras)
 
 
@@ -100,7 +103,7 @@ def parts_of(replies: list[Reply]) -> list[list[Reply]]:
 
 
 class Method(msgspec.Struct, frozen=True):
-    """The types of one RPC method."""
+    """One RPC method: its name, its types, and the processes that may call it."""
 
     name: str
     request: type

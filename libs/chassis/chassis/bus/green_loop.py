@@ -1,4 +1,4 @@
-"""pika's loop in a green thread: it waits in the process's hub, which watches its sockets all the time.
+"""pika's I/O loop in a green thread: it waits in the process's hub, which watches its sockets all the time.
 
 With a patched `select`, each wait of pika's own loop makes and removes a listener per socket, and each call from
 another green thread wakes it through a pipe. Here the listeners stay, and a green thread of the same process wakes the
@@ -19,7 +19,10 @@ Cancel = Callable[[], object]
 
 
 class Hub(Protocol):
-    """What the loop needs of gevent or eventlet. Callbacks run in the hub; `pause` returns when one switches back."""
+    """The functions of gevent's or eventlet's hub that the I/O loop needs.
+
+    Callbacks run in the hub. `pause` returns when one of them switches back.
+    """
 
     def watch(self, file: int, is_write: bool, ready: Callable[[], object]) -> Cancel:
         """Calls `ready` whenever the file can be read or written, until cancelled."""
@@ -29,13 +32,13 @@ class Hub(Protocol):
     def soon(self, callback: Callable[[], object]) -> object: ...
 
     def pause(self) -> object:
-        """Lets other green threads run until this one is switched to."""
+        """Lets other green threads run until somebody switches back to this one."""
 
     def current(self) -> Any:
-        """Returns the green thread that runs."""
+        """Returns the green thread that is running."""
 
     def thread(self) -> int:
-        """Returns the id of the operating system's thread."""
+        """Returns the id of the operating system's thread in which the hub runs."""
 
 
 _hub: Hub | None = None
@@ -143,14 +146,14 @@ class _GreenPoller(_PollerBase):
         return note
 
     def _unregister_fd(self, fileno: int, events_to_clear: int) -> None:
-        """Ends the watches at once, because the file is closed next."""
+        """Stops watching a file at once, because it is closed next."""
         for watches in self._watches.values():
             if fileno in watches:
                 watches.pop(fileno)()
         self._ready.pop(fileno, None)
 
     def _init_poller(self) -> None:
-        """`poll` begins the watches."""
+        """Does nothing: `poll` begins to watch files."""
 
     def _uninit_poller(self) -> None:
         for watches in self._watches.values():
@@ -161,7 +164,9 @@ class _GreenPoller(_PollerBase):
             self._timer = None
 
     def _register_fd(self, fileno: int, events: int) -> None:
-        """`poll` begins the watches."""
+        """Does nothing: `poll` begins to watch files."""
 
     def _modify_fd_events(self, fileno: int, events: int, events_to_clear: int, events_to_set: int) -> None:
-        """`poll` changes the watches: one that is asked for and given up in the same round costs nothing."""
+        """Does nothing: `poll` applies the change, so that a watch that begins and ends in the same round costs
+        nothing.
+        """

@@ -1,4 +1,4 @@
-"""Measures how long a frame has travelled, independently of the sender's clock. Pure.
+"""Measures how much later than usual a frame arrives, independently of the sender's clock. Pure.
 
 Two machines' clocks may differ by minutes when a time service fails. Then all frames of a sender seem late, or none. So
 a frame is compared with the sender's fastest recent frame, which was measured with the same two clocks.
@@ -12,14 +12,17 @@ _MOST_SENDERS = 10_000
 
 
 class Lateness:
-    """Measures the frames of all senders."""
+    """Measures how late frames arrive, for all senders."""
 
     def __init__(self) -> None:
         #: Sender → when the window began, the least clock difference in it, and in the window before.
         self._seen: dict[str, tuple[float, float, float]] = {}
 
     def of(self, sender: str, sent_at: float, now: float) -> float:
-        """Returns the lateness in seconds. A sender's first frame counts as punctual. `now`: monotonic."""
+        """Returns by how many seconds a frame of this sender is late. A sender's first frame counts as punctual.
+
+        `sent_at` is by the sender's clock, `now` by our monotonic clock.
+        """
         gap = now - sent_at
         began, least, before = self._seen.get(sender, (now, gap, gap))
         if now - began > _WINDOW_SECONDS:

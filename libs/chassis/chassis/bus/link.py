@@ -98,7 +98,7 @@ class Link:
         return self._open.is_set()
 
     def call_soon(self, function: Callable[[], None]) -> None:
-        """Runs a function in the I/O thread. The function is dropped if the link is down by then."""
+        """Runs a function in the I/O thread soon. Drops the function if the connection is down by then."""
         self._soon.append(function)
         ioloop = self._ioloop
         if not self._wake_pending and ioloop is not None:
@@ -109,12 +109,15 @@ class Link:
                 self._wake_pending = False
 
     def call_later(self, seconds: float, function: Callable[[], None]) -> None:
-        """Runs a function later. Only from the I/O thread."""
+        """Runs a function in the I/O thread after some seconds. Call it from that thread only."""
         assert self._ioloop is not None
         self._ioloop.call_later(seconds, function)
 
     def open_channel(self, on_open: Callable[[Channel], None]) -> None:
-        """Opens another channel, which may close alone. Only from the I/O thread, while the link is open."""
+        """Opens another channel; the broker may close it without closing the others.
+
+        Call it from the I/O thread only, while the link is open.
+        """
         assert self._connection is not None
         self._connection.channel(on_open_callback=on_open)
 
@@ -190,7 +193,7 @@ class Link:
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
 
     def _tick_on(self, ioloop: Loop) -> None:
-        """Ticks now and every TICK_SECONDS while this loop runs, also while it connects."""
+        """Calls `on_tick` now and every TICK_SECONDS while this I/O loop runs, also while it connects."""
         self._tick()
         ioloop.call_later(TICK_SECONDS, lambda: self._tick_on(ioloop))
 
@@ -209,7 +212,10 @@ class Link:
         connection.channel(on_open_callback=self._on_first_channel)
 
     def _on_first_channel(self, channel: Channel) -> None:
-        """Declares on a separate channel, which the broker closes if the user may not declare."""
+        """Declares exchanges and queues on a channel of its own, then closes that channel.
+
+        The broker closes the channel, and no other, if the user may not declare.
+        """
         channel.add_on_close_callback(self._on_declared)
         self._declare(channel)
         topology.declare(channel, channel.close)
@@ -241,7 +247,10 @@ class Link:
             self._connection.close()
 
     def _on_consumer_cancelled(self, _frame: Any) -> None:
-        """The broker cancelled the consumer because its queue is gone. A new connection declares everything again."""
+        """Reconnects when the broker has cancelled a consumer because its queue is gone.
+
+        That declares the queues again.
+        """
         if self._connection is not None and self._connection.is_open:
             log.warning("consumer_cancelled", link=self.name)
             self._connection.close()
@@ -313,7 +322,7 @@ class _Batch:
 
 
 class _Confirms:
-    """The confirm channel: maps delivery tags to batches. I/O thread only."""
+    """The channel with publisher confirms: knows which delivery tags belong to which batch. I/O thread only."""
 
     def __init__(self) -> None:
         self._channel: Channel | None = None

@@ -28,7 +28,7 @@ _BATCH = 200
 
 
 class Staging(NamedTuple):
-    """An event of contracts.events to stage. `data`: the event's own record."""
+    """An event that is about to be staged. `event` is a name in contracts.events, `data` the record of that event."""
 
     event: str
     data: Record
@@ -44,12 +44,12 @@ class Staging(NamedTuple):
 def stage(
     connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
 ) -> Event:
-    """Stages an event of contracts.events in this transaction. `data`: the event's own record."""
+    """Stages an event in this transaction. `event` is a name in contracts.events, `data` the record of that event."""
     return stage_all(connection, [Staging(event, data, account_id, brand_id)])[0]
 
 
 def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event]:
-    """Stages any number of events in two round trips."""
+    """Stages any number of events in this transaction, in two round trips. Raises KeyError for an unknown event."""
     for staging in stagings:
         if staging.event not in EVENTS:
             raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")

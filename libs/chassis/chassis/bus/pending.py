@@ -17,8 +17,10 @@ log = structlog.get_logger()
 
 
 class ServiceAway(ApiError):
-    """SERVICE_UNAVAILABLE, because no process consumes the service's calls or the broker is away: a call that is
-    repeated soon is refused again."""
+    """SERVICE_UNAVAILABLE because no process of the service runs, or the broker is away.
+
+    A call that is repeated soon will be refused too.
+    """
 
 
 class PendingCall:
@@ -48,7 +50,7 @@ class PendingCall:
         self._error: ApiError | None = None
 
     def is_over(self, now: float) -> bool:
-        """Whether the call has ended or its deadline has passed."""
+        """Whether the call has been answered, has failed, or has passed its deadline."""
         return self.has_ended or self.deadline <= now
 
     def finish(self, raw: Raw, error: ApiError | None) -> None:
@@ -85,7 +87,7 @@ def unavailable(reason: str, error_type: type[ApiError] = ApiError) -> ApiError:
 
 
 def failed(service: str, failure: Failure | None) -> ApiError | None:
-    """Returns the error in a service's reply, or None."""
+    """Returns the error that a reply's failure stands for, or None if the call succeeded."""
     if failure is None:
         return None
     if why := failure.extras.get(REFUSED):

@@ -33,7 +33,7 @@ class Quarantined(Record):
 
 
 def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> Message:
-    """Returns the message for the quarantine queue, with its original queue and its error as headers."""
+    """Builds the message for the quarantine queue, with its original queue and its error as headers."""
     marks = {
         **(headers or {}),
         "x-quarantine-queue": queue,
@@ -51,7 +51,7 @@ def note(message: Message) -> None:
 
 
 def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
-    """Puts a message into quarantine. Returns False without the broker's confirm: then keep the original."""
+    """Puts a message into quarantine. Returns False if the broker does not confirm that: then keep the original."""
     message = marked(queue, headers, body, error)
     try:
         link.publish_confirmed([message])
@@ -92,7 +92,10 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 
 @contextmanager
 def _channel(amqp_url: str) -> Iterator[Any]:
-    """Opens a channel. Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
+    """Opens a channel of its own connection to the broker.
+
+    Raises ApiError SERVICE_UNAVAILABLE when it does not answer.
+    """
     try:
         with pika.BlockingConnection(amqp.parameters(amqp_url)) as connection:
             yield connection.channel()
@@ -101,8 +104,9 @@ def _channel(amqp_url: str) -> Iterator[Any]:
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
-    """Gets messages without acknowledging them: they return, in order, when the connection closes. Empty without a
-    queue.
+    """Gets up to `limit` messages without acknowledging them: they return, in order, when the connection closes.
+
+    Returns the tag, properties and body of each; an empty list when the queue does not exist.
     """
     taken: list[tuple[int, Any, bytes]] = []
     while len(taken) < limit:

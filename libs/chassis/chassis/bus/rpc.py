@@ -73,7 +73,7 @@ _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
-    """Returns a bus that connects in the background. The first call waits for the connection within its own deadline.
+    """Returns a bus that connects to RabbitMQ in the background; the first call waits for that until its deadline.
 
     `signatures` sign the calls; `name` is the connection's name at the broker.
     """
@@ -108,13 +108,16 @@ class Bus(Clients):
     def start_ping(
         self, service: str, timeout_seconds: float, then: Callable[[PendingCall], None] | None = None
     ) -> PendingCall:
-        """Sends a ping without waiting for its answer. `then`: see `start`."""
+        """Sends a ping without waiting for its answer. `then` is called with the ended call."""
         method = Method(name=PING, request=Nothing, result=Nothing)
         caller = Caller(account_id="", user_id="")
         return self.start(service, method, caller, Nothing(), timeout_seconds, then)
 
     def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
-        """Receives broadcasts from now on. `on_reset` reports that some may have been missed. Both must be quick."""
+        """Receives broadcasts from now on, and passes each to `on_event`.
+
+        `on_reset` is called when some may have been missed. Both must be quick.
+        """
         self._on_event, self._on_reset = on_event, on_reset
         self.link.call_soon(self._consume_broadcasts)
 
@@ -132,7 +135,7 @@ class Bus(Clients):
     ) -> PendingCall:
         """Sends a call without waiting for its answer. `then` is called with the ended call.
 
-        It is always called: if the answer is lost, soon after the call's deadline.
+        It is called in any case; if no answer comes, soon after the call's deadline.
         """
         span, traceparent = tracing.calling(service, method.name)
         call = Call(
@@ -162,7 +165,7 @@ class Bus(Clients):
             queue.reset()
 
     def _tick(self) -> None:
-        """Fails the calls that cannot be answered, and the calls past their deadlines."""
+        """Fails calls that have passed their deadline, and calls that cannot be answered. Runs every TICK_SECONDS."""
         now = time.monotonic()
         is_cut_off = not self.ready and self._disconnected_at < now - DISCONNECTED_SECONDS
         unanswered: set[str] = set()
@@ -227,12 +230,15 @@ class Bus(Clients):
             self._queues[service].flush_if_free()
 
     def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
-        """The service has no queue: it was never started on this broker."""
+        """Fails calls to a service whose queue does not exist: it was never started on this broker."""
         for call in msgspec.json.decode(body, type=RequestFrame).calls:
             self._fail(call.id, f"{method.routing_key} does not exist", ServiceAway)
 
     def _lost(self) -> None:
-        """Fails the calls that were sent, whose answers are lost. Waiting calls go out on the next connection."""
+        """Fails the calls that were sent when the connection was lost; their answers are lost too.
+
+        Calls that were not sent yet go out on the next connection.
+        """
         self.ready, self._disconnected_at = False, time.monotonic()
         for pending in list(self._pending.values()):
             if pending.sent_at:
@@ -244,7 +250,7 @@ class Bus(Clients):
         self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Fails the calls in the frames after this one, which wait in the queue of an absent service."""
+        """Fails the calls in frames sent after `after_frame`: they wait in the queue of a service that does not run."""
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
                 self._fail(pending.call.id, NOBODY, ServiceAway)
@@ -262,7 +268,7 @@ class Bus(Clients):
 
 
 class _SendQueue:
-    """The calls that wait to be sent to one service."""
+    """The calls of this process that wait to be sent to one service, and the frames that are on their way to it."""
 
     def __init__(self, bus: Bus, service: str) -> None:
         self._bus = bus
@@ -288,7 +294,7 @@ class _SendQueue:
         self._unanswered.pop(frame_id, None)
 
     def reset(self) -> None:
-        """Begins anew on a new connection: sends the waiting calls, and awaits no answer to earlier frames."""
+        """Starts again on a new connection: sends the waiting calls, and awaits no answer to earlier frames."""
         self.watch.reset()
         self._unanswered.clear()
         self._timer_set = False
@@ -296,14 +302,15 @@ class _SendQueue:
         self.flush()
 
     def _on_away(self, waiting: int) -> None:
-        """Gives up the newest frames: `waiting` frames are in the queue, which has no consumer.
+        """Gives up the newest `waiting` frames, which lie in a queue without a consumer.
 
         Earlier frames were delivered to a process that is stopping, and may still be answered.
         """
         self._bus.give_up(self._service, self._last_frame_id - waiting)
 
     def drop_ended(self) -> None:
-        """Drops calls that ended before there was a connection, so that they do not accumulate.
+        """Drops calls at the head of the queue that ended before there was a connection, so that they do not
+        accumulate.
 
         Only the I/O thread removes calls, and other threads append, so that the dropped call is the inspected one.
         """
@@ -323,7 +330,7 @@ class _SendQueue:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then they wait for a batch."""
+        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then the calls wait for a batch."""
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:

@@ -110,7 +110,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.service_link.start()
 
     def unregister_provider(self, provider: Any) -> None:
-        """With the last provider, stops consuming, and returns when all received calls have begun.
+        """When the last RPC method is removed, stops consuming, and returns when all received calls have begun.
 
         The container then waits for the running calls, before it stops what they use.
         """
@@ -168,7 +168,10 @@ class RpcServer(SharedExtension, ProviderCollector):
     # -- green threads --------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
-        """Begins the calls of each frame. Blocks while all workers are busy, so that frames wait at the broker."""
+        """Takes frames one after another and starts their calls.
+
+        Blocks while all workers are busy, so that further frames wait at the broker.
+        """
         link = self.service_link.link
         while (frame := self._frames.get()) is not None:
             channel, method, properties, body, is_leftover = frame
@@ -223,7 +226,10 @@ class RpcServer(SharedExtension, ProviderCollector):
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
 
     def _note_replay(self, peer: Peer, frame: RequestFrame) -> None:
-        """Counts and logs a repeated frame. It gets no answer: the original caller would take that for its call's."""
+        """Counts and logs a repeated frame.
+
+        It gets no answer: the caller would take that for the answer to the original.
+        """
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", REPLAYED, peer.name, methods=methods)
 
@@ -300,7 +306,7 @@ class RpcServer(SharedExtension, ProviderCollector):
             self._to_flush.release()
 
     def _gather_replies(self) -> None:
-        """Sends replies at once when no other call runs, otherwise after GATHER_SECONDS, together with others."""
+        """Sends replies at once when no other call is running, otherwise after GATHER_SECONDS, together with others."""
         while True:
             self._to_flush.acquire()
             if self._running:
@@ -309,7 +315,10 @@ class RpcServer(SharedExtension, ProviderCollector):
 
 
 def check_types(function: Callable[..., Any], method: Method) -> None:
-    """Raises TypeError when the annotations of a call, or of its use case, differ from the Protocol's."""
+    """Raises TypeError when a function's types of request and result differ from those in the service's Protocol.
+
+    `function` is a service's method or the use case behind it.
+    """
     hints = get_type_hints(unwrap(function))
     types = (hints.get("request", method.request), hints.get("return", method.result))
     if types != (method.request, method.result):
@@ -322,7 +331,7 @@ def _ack(channel: Channel, tag: int) -> None:
 
 
 class Rpc(Entrypoint):
-    """`@rpc`: the method answers calls of its name. Its types come from the service's Protocol."""
+    """The nameko entrypoint behind `@rpc`: the method answers calls of its name, with the types of the Protocol."""
 
     server = RpcServer()
     expected_exceptions = (ApiError,)
@@ -341,7 +350,7 @@ class Rpc(Entrypoint):
         give_up_at: float,
         on_result: Callable[..., tuple[Any, None]],
     ) -> None:
-        """Runs a call, once a worker is free."""
+        """Runs a call in a worker, once one is free."""
         arguments = (caller, request, self.method_name, traceparent, give_up_at)
         self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 

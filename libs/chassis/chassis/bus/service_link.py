@@ -18,7 +18,7 @@ _CANCEL_SECONDS = 2.0
 
 
 class ServiceLink(SharedExtension):
-    """The process's one connection, shared by calls, events and the outbox."""
+    """The process's only AMQP connection, shared by calls, events and the outbox."""
 
     def __init__(self) -> None:
         self.openers: list[Callable[[Channel], None]] = []

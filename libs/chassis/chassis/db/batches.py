@@ -33,7 +33,10 @@ class _Call(Generic[Item, Result]):
 
 
 class Batches(Generic[Item, Result]):
-    """Calls `run` with the waiting items, one batch at a time. `run` returns one result per item, in order."""
+    """Collects the items of concurrent callers and passes them to `run`, one batch at a time.
+
+    `run` returns one result per item, in order.
+    """
 
     def __init__(self, run: Callable[[list[Item]], list[Result]]) -> None:
         self._run = run
@@ -42,7 +45,7 @@ class Batches(Generic[Item, Result]):
         self._is_led = False
 
     def submit(self, item: Item) -> Result:
-        """Returns the result for `item`, or raises the error of `run`."""
+        """Adds `item` to the next batch and waits. Returns the item's result, or raises the error of `run`."""
         call: _Call[Item, Result] = _Call(item)
         with self._lock:
             self._waiting.append(call)

@@ -12,18 +12,18 @@ from chassis.config import ConfigError
 
 
 def now(connection: Connection) -> datetime:
-    """Returns the time in UTC, in whole milliseconds."""
+    """Returns the business time in UTC, in whole milliseconds."""
     moment: datetime = connection.execute(text("SELECT clock_now()")).scalar_one()
     return moment.astimezone(UTC)
 
 
 def clock_now() -> Function[datetime]:
-    """Returns the time as a SQL expression."""
+    """Returns the business time as a SQL expression."""
     return func.clock_now()
 
 
 def shift_seconds(connection: Connection) -> float:
-    """Returns the shift of the clock in seconds."""
+    """Returns by how many seconds the business clock of this database is shifted."""
     return float(connection.execute(text("SELECT extract(epoch FROM shift) FROM clock_shift")).scalar_one())
 
 
@@ -35,6 +35,6 @@ def set_shift(connection: Connection, seconds: float) -> None:
 
 
 def refuse_shifted(connection: Connection, *, allowed: bool) -> None:
-    """Raises ConfigError when the clock is shifted without permission, as in production."""
+    """Raises ConfigError when the clock is shifted but `allowed` is false, as in production."""
     if not allowed and shift_seconds(connection) != 0:
         raise ConfigError("the database's clock is shifted, and CLOCK_SHIFT_ALLOWED is not true")

@@ -47,8 +47,10 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 class LockTimeout(ApiError):
-    """SERVICE_UNAVAILABLE, because another transaction locked a row for longer than `lock_timeout`. The transaction has
-    failed; the connection is kept."""
+    """SERVICE_UNAVAILABLE, because another transaction locked a row for longer than `lock_timeout`.
+
+    The transaction has failed; the connection is kept.
+    """
 
 
 class Database:
@@ -84,7 +86,7 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Calls back after each commit of a transaction that set `connection.info[mark]`. Wakes the outbox."""
+        """Calls `callback` after each commit of a transaction that set `connection.info[mark]`. Wakes the outbox."""
         self._after_commit[mark] = callback
 
     @contextmanager
@@ -115,7 +117,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Runs single statements without a transaction, in one round trip each."""
+        """Yields a connection for single statements without a transaction, in one round trip each."""
         traced = tracing.in_database(self.name, "statement")
         with _outage_as_unavailable(), traced, self.engine.connect() as connection:
             yield connection
@@ -130,9 +132,9 @@ class Database:
 
 
 def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-    """Runs a statement directly on the driver, and returns all rows. For frequent statements: SQLAlchemy's overhead is
-    as large as a small query. Values are passed to the driver unchanged.
+    """Runs a statement directly on the driver, and returns all rows.
 
+    For frequent statements: SQLAlchemy's overhead is as large as a small query. Values are passed to the driver unchanged.
     Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
     """
     if connection.info.get(_STATE) == _ASKED:
@@ -158,18 +160,21 @@ class Compiled:
         self._text, self._constants = _in_drivers_words(statement)
 
     def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """Returns all rows for these bind parameters. Raises as `fetch`."""
+        """Runs the statement with these bind parameters and returns all rows.
+
+        Raises the errors of the function `fetch`.
+        """
         return fetch(connection, self._text, self._constants | parameters)
 
     def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
-        """Runs the statement through SQLAlchemy, for the column names or the number of rows."""
+        """Runs the statement through SQLAlchemy, for callers that need column names or the number of rows."""
         return connection.exec_driver_sql(self._text, self._constants | parameters)
 
 
 class Prepared:
     """A prepared statement: the server parses and plans it once per connection, which is most of a small query's cost.
 
-    From a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are ambiguous.
+    Made from a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are ambiguous.
     """
 
     def __init__(self, statement: Any) -> None:
@@ -184,7 +189,7 @@ class Prepared:
         self._execute = f"EXECUTE {name}({values})" if names else f"EXECUTE {name}"
 
     def fetch(self, connection: Connection, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """Returns all rows for these values. Raises as `fetch`."""
+        """Runs the statement with these values and returns all rows. Raises the errors of the function `fetch`."""
         return fetch(connection, self.on(connection), self._constants | values)
 
     def on(self, connection: Connection) -> str:
@@ -203,13 +208,13 @@ def end_with(connection: Connection, statement: str, parameters: Any) -> None:
 
 
 def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
-    """Returns the compiled SQL and its constant values."""
+    """Returns a SQLAlchemy statement as SQL for psycopg2, with the constants in it."""
     compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
     return str(compiled), dict(compiled.params)
 
 
 def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
-    """Resolves the host, because libpq would do it in C and block every green thread."""
+    """Resolves the host name before a connection is opened: libpq would do it in C and block every green thread."""
     host = str(options.get("host", ""))
     if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
         return
@@ -227,10 +232,10 @@ def _note_made(_connection: Any, record: Any) -> None:
 
 
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
-    """Replaces an idle connection that the server has ended, as in a restart, so that its next user gets no error.
+    """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
 
     Checks whether anything has arrived, without a round trip (0.4 µs): the server's last message, then the end. A
-    connection that was opened just now is not replaced: a server that shuts down ends it at once, and the pool would
+    connection that was opened just now is not replaced: a server that shuts down closes it at once, and the pool would
     raise an error of its own. The first statement reports it.
     """
     if record.info.pop(_MADE_NOW, False):
@@ -255,7 +260,7 @@ def _begin_with_the_first(
 
 
 def _roll_back(connection: Connection) -> None:
-    """Rolls back what is open on a connection. A connection that cannot be rolled back is closed."""
+    """Rolls back the connection's open transaction, if there is one. Closes the connection if that fails."""
     if connection.invalidated or connection.info.get(_STATE) != _OPEN:
         return
     try:

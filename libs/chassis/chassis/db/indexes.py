@@ -18,7 +18,7 @@ _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass
 
 
 def build(connection: Connection, indexes: Mapping[str, str]) -> None:
-    """Builds the missing indexes, on a connection in autocommit. Locks nothing for existing ones.
+    """Builds the missing indexes (name → definition), on a connection in autocommit. Locks nothing for existing ones.
 
     May wait until the oldest transaction ends.
     """
@@ -33,6 +33,9 @@ def build(connection: Connection, indexes: Mapping[str, str]) -> None:
 
 
 def drop(connection: Connection, names: Collection[str]) -> None:
-    """Drops existing indexes, on a connection in autocommit, without blocking statements on their table."""
+    """Drops the indexes of these names that exist, without blocking statements on their table.
+
+    The connection must be in autocommit.
+    """
     for name in names:
         connection.execute(text(f"DROP INDEX CONCURRENTLY IF EXISTS {name}"))

@@ -87,7 +87,7 @@ def create_workers(op: Any) -> None:
 
 
 def held_by(worker_id: str) -> str:
-    """Returns a SQL condition: the worker named by this column has a valid lease."""
+    """Returns a SQL condition: the worker whose id is in the column `worker_id` has a valid lease."""
     return (
         f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"
         " AND w.lease_until > clock_timestamp())"
@@ -103,7 +103,7 @@ def elapsed() -> float:
 
 
 def local_deadline(lease_seconds: float) -> float:
-    """Returns until when (by `elapsed`) a lease requested now is certainly valid without a renewal."""
+    """Returns the time (by `elapsed`) until which a lease that is requested now is certainly valid."""
     return elapsed() + lease_seconds * _LOCAL_SHARE
 
 
@@ -137,12 +137,12 @@ class WorkerLease:
         return self._id
 
     def keep(self) -> None:
-        """Registers the worker, and renews its lease in a separate thread until `end`."""
+        """Registers the worker, and renews its lease in a separate thread until `end` is called."""
         self._thread = threading.Thread(target=self._keep, name="worker-lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Ends the lease. Remaining claims lapse as soon as another process reaps."""
+        """Ends the lease. Claims that are still held lapse as soon as another process reaps this worker."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
@@ -159,7 +159,7 @@ class WorkerLease:
     def renew(self) -> None:
         """Renews the lease, or registers a new worker if the last one was reaped.
 
-        Raises ApiError SERVICE_UNAVAILABLE, also after `end`, when nothing would renew a new registration.
+        Raises ApiError SERVICE_UNAVAILABLE when the database is away, and after `end`.
         """
         with self._renewing:
             if self._ending.is_set():
@@ -176,7 +176,7 @@ class WorkerLease:
             self._deadline = asked_at + self._lease_seconds * _LOCAL_SHARE
 
     def lock(self, connection: Connection) -> str:
-        """Returns the worker's id for claims in this transaction, during which the worker cannot be reaped.
+        """Returns the worker's id for new claims. The worker cannot be reaped until this transaction ends.
 
         Raises ApiError SERVICE_UNAVAILABLE.
         """
@@ -192,10 +192,11 @@ class WorkerLease:
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Lapses claims of workers whose lease has expired, and returns how many. Locked rows are left to the next
-        call.
+        """Ends the claims of workers whose lease has expired, and returns how many. `lapse` does it in the service's
+        tables.
 
-        Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
+        Locked rows are left to the next call. Does nothing until this process's own renewals have succeeded for
+        GRACE_SECONDS.
         """
         steady_since = self._steady_since
         if steady_since is None or self.now() - steady_since < GRACE_SECONDS:

@@ -83,7 +83,8 @@ class Operation(NamedTuple):
     is_void: bool
 
     def check(self, own: str | None = None) -> None:
-        """Does nothing if this try should do the work. `own`: the result that this try may have stored already.
+        """Does nothing if this try should do the work. `own` is the result that this try itself may have stored
+        already.
 
         Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
         this try was voided.
@@ -95,14 +96,17 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The result that a try will have, if its id is known beforehand."""
+    """The result that a try will have when it succeeds, for results whose id is chosen beforehand."""
 
     caller: Caller
     result: str
 
 
 class Done(Exception):
-    """Another try of the operation has this `result`. `once` answers with it."""
+    """Raised when another try has finished the operation with `result`.
+
+    The function `once` then answers with that result.
+    """
 
     def __init__(self, result: str) -> None:
         super().__init__(result)
@@ -115,7 +119,7 @@ def voided() -> ApiError:
 
 
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
-    """Returns the result of `work`. If another try of the operation was first, returns `again` of its result.
+    """Runs `work` and returns its result. If another try was first, returns `again` of that try's stored result.
 
     A refusal is recorded before it is raised, and from then on no earlier try stores anything. If an earlier try has
     stored a result by then, it replaces the refusal, as after a commit whose answer was lost. `again` returns None for
@@ -142,9 +146,9 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
 
 
 def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
-    """Returns the operation's result although this try failed, or None. After a refusal, None is final.
+    """Returns the result that the operation has although this try raised `error`, or None.
 
-    Raises ApiError SERVICE_UNAVAILABLE.
+    If the error is a refusal, it voids the earlier tries, so None is final. Raises ApiError SERVICE_UNAVAILABLE.
     """
     if caller.operation_id is None or error.code in _OPEN:
         return None
@@ -157,7 +161,7 @@ def _result_despite(database: Database, caller: Caller, error: ApiError) -> str 
 
 
 class Operations:
-    """Operations over an open connection. For a caller without an operation id, nothing is read or stored."""
+    """Reads and writes operations on an open connection. For a caller without an operation id, it does nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -187,7 +191,7 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids operations (id, number of the last try to void), and returns id → result, or None.
+        """Voids all tries of operations up to a number. Takes (operation id, number) and returns id → result, or None.
 
         Waits for a try that is storing something now.
         """
@@ -203,12 +207,12 @@ class Operations:
         return rows[0][0] if rows else None
 
     def forget(self, before: str, limit: int) -> int:
-        """Deletes at most `limit` operations with ids below `before`. Returns how many."""
+        """Deletes at most `limit` operations whose ids sort before `before`. Returns how many."""
         return self._connection.execute(_FORGET, {"before": before, "limit": limit}).rowcount
 
 
 def create_operations(op: Any) -> None:
-    """Creates the table in a migration. `op`: Alembic's operations object."""
+    """Creates the table of operations, in a migration. `op` is Alembic's operations object."""
     metadata.create_all(op.get_bind())
 
 

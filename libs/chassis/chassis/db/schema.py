@@ -55,12 +55,12 @@ _CLOCK = (
 
 
 def create_chassis_schema(op: Any) -> None:
-    """Creates the tables and functions. `op`: Alembic's operations object."""
+    """Creates the tables and functions of every service, in a migration. `op` is Alembic's operations object."""
     for statement in _CLOCK:
         op.execute(statement)
     metadata.create_all(op.get_bind())
 
 
 def trace_outbox(op: Any) -> None:
-    """Adds the column in a database that was created without it."""
+    """Adds the outbox's column `traceparent`, in a database that was created without it."""
     op.execute("ALTER TABLE outbox ADD COLUMN IF NOT EXISTS traceparent text")

@@ -15,7 +15,7 @@ Wait = Callable[[int, float, Exception], object]
 
 
 def bound(wait_read: Wait, wait_write: Wait, seconds: float) -> None:
-    """Limits every wait for a database in this process. Longer waits raise psycopg2.OperationalError."""
+    """Limits every wait for a database in this process to `seconds`. A longer wait raises psycopg2.OperationalError."""
 
     def wait(connection: Any) -> None:
         while (state := connection.poll()) != extensions.POLL_OK:

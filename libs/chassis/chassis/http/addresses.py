@@ -1,4 +1,4 @@
-"""Decides from their text which URLs and IP addresses given by strangers we may connect to.
+"""Decides which URLs and IP addresses given by strangers we may connect to, by their text alone.
 
 Nothing is resolved or connected here (`guarded_client` does that). A host is accepted only as a plain name or a
 canonical address. Every other spelling is refused, so no list of unusual spellings is needed.
@@ -67,7 +67,7 @@ class UnsafeAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetwork:
-    """A network of the deployment, and its ports, that a stranger's URL may lead to."""
+    """A private network of the deployment, with a range of ports, that a stranger's URL may lead to."""
 
     network: IPv4Network | IPv6Network
     first_port: int
@@ -98,7 +98,7 @@ class ParsedTarget:
 
     @property
     def authority(self) -> str:
-        """The Host header: the host, and the port unless it is the scheme's default."""
+        """The value of the Host header: the host, and the port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -143,7 +143,10 @@ def parse_allowed_network(text: str) -> AllowedNetwork:
 
 
 def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: AllowedNetworks) -> bool:
-    """Whether the deployment allows this port of this address. False for text that is not an address."""
+    """Whether the deployment's `allowed` networks include this port of this address.
+
+    False for text that is not an address.
+    """
     try:
         ip = ip_address(address)
     except ValueError:
@@ -215,7 +218,10 @@ def _plain_name(text: str) -> str:
 
 
 def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
-    """Checks an address in canonical form. Short, octal, hexadecimal and decimal forms and zone ids are refused."""
+    """Returns an IP address that may be connected to. Raises UnsafeAddress.
+
+    It must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
+    """
     try:
         ip = ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tells a failure of one host from a failure of our own network: do other hosts still succeed?"""
+"""Tells a failure of one host from a failure of our own network, by whether other hosts still succeed."""
 
 import math
 import time
@@ -16,6 +16,6 @@ class ConnectivityTracker:
         self._last = host, time.monotonic()
 
     def others_succeeded_at(self, host: str) -> float:
-        """When any other host succeeded last (monotonic); minus infinity: never."""
+        """Returns when a host other than this one last succeeded (monotonic seconds); minus infinity if none has."""
         last_host, last_at = self._last
         return self._before[1] if last_host == host else last_at

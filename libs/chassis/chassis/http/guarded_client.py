@@ -61,7 +61,10 @@ class FetchFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The head of an answer. `chunks` yields the body, once, within the limits, and raises FetchFailed."""
+    """The status and headers of an answer.
+
+    `chunks` yields its body, once, within the limits, and raises FetchFailed.
+    """
 
     status: int
     #: The bare type in lower case, empty if the server named none.
@@ -73,7 +76,7 @@ class Stream:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Asks the system's resolver, without blocking other green threads (`host_names`, or gevent's own)."""
+    """Returns a host's addresses from the system's resolver, without blocking other green threads."""
     if is_address(host):
         return [host]
     rows = socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
@@ -95,7 +98,7 @@ def stream(
 ) -> Iterator[Stream]:
     """Fetches a file in chunks. `timeout_seconds` covers everything, from the DNS lookup to the last byte.
 
-    Without `counts_our_time`, the time that the reader of the body spends between chunks does not count.
+    With `counts_our_time=False`, the clock stops while the caller works between two chunks.
 
     `allowed_types` applies to 2xx answers; the caller judges other statuses. `host_map` (host -> "ip:port",
     OUTBOUND_HOST_MAP) routes these hosts without a check. Raises UnsafeAddress and FetchFailed.
@@ -118,7 +121,7 @@ def stream(
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """How to reach a host."""
+    """How to reach hosts: fixed addresses for some, a resolver for the others, and the TLS context."""
 
     host_map: dict[str, str]
     resolve: Resolve
@@ -126,7 +129,10 @@ class _Route:
 
 
 class _Pinned(HTTPConnection):
-    """Connects only to checked addresses. Host header, SNI and certificate check still use the name."""
+    """An HTTP connection that connects only to addresses checked before.
+
+    The Host header, SNI and the check of the certificate still use the name.
+    """
 
     addresses: Sequence[tuple[str, int]] = ()
     deadline: float = 0.0
@@ -170,7 +176,7 @@ def _answer(
 
 @contextmanager
 def _failures(deadline: float) -> Iterator[None]:
-    """Raises every error of a connection as FetchFailed."""
+    """Turns every connection error inside the block into FetchFailed."""
     try:
         yield
     except (HTTPError, HTTPException, OSError, ValueError) as error:
@@ -185,7 +191,7 @@ def _left(deadline: float) -> float:
 
 
 def turn_seconds(deadline: float, addresses_left: int) -> float:
-    """Returns the time to connect to one of several addresses, which leaves time for the others."""
+    """Returns how many seconds to try one of several addresses, so that time is left for the others."""
     left = _left(deadline)
     return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
 

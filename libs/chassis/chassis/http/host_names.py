@@ -31,13 +31,14 @@ _loop = _threading.get_ident()
 
 
 def look_up_in_threads() -> None:
-    """Makes `socket.getaddrinfo` block only its caller from now on."""
+    """Replaces `socket.getaddrinfo`, so that a lookup blocks only the green thread that asks."""
     socket.getaddrinfo = eventlet.green.socket.getaddrinfo = _getaddrinfo
 
 
 def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
-    """Does what socket.getaddrinfo does, in a thread of its own unless the host is an IP address or a real thread
-    calls.
+    """Replaces socket.getaddrinfo: runs each lookup in a thread of its own.
+
+    An IP address is looked up at once, and so is a name that a real thread asks for.
     """
     look_up = partial(_look_up, host, *args, **options)
     if not host or (isinstance(host, str) and is_address(host)) or _threading.get_ident() != _loop:
@@ -47,7 +48,7 @@ def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
 
 
 def _in_thread(look_up: Callable[[], list[Any]]) -> list[Any]:
-    """Runs a lookup in a thread, which closes its end of a pipe when it has ended. Raises the lookup's error."""
+    """Runs a lookup in a real thread, and waits for it on a pipe. Returns its rows, or raises its error."""
     ours, theirs = os.pipe()
     found: list[list[Any]] = []
     problems: list[Exception] = []

@@ -39,11 +39,11 @@ class MeasuredSocket(socket.socket):
         send_seconds: float = math.inf,
         counts_our_time: bool = True,
     ) -> None:
-        """Allows a head and a body of `body_bytes` until the deadline (monotonic).
+        """Sets new limits: one HTTP head and a body of `body_bytes`, until the deadline (monotonic).
 
         From now on reads and writes raise TimeoutError after the deadline, or when no byte moves for `read_seconds` or
-        `send_seconds`, and HTTPException beyond the limit of bytes. Without `counts_our_time`, time between reads and
-        writes does not count, but only the time that the peer makes us wait.
+        `send_seconds`, and HTTPException beyond the limit of bytes. With `counts_our_time=False`, the deadline moves on by the
+        time that we spend between reads and writes, so only waiting for the peer uses it up.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
         self._counts_our_time, self._rested_at = counts_our_time, time.monotonic()
@@ -51,7 +51,7 @@ class MeasuredSocket(socket.socket):
         self._left_bytes = _HEAD_BYTES + _WIRE_BYTES * body_bytes
 
     def extend(self, seconds: float) -> None:
-        """Extends the deadline, for a body whose size has become known."""
+        """Moves the deadline back by some seconds, once the size of the body is known."""
         self._deadline += seconds
 
     def recv(self, *arguments: Any) -> bytes:
@@ -75,7 +75,7 @@ class MeasuredSocket(socket.socket):
         return count
 
     def sendall(self, data: Any, *arguments: Any) -> None:
-        """Sends in pieces, so that a slowly reading peer does not count as silent.
+        """Sends all data in pieces, so that a slowly reading peer does not count as silent.
 
         Skips empty data, which TLS sends before each read: after the peer has closed the connection, sending would
         raise before its last bytes are read.
@@ -106,14 +106,17 @@ class MeasuredSocket(socket.socket):
 
 
 def measured(sock: socket.socket, deadline: float) -> MeasuredSocket:
-    """Takes over the connection of `sock`, and allows a head."""
+    """Turns a connected socket into a MeasuredSocket that allows one HTTP head until the deadline."""
     made = MeasuredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
     made.allow(deadline)
     return made
 
 
 def secured(sock: MeasuredSocket, context: ssl.SSLContext, host: str) -> Any:
-    """Returns TLS over `sock`, usable like a socket of `ssl`, whose OpenSSL does not read the connection itself."""
+    """Starts TLS on `sock`. Returns an object with the methods of `ssl.SSLSocket`.
+
+    OpenSSL gets its bytes from `sock`, so the limits of `sock` apply to them. Closes `sock` when the handshake fails.
+    """
     try:
         return SSLTransport(sock, context, server_hostname=host)
     except BaseException:

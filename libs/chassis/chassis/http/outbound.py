@@ -1,8 +1,8 @@
 """Calls to servers that the configuration names (platforms, providers, object storage), over kept connections.
 
-Every call has a ceiling. urllib3's own timeouts start again with each byte, so a server that moves a byte now and then
-could block its caller for ever. Here the connection's socket ends a call at its ceiling. For addresses given by
-strangers use `guarded_client` and `webhook_connection` instead.
+Every call has a ceiling: the longest time that the server may make us wait in all. urllib3's own timeouts start again
+with each byte, so a server that moves a byte now and then could block its caller for ever. Here the connection's socket
+ends a call at its ceiling. For addresses given by strangers use `guarded_client` and `webhook_connection` instead.
 """
 
 import math
@@ -53,12 +53,12 @@ class Limits:
     trusts_length: bool = False
 
     def ceiling(self, size_bytes: int) -> float:
-        """Returns how long a connected call with a body of this size may make us wait."""
+        """Returns the ceiling of a call whose body has this size: how many seconds the server may make us wait in all."""
         return self.silence_seconds + size_bytes / self.bytes_per_second
 
 
 class Outbound(urllib3.PoolManager):
-    """A connection pool whose calls end at their ceilings. Thread-safe. No redirects, no proxies.
+    """A connection pool that ends each call at its ceiling (seconds of waiting). Thread-safe. No redirects, no proxies.
 
     Only the time that the server makes us wait counts, not our own time to create a body or to use an answer.
     A call that reaches its ceiling raises urllib3's ProtocolError or ReadTimeoutError with a TimeoutError as cause.
@@ -72,9 +72,10 @@ class Outbound(urllib3.PoolManager):
         ssl_context: ssl.SSLContext | None = None,
         retries: urllib3.Retry | bool = False,
     ) -> None:
-        """`connections`: kept for each host. `ssl_context`: None trusts the public authorities.
+        """Makes a pool that keeps up to `connections` open for each host.
 
-        Each of `retries` has its own ceiling.
+        Without `ssl_context`, it trusts the public authorities. A call that is repeated by `retries` gets its full time
+        again.
         """
         silence = None if math.isinf(limits.silence_seconds) else limits.silence_seconds
         super().__init__(
@@ -95,22 +96,27 @@ class Outbound(urllib3.PoolManager):
         ceiling_seconds: float | None = None,
         **options: Any,
     ) -> BaseHTTPResponse:
-        """Sends a request as PoolManager.urlopen does. `ceiling_seconds` replaces the ceiling for the body's size."""
+        """Sends a request as PoolManager.urlopen does.
+
+        `ceiling_seconds` is how long the server may make us wait in all, instead of the time computed from the body's
+        size.
+        """
         with _calling(self._limits, ceiling_seconds):
             return super().urlopen(method, url, redirect=redirect, **options)
 
 
 def with_system_authorities() -> ssl.SSLContext:
-    """Trusts the public authorities and the system's own, for a storage whose certificate is the operator's.
+    """Returns a TLS context that trusts the public authorities and those of the system.
 
-    Connections that keep the context trust what its files held then; one that asks for it again trusts a renewed file.
+    For a storage whose certificate is the operator's own. Connections that keep the context trust what the system's files
+    held then; one that asks for it again trusts a renewed file.
     """
     system = ssl.get_default_verify_paths()
     return _with_authorities_of(system, _version_of(system.cafile), _version_of(system.capath))
 
 
 def _version_of(path: str | None) -> tuple[int, int, int] | None:
-    """Returns what changes when a file is replaced or written, or when a folder gets or loses a file."""
+    """Returns values that change when a file is replaced or written, or when a folder gets or loses a file."""
     try:
         found = os.stat(path or "")
     except OSError:
@@ -120,7 +126,9 @@ def _version_of(path: str | None) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=4)
 def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) -> ssl.SSLContext:
-    """Made once per process and version of the files: reading all certificates takes 40 ms of CPU."""
+    """Makes the context once per process and version of the system's files: reading all certificates takes 40 ms of
+    CPU.
+    """
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()
@@ -129,7 +137,10 @@ def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) ->
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The limits of a call. A context variable passes it to the connection, because urllib3 has no parameter for it."""
+    """The limits of the running call.
+
+    A context variable passes them to the connection: urllib3 has no parameter for them.
+    """
 
     limits: Limits
     ceiling_seconds: float | None
@@ -148,7 +159,7 @@ def _calling(limits: Limits, ceiling_seconds: float | None) -> Iterator[None]:
 
 
 class _Connection(HTTPConnection):
-    """A connection whose socket enforces the ceiling of its call."""
+    """An HTTP connection whose socket ends a call when the server has made us wait for too long."""
 
     _measured: MeasuredSocket
     #: When the answer to the latest call began (monotonic), or infinity for a new connection.
@@ -200,10 +211,13 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """TLS over a measured socket."""
+    """An HTTPS connection with the same limits as `_Connection`."""
 
     def connect(self) -> None:
-        """Raises ConnectTimeoutError when the handshake takes too long, because no request was sent then."""
+        """Connects and does the TLS handshake.
+
+        Raises ConnectTimeoutError when the handshake takes too long, because no request was sent then.
+        """
         assert self.ssl_context is not None, "given to the pool"
         sock = self._new_conn()
         try:

@@ -23,11 +23,11 @@ _Answer = Future[Sequence[str]]
 
 
 class NoTurn(TimeoutError):
-    """The timeout passed before the lookup began."""
+    """The lookup did not begin before the timeout passed: other lookups took all threads."""
 
 
 class Resolver:
-    """Looks up names. One per process: `resolver()`."""
+    """Looks up host names in a few threads. One per process: `resolver()`."""
 
     def __init__(self, at_once: int) -> None:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="look-up")
@@ -38,7 +38,11 @@ class Resolver:
         self.found = ConnectivityTracker()
 
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
-        """Looks up a name. Raises TimeoutError, NoTurn if the lookup did not begin in time, errors of `resolve`."""
+        """Returns the addresses that `resolve` finds for a host.
+
+        Raises TimeoutError when it takes too long, NoTurn if it did not even begin in time, and the errors of
+        `resolve`.
+        """
         asked = (resolve, host, port)
         with self._lock:
             if asked not in self._under_way:

@@ -43,7 +43,7 @@ _reached = ConnectivityTracker()
 
 
 class PostProblem(StrEnum):
-    """Why there was no answer."""
+    """Why a server gave no answer to a POST request."""
 
     TIMEOUT = "timeout"
     UNKNOWN_HOST = "unknown_host"
@@ -56,10 +56,10 @@ class PostProblem(StrEnum):
 
 
 class PostFailed(Exception):
-    """No answer came. The server may have received the request."""
+    """The server gave no answer. It may have received the request."""
 
     def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
-        """`is_ours`: this machine or its network failed, and the server got no request.
+        """`is_ours` says that this machine or its network failed, so the server got no request.
 
         For a DNS lookup without an answer and for a missing route this is a guess. `others_at` is when other hosts last
         succeeded (monotonic): if others succeed for a while in which this host fails, the failure is the host's.
@@ -72,7 +72,7 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The server's answer."""
+    """The status and body of the server's answer; `body` is None if it did not come completely."""
 
     status: int
     #: The beginning of the body, up to the limit. None for a server outside the public internet: a stranger must not
@@ -89,7 +89,7 @@ class WebhookConnection:
         resolve: Resolve = resolve,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`allowed`: the deployment's own networks and ports that URLs may lead to."""
+        """`allowed` are the deployment's own networks and ports that URLs may lead to."""
         self._allowed = allowed
         self._resolve = resolve
         self._ssl_context = ssl_context
@@ -120,7 +120,7 @@ class WebhookConnection:
             return self._exchange(target, body, headers, deadline, max_bytes)
 
     def _checked(self, url: str) -> ParsedTarget:
-        """Checks a URL, once for each text. Raises UnsafeAddress."""
+        """Checks and parses a URL, again only when it differs from the last one. Raises UnsafeAddress."""
         if self._target is None or self._target[0] != url:
             self._target = url, check_url(url, allowed=self._allowed)
         return self._target[1]
@@ -131,7 +131,7 @@ class WebhookConnection:
         self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
-        """Returns the name's addresses, all public or allowed. Raises PostFailed, UnsafeAddress."""
+        """Returns the IP addresses of the target's host, all public or allowed. Raises PostFailed, UnsafeAddress."""
         if is_address(target.host):
             return [target.host]  # checked with the URL
         others_at = resolver().found.others_succeeded_at(target.host)
@@ -155,9 +155,9 @@ class WebhookConnection:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing arrived on the idle connection: data or an end mean that the server closes it.
+        """Whether nothing has arrived on the idle connection. If data or an end have, the server is closing it.
 
-        Skips the check for a connection that was used just now.
+        A connection that was used just now is not checked.
         """
         sock = self._connection.sock if self._connection is not None else None
         is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS
@@ -204,7 +204,10 @@ class WebhookConnection:
 
 
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
-    """Connects to the first address that answers. Raises OSError, or PostFailed if we could not try one of them."""
+    """Connects to the first address that answers. Returns the socket and the address.
+
+    Raises OSError, or PostFailed if a fault of this machine kept us from trying one of them.
+    """
     problem: Exception = OSError("no address")
     for number, address in enumerate(addresses):
         seconds = turn_seconds(deadline, len(addresses) - number)
@@ -227,7 +230,7 @@ def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tu
 
 
 def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
-    """Returns the bytes of the body that came, and whether the body is complete."""
+    """Returns the bytes of the body that arrived, and whether the body is complete."""
     body = bytearray()
     try:
         while len(body) < max_bytes and (piece := response.read1(max_bytes - len(body))):
@@ -239,7 +242,7 @@ def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
 
 @contextmanager
 def _problems(deadline: float) -> Iterator[None]:
-    """Raises every error as PostFailed."""
+    """Turns every error inside the block into PostFailed."""
     try:
         yield
     except UnsafeAddress:
@@ -249,7 +252,10 @@ def _problems(deadline: float) -> Iterator[None]:
 
 
 def _is_ours(error: Exception, address: str = "") -> bool:
-    """Whether this machine or its network failed. A missing IPv6 route does not count: many networks have none."""
+    """Whether an error shows that this machine or its network failed.
+
+    A missing IPv6 route does not count: many networks have none.
+    """
     if isinstance(error, socket.gaierror):
         return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
     number = error.errno if isinstance(error, OSError) else None

@@ -1,4 +1,4 @@
-"""nameko's containers, as this project runs services in them."""
+"""nameko's service containers, with the changes that this project needs."""
 
 import sys
 from collections.abc import Callable

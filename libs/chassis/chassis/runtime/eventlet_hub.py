@@ -1,4 +1,4 @@
-"""eventlet's hub, for the loop of RPC (`chassis.bus.green_loop`)."""
+"""Connects eventlet's hub to the I/O loop of the bus (`chassis.bus.green_loop`)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -35,4 +35,4 @@ class EventletHub:
 
 
 def _ignore(*_: object) -> None:
-    """pika ends its watches before it closes a socket."""
+    """Does nothing; eventlet calls it when a watched file is closed. pika ends its watches before that."""

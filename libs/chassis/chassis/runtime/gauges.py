@@ -12,7 +12,7 @@ from chassis.telemetry.metrics import Attributes, Gauge, Reading
 
 
 def watch_connections(database: Database, service: str) -> None:
-    """Watches the use and size of the connection pool."""
+    """Reports how many connections of the database pool are in use, and the size of the pool."""
     pool = database.engine.pool
     assert isinstance(pool, QueuePool)
 
@@ -26,7 +26,7 @@ def watch_connections(database: Database, service: str) -> None:
 
 
 def watch_outbox(database: Database, service: str) -> None:
-    """Watches the number and age of unsent events, the same in each replica, because they share the outbox."""
+    """Reports the number and age of unsent events. Every replica reports the same, because they share the outbox."""
 
     def look() -> tuple[int, float]:
         waited = func.extract("epoch", func.clock_timestamp() - func.min(outbox.c.created_at))
@@ -40,13 +40,13 @@ def watch_outbox(database: Database, service: str) -> None:
 def watch_backlog(
     count: Gauge, age: Gauge, look: Callable[[], tuple[int, float]], labels: Attributes | None = None
 ) -> None:
-    """Watches how many rows wait, and for how long the oldest has: `look` returns both, the age in seconds."""
+    """Reports how many rows wait, and for how many seconds the oldest has waited. `look` returns both."""
     count.watch(lambda: [(look()[0], labels or {})])
     age.watch(lambda: [(look()[1], labels or {})])
 
 
 def watch_pool(name: str, service: str, used: Callable[[], int], size: Callable[[], int]) -> None:
-    """Watches a pool of workers: its running tasks and its size."""
+    """Reports how many tasks of a worker pool are running, and the size of the pool."""
     named = {"posthaste.service": service, "pool": name}
     metrics.POOL_USED.watch(lambda: [(used(), named)])
     metrics.POOL_SIZE.watch(lambda: [(size(), named)])

@@ -1,4 +1,4 @@
-"""Green threads (gevent) for a process that serves HTTP, PostgreSQL included. Patch before any other import.
+"""Green threads (gevent) for the gateway, PostgreSQL included. `patch` runs before any other import.
 
 Services use eventlet, because nameko does (`run.py`). In the gateway, a waiting request costs a switch of a few
 microseconds instead of a thread of the operating system: switching threads took a third of its CPU.
@@ -27,7 +27,7 @@ def patch() -> None:
 
 
 class GeventHub:
-    """gevent's hub, for the loop of RPC (`chassis.bus.green_loop`)."""
+    """Connects gevent's hub to the I/O loop of the bus (`chassis.bus.green_loop`)."""
 
     def __init__(self) -> None:
         self.thread = gevent.monkey.get_original("_thread", "get_ident")

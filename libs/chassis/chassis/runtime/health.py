@@ -11,7 +11,7 @@ from eventlet import wsgi
 
 
 def serve(host: str, port: int, is_healthy: Callable[[], bool]) -> None:
-    """Serves in a green thread for the life of the process. Port 0 disables it."""
+    """Serves /healthz in a green thread for the life of the process. Port 0 disables it."""
     if not port:
         return
     listener = eventlet.listen((host, port))

@@ -40,11 +40,11 @@ class _Slots:
 
 
 class Limiter:
-    """Thread safe.
+    """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
     A holder has at most `max_share` of all slots, the next one the same share of the rest. Calls that find no slot wait
-    for one; with `waiting_per_slot` their number is limited, and shared, in the same way. `refusal` makes what is
-    raised when no slot becomes free in time; by default SERVICE_UNAVAILABLE.
+    for one; with `waiting_per_slot` the number of waiting calls is limited, and shared, in the same way. `refusal` makes the
+    error that is raised when no slot becomes free in time; by default SERVICE_UNAVAILABLE.
     """
 
     def __init__(
@@ -63,7 +63,10 @@ class Limiter:
 
     @contextmanager
     def slot(self, holder: Hashable = None, wait_seconds: float | None = None) -> Iterator[None]:
-        """Takes a slot for the length of the block; `wait_seconds` replaces the limiter's. Raises as `take` does."""
+        """Takes a slot for the length of the block; `wait_seconds` replaces the limiter's.
+
+        Raises the errors of `take`.
+        """
         self.take(holder, wait_seconds)
         try:
             yield
@@ -71,7 +74,7 @@ class Limiter:
             self.release(holder)
 
     def take(self, holder: Hashable = None, wait_seconds: float | None = None) -> None:
-        """Takes a slot. Raises the refusal when none is free in time, or too many calls wait."""
+        """Takes a slot. Raises the limiter's refusal when none becomes free in time, or too many calls wait."""
         with self._changed:
             if not self._running.are_free_for(holder):
                 self._wait(holder, self._wait_seconds if wait_seconds is None else wait_seconds)

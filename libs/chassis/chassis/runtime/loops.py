@@ -30,16 +30,17 @@ class TickTimedOut(Exception):
 
 
 class Waker:
-    """Makes the loops that are marked with it run now: `DUE_POSTS = Waker()`, `@loop(0.5, woken_by=DUE_POSTS)`.
+    """Makes worker loops run now instead of after their interval.
 
-    It wakes those of its own process, and does nothing where they do not run.
+    `DUE_POSTS = Waker()`, then `@loop(0.5, woken_by=DUE_POSTS)`. It wakes the loops of its own process, and does nothing
+    where none run.
     """
 
     def __init__(self) -> None:
         self._signals: set[threading.Event] = set()
 
     def add(self, signal: threading.Event) -> None:
-        """Sets this signal as well from now on."""
+        """Registers the signal of one more loop that this waker wakes."""
         self._signals.add(signal)
 
     def wake(self) -> None:
@@ -92,7 +93,7 @@ class Loop(Entrypoint):
         self._ended.send()
 
     def _tick(self) -> int:
-        """Runs the method in its own worker. A failure counts as no work done."""
+        """Runs the method once, in a worker, and returns how many rows it processed. A failure counts as none."""
         done: Signal = Signal()
 
         def on_result(_context: Any, result: Any, exc_info: Any) -> tuple[Any, None]:
@@ -129,8 +130,8 @@ def loop(
 ) -> Callable[[F], F]:
     """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
-    `until_the_end`: it continues during the last calls and `finish`, for example to renew their leases. The database
-    stays open for it; the bus may be closed by then.
+    `until_the_end`: the loop continues while the service stops, during the last calls and the method marked `@finish`, for
+    example to renew their leases. The database stays open for it; the bus may be closed by then.
     """
 
     def mark(function: F) -> F:
@@ -143,14 +144,14 @@ def loop(
 
 
 def end_all(container: ServiceContainer) -> None:
-    """Ends all loops of the service. Call it before closing what they use."""
+    """Ends all worker loops of the service. Call it before you close the connections that they use."""
     for entrypoint in container.entrypoints:
         if isinstance(entrypoint, Loop):
             entrypoint.end()
 
 
 class Finish(Entrypoint):
-    """`@finish`: see `finish`."""
+    """The nameko entrypoint behind `@finish`: runs a method when the service stops."""
 
     expected_exceptions = (ApiError,)
 
@@ -163,8 +164,9 @@ class Finish(Entrypoint):
 
 
 def finish(function: F) -> F:
-    """Marks `def method(self)`, which runs when the service stops and its loops have ended. It waits for the tasks that
-    they started.
+    """Marks `def method(self)`, which runs when the service stops and its loops have ended.
+
+    The method waits for the tasks that the loops have started.
     """
     register_entrypoint(function, Finish())
     return function

@@ -15,7 +15,7 @@ Task = Callable[[], None]
 
 
 class Pool:
-    """At most `size` concurrent tasks, in green threads of a service or real threads of tests."""
+    """Runs at most `size` tasks at once, in green threads of a service or real threads of tests."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -30,16 +30,20 @@ class Pool:
         return self.size - sum(self._running.values())
 
     def start(self, task: Task, kind: str = "") -> None:
-        """Starts the task now; check `free` first, as `fill` does, or it waits for a place. Its errors are logged."""
+        """Starts the task now. Check `free` first, as `fill` does, or the task waits for a place.
+
+        Its errors are logged.
+        """
         with self._changed:
             self._running[kind] = self._running.get(kind, 0) + 1
         # Not an executor, which would wait at the end of the process for a server without an answer.
         _thread.start_new_thread(self._run, (task, kind))
 
     def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
-        """Starts the tasks that `claim` returns for the free places, at most `most` of them; returns how many.
+        """Claims tasks for the free places and starts them. Returns how many.
 
-        Kinds that share a pool claim one after the other, so that no place is promised twice.
+        `claim` gets the number of free places, but no more than `most`. Kinds that share a pool claim one after the other, so
+        that no place is promised twice.
         """
         with self._filling:
             places = self._free_for(kind)
@@ -50,7 +54,7 @@ class Pool:
         return len(tasks)
 
     def wait_free(self, count: int, timeout_seconds: float) -> bool:
-        """Waits until `count` places are free; returns False when they are not in time."""
+        """Waits until `count` places are free. Returns False when fewer are free at the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self.free >= count, timeout_seconds)
 
@@ -59,8 +63,9 @@ class Pool:
         return self.wait_free(self.size, timeout_seconds)
 
     def _free_for(self, kind: str) -> int:
-        """Returns the free places, less one for each other kind that has nothing running, so that no kind takes all
-        places.
+        """Returns how many places this kind may take now.
+
+        One free place is left for each other kind that has nothing running, so that no kind takes all places.
         """
         with self._changed:
             own = self._running.setdefault(kind, 0)

@@ -44,16 +44,19 @@ class Confinement(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Returns the parts of a complete sandbox that this machine's lacks."""
+        """Returns which of "landlock" and "seccomp" this machine's kernel does not enforce."""
         held = {"landlock": self.landlock_abi > 0, "seccomp": self.seccomp}
         return tuple(name for name, holds in held.items() if not holds)
 
 
 class Sandbox:
-    """The rules of the sandbox, prepared once in the process that forks. Each fork enters it."""
+    """The rules that confine a process.
+
+    They are prepared once in the fork server; each forked process calls `enter`.
+    """
 
     def __init__(self) -> None:
-        """Prepares the rules, and leaves the network at once where that is allowed."""
+        """Prepares the rules, and leaves the network at once where the kernel allows that."""
         on_linux = sys.platform == "linux"
         landlock_abi, has_seccomp = landlock.abi() if on_linux else 0, seccomp.is_available()
         modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)
@@ -107,7 +110,7 @@ def _leave_network() -> bool:
 
 
 def _give_up_privileges() -> None:
-    """Raises OSError."""
+    """Gives up all capabilities, and the possibility to get new ones by starting a program. Raises OSError."""
     if _system.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) < 0:
         raise OSError(ctypes.get_errno(), "no_new_privs")
     header, none = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)

@@ -26,7 +26,7 @@ _system = ctypes.CDLL(None, use_errno=True)
 
 
 def abi() -> int:
-    """Returns the kernel's Landlock ABI; 0 without Landlock, or where the container forbids the call."""
+    """Returns the version of Landlock's interface in this kernel; 0 without Landlock, or where a container forbids it."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -73,7 +73,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
-    """Returns a system call's result. Raises OSError."""
+    """Makes a system call and returns its result. Raises OSError."""
     passed = [ctypes.c_long(it) if isinstance(it, int) else it for it in arguments]
     result: int = _system.syscall(ctypes.c_long(number), *passed)
     if result < 0:

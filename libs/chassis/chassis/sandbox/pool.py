@@ -64,7 +64,10 @@ class NotStarted(Exception):
 
 
 class Limits(Record):
-    """Limits of one piece of work. The defaults suit small work; pass limits that fit yours."""
+    """The most memory, time and file size that one piece of work may use.
+
+    The defaults suit small work; pass limits that fit yours.
+    """
 
     memory_bytes: int = 1024 * 2**20
     #: Elapsed time and CPU time.
@@ -116,14 +119,14 @@ class SandboxPool:
     ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files`: open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller holds
-        a `turn`. Raises WorkFailed, OutOfLimits, NotStarted.
+        `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller is inside a
+        `turn` block, which has reserved a process. Raises WorkFailed, OutOfLimits, NotStarted.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
         return self._answer(order, files, has_turn=has_turn)
 
     def confinement(self) -> Confinement:
-        """Returns what the kernel enforces, reported by a process in the sandbox. Raises NotStarted."""
+        """Returns which confinements the kernel enforces, as seen by a process in the sandbox. Raises NotStarted."""
         try:
             return msgspec.convert(self._answer(_Order(limits=self._limits), ()), Confinement)
         except WorkFailed as error:
@@ -137,10 +140,11 @@ class SandboxPool:
         *,
         has_turn: bool = False,
     ) -> int:
-        """Runs a program (path and arguments), and returns its exit status; negative: the signal that ended it.
+        """Runs a program (path and arguments), and returns its exit status; if a signal ended it, minus that signal.
 
-        `files`: its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the caller holds a `turn`.
-        Raises WorkFailed (it cannot be run), NotStarted (or it was ended from outside).
+        The program gets `files` as its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the caller is
+        inside a `turn` block. Raises WorkFailed when it cannot be run, NotStarted when that may succeed later or something
+        outside ended it.
         """
         order = _Order(program=tuple(program), limits=limits or self._limits)
         with self._sent(order, files, has_turn=has_turn) as channel:
@@ -151,8 +155,10 @@ class SandboxPool:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Reserves one of the processes for the block: for programs that run one after another, and for work whose
-        files are fetched first, so that no more files lie on the disk than are worked on. Raises NotStarted.
+        """Reserves one of the pool's processes for the block. Raises NotStarted when none becomes free in time.
+
+        For programs that run one after another, and for work whose files are fetched first, so that the disk holds no more
+        files than are worked on.
         """
         if not self._turns.acquire(timeout=_TURN_SECONDS):
             raise NotStarted("too many tasks are waiting")
@@ -167,7 +173,7 @@ class SandboxPool:
             self._end()
 
     def _answer(self, order: _Order, files: Sequence[int], *, has_turn: bool = False) -> Any:
-        """Returns the result. Raises WorkFailed, OutOfLimits, NotStarted."""
+        """Runs one piece of work and returns its result. Raises WorkFailed, OutOfLimits, NotStarted."""
         with self._sent(order, files, has_turn=has_turn) as channel:
             try:
                 return _read_answer(channel)
@@ -178,7 +184,7 @@ class SandboxPool:
     def _sent(
         self, order: _Order, files: Sequence[int], *, has_turn: bool = False
     ) -> Iterator[socket.socket]:
-        """Sends the order to a new process, and yields the channel to it."""
+        """Starts a process, sends it the order, and yields the socket on which it will answer."""
         body = msgspec.json.encode(order)
         with nullcontext() if has_turn else self.turn():
             ours, theirs = socket.socketpair()
@@ -191,7 +197,7 @@ class SandboxPool:
                 yield ours
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
-        """Passes the descriptors to the fork server for its next fork. Restarts a fork server that died."""
+        """Passes the descriptors to the fork server for its next fork. Starts the server again if it has died."""
         with self._lock:
             for last in (False, True):
                 try:
@@ -228,7 +234,10 @@ class SandboxPool:
 
 
 def _read_answer(channel: socket.socket) -> Any:
-    """Reads the result. Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError without an answer."""
+    """Reads a process's answer and returns the result in it.
+
+    Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError when there is no answer.
+    """
     try:
         said = msgspec.json.decode(_read_framed(channel), type=_Answer)
     except msgspec.DecodeError as error:  # an exploited decoder may write anything
@@ -257,7 +266,7 @@ def _read_exactly(sock: socket.socket, length: int) -> bytes:
 
 
 def _serve_forks(control: socket.socket, module: str) -> None:
-    """The fork server: forks for every packet, until the service closes the control socket."""
+    """Runs the fork server: forks for every packet, until the service closes the control socket."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C ends the service, which then closes the control socket
@@ -278,9 +287,9 @@ def _serve_forks(control: socket.socket, module: str) -> None:
 
 
 def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
-    """The sandboxed process: runs one order, sends one answer, and ends.
+    """Runs in the forked process: does the work of one order in the sandbox, sends one answer, and ends.
 
-    A program is the child of this process, which then reads no untrusted byte and only waits.
+    A program is a child of this process, which then reads no untrusted byte and only waits.
     """
     descriptors = [fcntl.fcntl(it, fcntl.F_DUPFD_CLOEXEC, _PLACES) for it in descriptors]
     with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:
@@ -297,7 +306,7 @@ def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
 
 
 def _fork_that_ends_with_its_parent() -> int:
-    """Forks; the kernel ends this process with the fork server, and the child with this process."""
+    """Forks. The kernel ends this process when the fork server ends, and the child when this process does."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _system.prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
     child = os.fork()
@@ -324,7 +333,7 @@ def _confined_answer(order: _Order, module: str, descriptors: list[int], sandbox
 
 
 def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
-    """Sets the limits and enters the sandbox, which the kernel enforces from then on. Raises OSError."""
+    """Sets the order's limits and enters the sandbox, which the kernel enforces from then on. Raises OSError."""
     channel, *files = descriptors
     places = files if order.program else []
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -68,7 +68,7 @@ _Instruction = tuple[int, int, int, int]
 
 
 def is_available() -> bool:
-    """Tells whether this kernel and this machine support `enter`."""
+    """Whether this kernel and this kind of processor support `enter`."""
     if sys.platform != "linux" or platform.machine() not in _MACHINES:
         return False
     # A kernel that takes filters answers EFAULT to a call without one.
@@ -76,8 +76,9 @@ def is_available() -> bool:
 
 
 def decoder_filter(machine: str, *, may_execute: bool = False, has_threads: bool = False) -> bytes:
-    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve is allowed, and
-    threads as with `has_threads`.
+    """Returns the filter's instructions for a machine ("x86_64", "aarch64").
+
+    `has_threads`: threads may be started. `may_execute`: programs may be started by execve, and threads too.
     """
     architecture, column = _MACHINES[machine]
     program = [
@@ -104,7 +105,7 @@ def decoder_filter(machine: str, *, may_execute: bool = False, has_threads: bool
 
 
 def enter(program: bytes) -> None:
-    """Puts this process under the filter. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
+    """Puts this process under the filter `program`. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
     held = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
     if _system.prctl(_SET_SECCOMP, _FILTER, described, 0, 0) < 0:
@@ -112,14 +113,17 @@ def enter(program: bytes) -> None:
 
 
 def _when(number: int | None, checks: Sequence[_Instruction]) -> list[_Instruction]:
-    """Returns instructions that allow this call unless one of the checks refuses it. Other calls skip them."""
+    """Returns instructions that allow the system call `number`, unless one of the checks refuses it.
+
+    Other calls skip them. Returns nothing for None, a call that the machine does not have.
+    """
     if number is None:
         return []
     return [(_IF_EQUAL, 0, len(checks) + 1, number), *checks, _answer(_ALLOW)]
 
 
 def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
-    """Returns a check that refuses the call unless its argument, of 32 bits, is one of the values."""
+    """Returns a check that refuses a system call unless its argument at this position (32 bits) is one of the values."""
     last = len(values) - 1
     tests = [(_IF_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
     return [_load(_ARGUMENTS + 8 * argument), *tests, _answer(_REFUSE)]

@@ -1,9 +1,9 @@
 """Sends spans and metrics by OTLP over HTTP, from one separate thread, real or green.
 
-An absent collector does not slow the service: the newest `_MAX_WAITING` spans wait, older ones are dropped and counted,
-and the beginning and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used, because it does not
-count what it drops, waits up to 30 s at the end, and starts its thread again in every forked child, where green threads
-would run the parent's work.
+While the collector is away, the newest `_MAX_WAITING` spans wait, older ones are dropped and counted, and the beginning
+and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used, because it does not count what it
+drops, waits up to 30 s at the end, and starts its thread again in every forked child, where green threads would run
+the parent's work.
 """
 
 import _thread
@@ -43,7 +43,7 @@ class Exporting(SpanProcessor):
     """Exports spans and metrics. One per process."""
 
     def __init__(self, service: str, config: TelemetryConfig) -> None:
-        """Sends nothing before `start`."""
+        """Prepares the exporters. Nothing is sent before `start`."""
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # failures are logged here
         resource = Resource.create(
             {
@@ -73,7 +73,7 @@ class Exporting(SpanProcessor):
         _thread.start_new_thread(self._run, ())
 
     def stop(self, timeout_seconds: float) -> None:
-        """Sends the waiting spans. Those that are not sent in this time are lost."""
+        """Sends the waiting spans, for at most this long. The rest are lost."""
         self._stopping.set()
         if not self._ended.wait(timeout_seconds):
             self._span_exporter.shutdown()  # type: ignore[no-untyped-call]
@@ -119,7 +119,7 @@ class Exporting(SpanProcessor):
         return self._metric_exporter.export(self._snapshots.take()) is MetricExportResult.SUCCESS
 
     def _sent(self, export: Any) -> bool:
-        """Returns whether the export succeeded. Logs each change."""
+        """Runs an export and returns whether it succeeded. Logs when exports begin to fail and when they work again."""
         try:
             reason, is_good = "refused, or no answer", export()
         except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may go well

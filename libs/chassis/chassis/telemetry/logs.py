@@ -26,7 +26,10 @@ log = structlog.get_logger()
 
 
 def _named(service: str) -> Processor:
-    """Adds the service's name to every line of any thread. Services that share a process bind their own names."""
+    """Returns a structlog processor that adds `service` to every log line.
+
+    Services that share a process bind their own names.
+    """
 
     def name(_logger: object, _method: str, event: EventDict) -> EventDict:
         event.setdefault("service", service)
@@ -88,7 +91,7 @@ def summary_of(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Returns an error's message; for a database's error its first line and code, without the quoted row."""
+    """Returns an error's message. Of a database error, only the first line and the code, without the quoted row."""
     found: BaseException | None = getattr(error, "orig", error)  # SQLAlchemy's errors wrap the driver's
     diagnosis = getattr(found, "diag", None)
     if diagnosis is not None:

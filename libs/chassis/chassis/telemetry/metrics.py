@@ -66,7 +66,7 @@ class Counter(Summed[float]):
 
 
 class Buckets:
-    """The values of a histogram: their count in each bucket, sum, minimum and maximum."""
+    """The content of a histogram: how many values fell in each bucket, their sum, minimum and maximum."""
 
     __slots__ = ("counts", "max", "min", "total")
 
@@ -77,14 +77,14 @@ class Buckets:
 
 
 class Histogram(Summed[Buckets]):
-    """Counts values by bucket."""
+    """An instrument that counts values by size, in buckets."""
 
     def __init__(self, name: str, unit: str, description: str, bounds: tuple[float, ...]) -> None:
         super().__init__(name, unit, description)
         self.bounds = bounds
 
     def record(self, value: float, attributes: Attributes | None = None) -> None:
-        """Records a value. One below zero, from two clocks that differ, counts as zero."""
+        """Records a value. A negative one, the difference of two clocks, counts as zero."""
         if not _is_on:
             return
         key = tuple(attributes.items()) if attributes else ()
@@ -107,7 +107,7 @@ class Gauge(Instrument):
         self._watched: list[Callable[[], Iterable[Reading]]] = []
 
     def watch(self, read: Callable[[], Iterable[Reading]]) -> None:
-        """Adds a function that returns readings. If it raises an error, its readings are missing in that export."""
+        """Adds a function that returns the gauge's values. If it raises an error, they are missing in that export."""
         self._watched.append(read)
 
     def readings(self) -> list[Reading]:

@@ -6,7 +6,10 @@ from chassis.config import ConfigError
 
 
 def sampler_of(name: str, ratio: float) -> Sampler:
-    """Returns the sampler. `parentbased_…`: a span with a parent follows the parent's decision. Raises ConfigError."""
+    """Returns the sampler of this name. Raises ConfigError.
+
+    With `parentbased_…`, a span that has a parent is recorded if its parent is.
+    """
     if not 0.0 <= ratio <= 1.0:
         raise ConfigError(f"OTEL_TRACES_SAMPLER_ARG must be from 0 to 1, not {ratio}")
     by_name = {"always_on": ALWAYS_ON, "always_off": ALWAYS_OFF, "traceidratio": TraceIdRatioBased(ratio)}

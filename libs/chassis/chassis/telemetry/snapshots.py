@@ -18,14 +18,14 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
 
 class Snapshots:
-    """Converts metrics. One per process. Times are in nanoseconds of Unix time."""
+    """Converts metrics for export. One per process. Times are in nanoseconds of Unix time."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._began_ns = time.time_ns()
 
     def take(self) -> MetricsData:
-        """Returns all metrics. Reads the gauges too, which may query the database."""
+        """Returns the present values of all metrics. Reads the gauges too, which may query the database."""
         found = [self._metric(instrument) for instrument in list(DECLARED.values())]
         metrics = [metric for metric in found if metric.data.data_points]
         scope = ScopeMetrics(InstrumentationScope("posthaste"), metrics, schema_url="")

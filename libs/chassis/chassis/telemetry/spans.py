@@ -42,7 +42,10 @@ _causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
 
 
 def parse(traceparent: str) -> SpanContext | None:
-    """Parses W3C Trace Context level 1, and of later versions the part that is the same. Returns None if malformed."""
+    """Parses a traceparent of W3C Trace Context level 1. Returns None if it is malformed.
+
+    Of later versions, it parses the part that is the same.
+    """
     match = _TRACEPARENT.fullmatch(traceparent)
     if match is None or (match[1] == "00" and match[5]):
         return None
@@ -57,7 +60,7 @@ def written(context: SpanContext) -> str:
 
 
 class NotRecorded(NonRecordingSpan):
-    """A span of a trace that is not recorded, as nine in ten: only a traceparent, which is parsed when it is needed."""
+    """A span of a trace that is not recorded (nine in ten): keeps only the traceparent, which is parsed when needed."""
 
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
@@ -71,7 +74,7 @@ _current: ContextVar[Span] = ContextVar("span", default=NotRecorded(""))  # noqa
 
 
 def traceparent_of(span: Span) -> str:
-    """Returns the traceparent for work that this span causes; "" without a trace."""
+    """Returns the traceparent to pass on to work that this span causes; "" without a trace."""
     if isinstance(span, NotRecorded):
         return span.traceparent
     return written(span.get_span_context())
@@ -82,13 +85,16 @@ def account_hash(account_id: str) -> str:
 
 
 def site_of(host: str) -> str:
-    """Returns the last two labels of a host name, because platforms spread files over many hosts."""
+    """Returns the last two labels of a host name, as the host's label in metrics: platforms use many hosts for files."""
     is_address = ":" in host or host.rpartition(".")[2].isdigit()
     return host if is_address else ".".join(host.split(".")[-2:])
 
 
 class Traced:
-    """A block whose span is the current one; its duration is recorded at its end if a histogram is given."""
+    """A block of code with a span, which is the current span inside the block.
+
+    If a histogram is given, the block's duration is recorded in it.
+    """
 
     __slots__ = ("_attributes", "_began", "_duration", "_token", "span")
 
@@ -118,7 +124,7 @@ class Traced:
         end(self.span, error)
 
     def answered(self, status: int, caller: Caller) -> None:
-        """Notes the status of the answer to an HTTP request, and the caller, who was unknown when the span began."""
+        """Records the status of the answer to an HTTP request, and the caller, who was unknown when the span began."""
         self._attributes["http.response.status_code"] = status
         if status >= 500:
             self._attributes["error.type"] = str(status)
@@ -128,7 +134,7 @@ class Traced:
                 self.span.set_status(_FAILED)
 
     def got(self, status: int) -> None:
-        """Notes the status of an external server's answer."""
+        """Records the status of an external server's answer."""
         self._attributes["http.response.status_code"] = status
         self.span.set_attribute("http.response.status_code", status)
         if status >= 400:
@@ -136,7 +142,10 @@ class Traced:
 
 
 class DatabaseTraced:
-    """A block with a span that does not become the current one: what a transaction writes continues from its caller."""
+    """A block of code with a span that does not become the current one.
+
+    So whatever a transaction stores (events, rows) continues the trace of its caller.
+    """
 
     __slots__ = ("_span",)
 
@@ -162,7 +171,7 @@ class TaskTraced(Traced):
 
 
 class EventsTraced(TaskTraced):
-    """The handling of events. Inside it `cause_of` finds their traceparents."""
+    """A block that handles events. Inside it `cause_of` finds the traceparent of each event."""
 
     __slots__ = ("_causes", "_causes_token")
 
@@ -182,7 +191,7 @@ class EventsTraced(TaskTraced):
 
 
 def ids_of(context: SpanContext) -> dict[str, str]:
-    """Returns the ids as log lines contain them."""
+    """Returns the trace id and span id in the form of log lines; empty without a trace."""
     if not context.is_valid:
         return {}
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
@@ -203,7 +212,7 @@ def error_type(error: BaseException) -> str:
 
 
 def end(span: Span, error: BaseException | None) -> None:
-    """Ends a span. It has failed if the error is our fault; an ApiError below 500 is an answer."""
+    """Ends a span. Marks it as failed if the error is our fault; an ApiError below 500 is a normal answer."""
     if error is not None and span.is_recording():
         span.set_attribute("error.type", error_type(error))
         if not isinstance(error, ApiError) or error.row.http_status >= 500:
@@ -212,10 +221,10 @@ def end(span: Span, error: BaseException | None) -> None:
 
 
 class Spans:
-    """The hooks of `tracing` while it is on. One per process."""
+    """Does the work of the hooks in `tracing` while tracing is on. One per process."""
 
     def __init__(self, tracer: Tracer, *, follows: bool) -> None:
-        """`follows`: the tracer's sampler follows the parent's decision."""
+        """`follows` says that the tracer's sampler follows the decision of a span's parent."""
         self._tracer, self._follows = tracer, follows
 
     def traceparent(self) -> str:
@@ -275,7 +284,7 @@ class Spans:
         return DatabaseTraced(self._start(f"{kind} {name}", SpanKind.CLIENT, current, about))
 
     def sending(self, event: str, cause: str, staged_at: datetime) -> str:
-        """Records the time of the event in the outbox as a span. Returns the traceparent for its receivers."""
+        """Records a span for the time that an event waited in the outbox. Returns the traceparent for its receivers."""
         if not cause.endswith("-01"):
             return cause
         attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": event}
@@ -333,7 +342,7 @@ class Spans:
         links: Sequence[str] = (),
         began_ns: int | None = None,
     ) -> Span:
-        """Begins a span whose parent is `cause`, a traceparent or "". `links`: traceparents, too."""
+        """Begins a span whose parent is `cause`, a traceparent or "". `links` are traceparents of further causes."""
         if self._follows and cause.endswith("-00"):
             return NotRecorded(cause)
         span = self._start(name, kind, _remote(cause), attributes, links, began_ns)
@@ -360,13 +369,16 @@ class Spans:
 
 
 def _remote(traceparent: str) -> Span:
-    """Returns the span of another process. Not recorded if the traceparent says so, is empty or malformed."""
+    """Turns another process's traceparent into a span.
+
+    It is not recorded if the text says so, is empty or malformed.
+    """
     context = parse(traceparent) if traceparent.endswith("-01") else None
     return NonRecordingSpan(context) if context else NotRecorded(traceparent)
 
 
 class _Unchanged:
-    """A block that changes nothing."""
+    """A context manager that does nothing."""
 
     def __enter__(self) -> None:
         return None

@@ -1,7 +1,7 @@
-"""The hooks of tracing. Off (the default), each costs one branch. On, `spans.Spans` does the work.
+"""The hooks that other code calls to trace its work. Off (the default), each costs one branch.
 
-The W3C `traceparent` is passed on in each call of a frame, in the header of an event's message, and in rows that a
-worker processes later. `tracestate` is not passed on. No hook raises an error.
+On, `spans.Spans` does the work. The W3C `traceparent` is passed on in each call of a frame, in the header of an event's
+message, and in rows that a worker processes later. `tracestate` is not passed on. No hook raises an error.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ HEADER = "traceparent"
 
 
 class Nothing:
-    """The result of a hook while tracing is off."""
+    """What the hooks return while tracing is off: a context manager that does nothing."""
 
     def answered(self, status: int, caller: Caller) -> None:
-        """See `spans.Traced`."""
+        """Does nothing; `spans.Traced.answered` records the status."""
 
     def got(self, status: int) -> None:
-        """See `spans.Traced`."""
+        """Does nothing; `spans.Traced.got` records the status."""
 
 
 _NOTHING: AbstractContextManager[Any] = nullcontext(Nothing())
@@ -56,12 +56,18 @@ def traceparent() -> str:
 
 
 def request(method: str, route: str, cause: str, request_id: str) -> AbstractContextManager[Any]:
-    """Traces an HTTP request. `cause`: its traceparent. Call `answered` on the result with the status."""
+    """Traces an HTTP request, in a `with` block. `cause` is the traceparent that the client sent.
+
+    Call `answered` on the result with the status of the answer.
+    """
     return _NOTHING if _spans is None else _spans.request(method, route, cause, request_id)
 
 
 def calling(service: str, method: str) -> "tuple[Span | None, str]":
-    """Begins a call to a service. Returns its span or None, which `called` ends, and the traceparent to send."""
+    """Begins the span of a call to a service.
+
+    Returns the span, which `called` ends (None while tracing is off), and the traceparent to send.
+    """
     return _NO_CALL if _spans is None else _spans.calling(service, method)
 
 
@@ -72,7 +78,7 @@ def called(span: "Span", error: BaseException | None) -> None:
 
 
 class HasCause(Protocol):
-    """An item that waits, with the traceparent of its cause."""
+    """Something that waits to be processed, with the traceparent of the work that caused it."""
 
     @property
     def cause(self) -> str: ...
@@ -87,7 +93,7 @@ def on_behalf(waiting: Sequence[HasCause]) -> AbstractContextManager[Any]:
 
 
 def serving(service: str, method: str, caller: Caller, cause: str) -> AbstractContextManager[Any]:
-    """Traces the work of a call."""
+    """Traces the work of a service on one RPC call."""
     return _NOTHING if _spans is None else _spans.serving(service, method, caller, cause)
 
 
@@ -97,7 +103,7 @@ def in_database(name: str, kind: str) -> AbstractContextManager[Any]:
 
 
 def sending(event: str, cause: str | None, staged_at: datetime) -> dict[str, Any] | None:
-    """Returns the headers of an event's message."""
+    """Returns the headers that carry the traceparent in an event's message; None without a trace."""
     if _spans is None or not cause:
         return {HEADER: cause} if cause else None
     return {HEADER: _spans.sending(event, cause, staged_at)}
@@ -109,25 +115,25 @@ def handling(service: str, events: Sequence[Event], causes: Sequence[str]) -> Ab
 
 
 def cause_of(event_id: str) -> str | None:
-    """Inside `handling`: returns the traceparent for later work on this event."""
+    """Returns the traceparent for later work on this event. Call it inside a `handling` block."""
     return None if _spans is None else _spans.cause_of(event_id)
 
 
 def working(
     name: str, cause: str | None, service: str, account_id: str = "", **attributes: str | int
 ) -> AbstractContextManager[Any]:
-    """Traces work on an earlier row: continues its trace, linked to the span that wrote it."""
+    """Traces work on a row that was written earlier: continues the trace of `cause`, linked to the span that wrote it."""
     return _NOTHING if _spans is None else _spans.working(name, cause or "", service, account_id, attributes)
 
 
 def outbound(method: str, host: str, *, counts: bool = True) -> AbstractContextManager[Any]:
     """Traces a call to an external server. Sends no header, and records only the host of the address.
 
-    `counts`: measure it by host. Not for hosts named by strangers.
+    With `counts`, the call's duration is also measured by host; not for hosts named by strangers.
     """
     return _NOTHING if _spans is None else _spans.outbound(method, host, counts=counts)
 
 
 def add_ids(_logger: object, _method: str, event: Any) -> Any:
-    """Adds the ids of the current trace to a log line. A processor for structlog."""
+    """A structlog processor that adds the ids of the current trace to a log line."""
     return event if _spans is None else _spans.add_ids(event)

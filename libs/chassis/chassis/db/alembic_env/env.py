@@ -1,4 +1,4 @@
-"""Alembic's entry for every service: the versions are the service's, the connection comes from `chassis.migrate`."""
+"""Alembic's environment script for every service: runs the service's migrations on the connection of `chassis.migrate`."""
 
 from alembic import context
 
