@@ -60,8 +60,8 @@ export interface CommentReplied {
 }
 
 /**
- * A published post's first comment was given up: refused by the platform, or not there after a lost
- * answer.
+ * The first comment of a published post was given up. The platform refused it, or did not have it
+ * after an answer was lost.
  */
 export interface FirstCommentFailed {
   userId: string;
@@ -71,7 +71,10 @@ export interface FirstCommentFailed {
   error: PostError;
 }
 
-/** `error`: the platform's message and code; the codes CREDENTIAL_UNREADABLE and OPERATOR are ours. */
+/**
+ * A page's credentials do not work any more. `error` holds the platform's message and code. The codes
+ * CREDENTIAL_UNREADABLE and OPERATOR are ours.
+ */
 export interface PageExpired {
   userId: string;
   brandId: string;
@@ -81,8 +84,8 @@ export interface PageExpired {
 }
 
 /**
- * A login returned in another browser than the one that began it: somebody may have been tricked into
- * it.
+ * A login at a platform was refused because it returned in another browser than the one that began it.
+ * Somebody may have been tricked into it.
  */
 export interface ConnectRefused {
   userId: string;
@@ -102,9 +105,9 @@ export interface QuotaWarning {
 }
 
 /**
- * Bought credits were taken back because their payment was refunded or disputed (`credits` is
- * negative), or returned because a dispute was won. `owed`: credits that were spent already, taken
- * from the next ones bought.
+ * An account's bought credits were changed by a payment's refund or dispute. They were taken back
+ * (`credits` is negative), or given back because a dispute was won. `owed` are credits that were spent
+ * already; they are taken from the next ones bought.
  */
 export interface CreditsAdjusted {
   userId: string;

@@ -37,7 +37,10 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean | undefined;
 }
 
-/** A link and its preview: LinkedIn does not read the page itself. */
+/**
+ * A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
+ * page.
+ */
 export interface Article {
   source: string;
   title: string;
@@ -45,8 +48,8 @@ export interface Article {
 }
 
 /**
- * `tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
- * unchanged. Those listed go to TikTok where it has them for this kind of post.
+ * `tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them
+ * open. These fields go to TikTok where it has them for this kind of post.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */
@@ -111,10 +114,7 @@ export interface YouTubePostSettings {
   category_id?: string | undefined;
 }
 
-/**
- * What the post on one of several pages has instead of the call's own. Fields that are not sent keep
- * the call's.
- */
+/** How the post on one of several pages differs: fields that are sent replace those of the whole call. */
 export interface PageOverride {
   /** One of page_ids. */
   page_id: string;
@@ -263,8 +263,8 @@ export interface PublishPosts {
 }
 
 /**
- * A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are
- * findings.
+ * A request to check a post without storing it, on one page or several. Without scheduled_at it is
+ * checked as an immediate publish. Texts that are too long are findings, not errors.
  */
 export interface ValidatePost {
   media_ids?: readonly string[] | undefined;
@@ -282,8 +282,8 @@ export interface ValidatePost {
 }
 
 /**
- * A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are
- * findings.
+ * A request to check a post without storing it, on one page or several. Without scheduled_at it is
+ * checked as an immediate publish. Texts that are too long are findings, not errors.
  */
 export interface ValidatePosts {
   media_ids?: readonly string[] | undefined;
@@ -302,7 +302,7 @@ export interface ValidatePosts {
   scheduled_at?: Date | string | null | undefined;
 }
 
-/** PATCH: only the fields that are sent change; null clears an optional field. */
+/** A request to change a queued post. Only fields that are sent change; null clears an optional field. */
 export interface EditPost {
   scheduled_at?: Date | string | undefined;
   message?: string | null | undefined;
@@ -329,12 +329,12 @@ export interface ReleaseHeldPostsOfMaker {
   past_due?: "hold" | "now" | undefined;
 }
 
-/** Selects held posts that the caller may access: these, those of one maker, or all. */
+/** Selects held posts that the caller may access: those with these ids, those of one maker, or all. */
 export interface CancelHeldPosts {
   post_ids: readonly string[];
 }
 
-/** Selects held posts that the caller may access: these, those of one maker, or all. */
+/** Selects held posts that the caller may access: those with these ids, those of one maker, or all. */
 export interface CancelHeldPostsOfMaker {
   made_by: string;
 }
@@ -356,7 +356,7 @@ export interface CompleteUpload {
   parts: readonly PartTag[];
 }
 
-/** At most 3 references in all. */
+/** What a client sends to generate an image. At most 3 references in all. */
 export interface GenerateImage {
   prompt: string;
   aspect_ratio?: "16:9" | "1:1" | "3:4" | "4:3" | "9:16" | "default" | undefined;
@@ -366,7 +366,7 @@ export interface GenerateImage {
   brand_id?: string | null | undefined;
 }
 
-/** One of image_url and media_id. */
+/** What a client sends to edit an image: one of image_url and media_id. */
 export interface EditImage {
   prompt: string;
   image_url?: string | null | undefined;
@@ -374,7 +374,7 @@ export interface EditImage {
   model?: "flash" | "pro" | undefined;
 }
 
-/** At most one of image_url and media_id. */
+/** What a client sends to generate a video: at most one of image_url and media_id. */
 export interface GenerateVideo {
   prompt: string;
   aspect_ratio?: "16:9" | "9:16" | "default" | undefined;
@@ -383,6 +383,7 @@ export interface GenerateVideo {
   brand_id?: string | null | undefined;
 }
 
+/** What a client sends to have a caption written. */
 export interface WriteCaption {
   brand_id: string;
   instruction: string;
@@ -392,8 +393,8 @@ export interface WriteCaption {
 }
 
 /**
- * The owner's settings of auto-refill. `enabled` needs threshold and amount; without it, those left
- * out stay.
+ * A request of the account's owner to change auto-refill. `enabled` needs threshold and amount; when
+ * it is false, those left out keep their value.
  */
 export interface EditAutoRefill {
   enabled: boolean;
@@ -412,7 +413,7 @@ export interface CreateWebhook {
   immediate_posts?: boolean | undefined;
 }
 
-/** PATCH: only the fields that are sent change. */
+/** A request to change a subscription. Only fields that are sent change. */
 export interface EditWebhook {
   name?: string | undefined;
   url?: string | undefined;

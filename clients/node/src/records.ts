@@ -96,7 +96,7 @@ export interface RateLimit {
   per_day: number;
 }
 
-/** An account's counters of the month. */
+/** What an account has used in this month. */
 export interface Usage {
   year_month: string;
   resets_at: string;
@@ -142,6 +142,7 @@ export interface AuditEntry {
   details?: Record<string, unknown>;
 }
 
+/** An account's credits, and what they buy. */
 export interface CreditsBalance {
   credits: Credits;
   costs: Cost[];
@@ -293,7 +294,7 @@ export interface PostOfRequest {
   attempts: PostAttempt[];
 }
 
-/** An error of a post, with what to do. The message holds the platform's own text and code. */
+/** A post's error with a recommended fix. The message holds the platform's own text and code. */
 export interface PostProblem {
   code: string;
   message: string;
@@ -313,7 +314,7 @@ export interface PostAttempt {
   error: PostProblem | null;
 }
 
-/** A delivery with its subscription. */
+/** A delivery and the id of its subscription. */
 export interface FoundDelivery {
   id: string;
   event_id: string;
@@ -389,7 +390,7 @@ export interface BrandWithPages {
   pages: Page[];
 }
 
-/** A connected platform account. */
+/** A page: an account on a platform that is connected to a brand. */
 export interface Page {
   id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
@@ -464,14 +465,17 @@ export interface AcceptedInvitation {
   role: string;
 }
 
-/** `authorize_url` is our page on which the person begins. It is valid until `expires_at`. */
+/**
+ * The answer to `BeginLink`: the web page where the person continues, until `expires_at`. It is ours;
+ * from there the person goes to the platform's login.
+ */
 export interface LinkBegun {
   session_id: string;
   authorize_url: string;
   expires_at: string;
 }
 
-/** The progress of linking pages, as the app sees it. */
+/** The progress of linking pages, for the client that began it. */
 export interface LinkSession {
   session_id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
@@ -484,7 +488,10 @@ export interface LinkSession {
   brand_name?: string | null;
 }
 
-/** A page, profile or channel that can be linked. `page_id` is set once it is linked to this brand. */
+/**
+ * A page, profile or channel that can be linked. `page_id` is set if it is linked to this brand
+ * already.
+ */
 export interface LinkableAccount {
   account_id: string;
   name: string;
@@ -509,7 +516,7 @@ export interface PageView {
   page: Page;
 }
 
-/** The present state of a page's connection, according to the platform. */
+/** Whether a page's connection works, according to the platform. */
 export interface PageHealth {
   page_id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
@@ -577,7 +584,7 @@ export interface MediaItem {
   type: "photo" | "video";
 }
 
-/** Why a post is held: its maker lost access. */
+/** Since when and why a post is held, and whose lost access is the cause. */
 export interface PostHold {
   /** Token_revoked or collaborator_removed */
   reason: "token_revoked" | "collaborator_removed";
@@ -585,7 +592,10 @@ export interface PostHold {
   made_by: Maker;
 }
 
-/** Ids of the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the operator). */
+/**
+ * Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for
+ * the operator).
+ */
 export interface Maker {
   user_id: string;
   token_id?: string | null;
@@ -606,7 +616,7 @@ export interface PageResults {
 
 /**
  * The result for one of several pages: its post, or the error that a call for this page alone would
- * get.
+ * get. `status` is the HTTP status of such a call.
  */
 export interface PageResult {
   page_id: string;
@@ -640,14 +650,14 @@ export interface Validation {
   media_changes?: MediaChange[];
 }
 
-/** One finding of a dry run. `code`: the error code of the real call. */
+/** One problem that a check of a post found. `code` is the error that the real call would get. */
 export interface Finding {
   code: string;
   message: string;
   field?: string | null;
 }
 
-/** What will be made of a file because the platform does not take it as it is. The original is kept. */
+/** How a file will be converted because the platform does not take it as it is. The original is kept. */
 export interface MediaChange {
   /** Media_ids[0] and so on. */
   field: string;
@@ -665,7 +675,7 @@ export interface PageValidations {
   results: PageValidation[];
 }
 
-/** What a call for this page alone would find. */
+/** What a check finds for one of several pages. */
 export interface PageValidation {
   valid: boolean;
   errors?: Finding[];
@@ -684,7 +694,7 @@ export interface PostView {
   post: FullPost;
 }
 
-/** Everything known about a post, published at once or scheduled, in any state. */
+/** Everything known about one post, published at once or scheduled, in any state. */
 export interface FullPost {
   message?: string | null;
   media_ids?: string[];
@@ -726,7 +736,7 @@ export interface FullPost {
   made_by: Maker | null;
 }
 
-/** The page of a post, as it is now. */
+/** A post's page, as it is now. */
 export interface PageOfPost {
   id: string;
   name: string;
@@ -750,7 +760,7 @@ export interface PostsReleased {
   remaining?: number;
 }
 
-/** A selected post that was not changed. */
+/** A selected post that was not changed, and the error that says why. */
 export interface RefusedPost {
   id: string;
   error: PostError;
@@ -840,7 +850,7 @@ export interface Reply {
   created_at: string;
 }
 
-/** A new file and the remaining storage. */
+/** A new file, and how much storage is left. */
 export interface UploadedMedia {
   media_id: string;
   filename: string;
@@ -948,13 +958,17 @@ export interface Part {
   url: string;
 }
 
-/** `media` is None while a video is still processing, and when it failed. */
+/**
+ * A job with its file and its cost. `media` is None while a video is still processing, and when the
+ * job failed.
+ */
 export interface AiResult {
   job: AiJob;
   media: Media | null;
   credits: CreditsAfterCharge;
 }
 
+/** A job that generates an image or a video. */
 export interface AiJob {
   job_id: string;
   kind: string;
@@ -980,7 +994,10 @@ export interface JobParams {
   image_to_video?: boolean;
 }
 
-/** `remaining` is also the header X-Credits-Remaining. */
+/**
+ * What a job has cost and the credits that are left. `remaining` is also in the header X-Credits-
+ * Remaining.
+ */
 export interface CreditsAfterCharge {
   charged: number;
   remaining: number;
@@ -1073,7 +1090,7 @@ export interface SubscriptionDeleted {
   id: string;
 }
 
-/** One event to one subscription. */
+/** One event that is sent to one subscription. */
 export interface Delivery {
   id: string;
   event_id: string;
@@ -1086,8 +1103,8 @@ export interface Delivery {
 }
 
 /**
- * The new secret, shown only now. Until `previous_secret_expires_at`, deliveries are signed with both
- * secrets.
+ * A subscription's new secret, shown only now. Until `previous_secret_expires_at`, deliveries are
+ * signed with the old secret too.
  */
 export interface RotatedSecret {
   id: string;
@@ -1100,10 +1117,7 @@ export interface DeliveryList {
   next_cursor?: string | null;
 }
 
-/**
- * A delivery with what its receiver gets: the exact text of the body, and headers signed at this
- * moment.
- */
+/** A delivery, with the exact body that its receiver gets, and headers signed at this moment. */
 export interface DeliveryContent {
   id: string;
   event_id: string;
@@ -1122,7 +1136,7 @@ export interface TokenList {
   next_cursor?: string | null;
 }
 
-/** Metadata of an API token; never the token itself. */
+/** The name, scopes, limits and use of an API token, without its secret value. */
 export interface Token {
   id: string;
   name: string;
@@ -1143,7 +1157,7 @@ export interface Token {
   session?: boolean;
 }
 
-/** The metadata and the token in plain text, which is shown only now. */
+/** A new token: its data, and its value in plain text, which is shown only now. */
 export interface CreatedToken {
   token: Token;
   api_token: string;
@@ -1172,7 +1186,7 @@ export interface User {
   language?: string | null;
 }
 
-/** The new session, and its token in plain text, which is shown only now. */
+/** A session that a sign-in has opened, and its token in plain text, which is shown only now. */
 export interface LoggedIn {
   session: Session;
   session_token: string;
@@ -1181,7 +1195,10 @@ export interface LoggedIn {
   language?: string | null;
 }
 
-/** A person who is signed in on one device; never its token. Ends 30 days after its last use. */
+/**
+ * A person who is signed in on one device. Ends 30 days after its last use. Does not hold the
+ * session's token.
+ */
 export interface Session {
   id: string;
   /** The client that signed in, as it called itself, and its address. */
@@ -1248,7 +1265,10 @@ export interface BegunTotp {
   otpauth_url: string;
 }
 
-/** From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now. */
+/**
+ * The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
+ * Each recovery code replaces one such code, once; they are shown only now.
+ */
 export interface TotpEnabled {
   success: boolean;
   recovery_codes: string[];
@@ -1263,7 +1283,7 @@ export interface ResetRequested {
   success: boolean;
 }
 
-/** The address whose password a link resets, or has reset. */
+/** The e-mail address of the account whose password a reset link changes, or has just changed. */
 export interface PasswordReset {
   email: string;
 }
@@ -1274,7 +1294,7 @@ export interface PasswordChanged {
   ended_sessions: number;
 }
 
-/** The state of an address's verification. */
+/** An e-mail address, and whether it is verified. */
 export interface Verification {
   email: string;
   verified: boolean;
@@ -1330,7 +1350,10 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean;
 }
 
-/** A link and its preview: LinkedIn does not read the page itself. */
+/**
+ * A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
+ * page.
+ */
 export interface Article {
   source: string;
   title: string;
@@ -1338,8 +1361,8 @@ export interface Article {
 }
 
 /**
- * `tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
- * unchanged. Those listed go to TikTok where it has them for this kind of post.
+ * `tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them
+ * open. These fields go to TikTok where it has them for this kind of post.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */

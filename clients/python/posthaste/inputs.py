@@ -50,7 +50,9 @@ class LinkedInPostSettings(TypedDict):
 
 
 class Article(TypedDict):
-    """A link and its preview: LinkedIn does not read the page itself."""
+    """A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
+    page.
+    """
 
     source: str
     title: str
@@ -58,8 +60,8 @@ class Article(TypedDict):
 
 
 class TikTokPostSettings(TypedDict):
-    """`tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
-    unchanged. Those listed go to TikTok where it has them for this kind of post.
+    """`tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them
+    open. These fields go to TikTok where it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.
@@ -125,9 +127,7 @@ class YouTubePostSettings(TypedDict):
 
 
 class PageOverride(TypedDict):
-    """What the post on one of several pages has instead of the call's own. Fields that are not sent keep
-    the call's.
-    """
+    """How the post on one of several pages differs: fields that are sent replace those of the whole call."""
 
     #: One of page_ids.
     page_id: str

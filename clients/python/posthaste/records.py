@@ -115,7 +115,7 @@ class RateLimit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Usage:
-    """An account's counters of the month."""
+    """What an account has used in this month."""
 
     year_month: str
     resets_at: datetime
@@ -169,6 +169,8 @@ class AuditEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsBalance:
+    """An account's credits, and what they buy."""
+
     credits: Credits
     costs: list[Cost]
     packs: list[Pack]
@@ -341,7 +343,7 @@ class PostOfRequest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PostProblem:
-    """An error of a post, with what to do. The message holds the platform's own text and code."""
+    """A post's error with a recommended fix. The message holds the platform's own text and code."""
 
     code: str
     message: str
@@ -363,7 +365,7 @@ class PostAttempt:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FoundDelivery:
-    """A delivery with its subscription."""
+    """A delivery and the id of its subscription."""
 
     id: str
     event_id: str
@@ -447,7 +449,7 @@ class BrandWithPages:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Page:
-    """A connected platform account."""
+    """A page: an account on a platform that is connected to a brand."""
 
     id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
@@ -535,7 +537,9 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
+    """The answer to `BeginLink`: the web page where the person continues, until `expires_at`. It is ours;
+    from there the person goes to the platform's login.
+    """
 
     session_id: str
     authorize_url: str
@@ -544,7 +548,7 @@ class LinkBegun:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkSession:
-    """The progress of linking pages, as the app sees it."""
+    """The progress of linking pages, for the client that began it."""
 
     session_id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
@@ -559,7 +563,9 @@ class LinkSession:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkableAccount:
-    """A page, profile or channel that can be linked. `page_id` is set once it is linked to this brand."""
+    """A page, profile or channel that can be linked. `page_id` is set if it is linked to this brand
+    already.
+    """
 
     account_id: str
     name: str
@@ -589,7 +595,7 @@ class PageView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageHealth:
-    """The present state of a page's connection, according to the platform."""
+    """Whether a page's connection works, according to the platform."""
 
     page_id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
@@ -664,7 +670,7 @@ class MediaItem:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PostHold:
-    """Why a post is held: its maker lost access."""
+    """Since when and why a post is held, and whose lost access is the cause."""
 
     #: Token_revoked or collaborator_removed
     reason: Literal["token_revoked", "collaborator_removed"]
@@ -674,7 +680,9 @@ class PostHold:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Ids of the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the operator)."""
+    """Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for
+    the operator).
+    """
 
     user_id: str
     token_id: str | None = None
@@ -700,7 +708,7 @@ class PageResults:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageResult:
     """The result for one of several pages: its post, or the error that a call for this page alone would
-    get.
+    get. `status` is the HTTP status of such a call.
     """
 
     page_id: str
@@ -739,7 +747,7 @@ class Validation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One finding of a dry run. `code`: the error code of the real call."""
+    """One problem that a check of a post found. `code` is the error that the real call would get."""
 
     code: str
     message: str
@@ -748,7 +756,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MediaChange:
-    """What will be made of a file because the platform does not take it as it is. The original is kept."""
+    """How a file will be converted because the platform does not take it as it is. The original is kept."""
 
     #: Media_ids[0] and so on.
     field: str
@@ -770,7 +778,7 @@ class PageValidations:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageValidation:
-    """What a call for this page alone would find."""
+    """What a check finds for one of several pages."""
 
     valid: bool
     errors: list[Finding] = dataclasses.field(default_factory=list)
@@ -793,7 +801,7 @@ class PostView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FullPost:
-    """Everything known about a post, published at once or scheduled, in any state."""
+    """Everything known about one post, published at once or scheduled, in any state."""
 
     message: str | None = None
     media_ids: list[str] = dataclasses.field(default_factory=list)
@@ -837,7 +845,7 @@ class FullPost:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageOfPost:
-    """The page of a post, as it is now."""
+    """A post's page, as it is now."""
 
     id: str
     name: str
@@ -865,7 +873,7 @@ class PostsReleased:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RefusedPost:
-    """A selected post that was not changed."""
+    """A selected post that was not changed, and the error that says why."""
 
     id: str
     error: PostError
@@ -968,7 +976,7 @@ class Reply:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UploadedMedia:
-    """A new file and the remaining storage."""
+    """A new file, and how much storage is left."""
 
     media_id: str
     filename: str
@@ -1074,7 +1082,9 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AiResult:
-    """`media` is None while a video is still processing, and when it failed."""
+    """A job with its file and its cost. `media` is None while a video is still processing, and when the
+    job failed.
+    """
 
     job: AiJob
     media: Media | None
@@ -1083,6 +1093,8 @@ class AiResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AiJob:
+    """A job that generates an image or a video."""
+
     job_id: str
     kind: str
     #: Processing, completed or failed
@@ -1110,7 +1122,9 @@ class JobParams:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsAfterCharge:
-    """`remaining` is also the header X-Credits-Remaining."""
+    """What a job has cost and the credits that are left. `remaining` is also in the header X-Credits-
+    Remaining.
+    """
 
     charged: int
     remaining: int
@@ -1212,7 +1226,7 @@ class SubscriptionDeleted:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """One event to one subscription."""
+    """One event that is sent to one subscription."""
 
     id: str
     event_id: str
@@ -1226,8 +1240,8 @@ class Delivery:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RotatedSecret:
-    """The new secret, shown only now. Until `previous_secret_expires_at`, deliveries are signed with both
-    secrets.
+    """A subscription's new secret, shown only now. Until `previous_secret_expires_at`, deliveries are
+    signed with the old secret too.
     """
 
     id: str
@@ -1243,9 +1257,7 @@ class DeliveryList:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeliveryContent:
-    """A delivery with what its receiver gets: the exact text of the body, and headers signed at this
-    moment.
-    """
+    """A delivery, with the exact body that its receiver gets, and headers signed at this moment."""
 
     id: str
     event_id: str
@@ -1267,7 +1279,7 @@ class TokenList:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Token:
-    """Metadata of an API token; never the token itself."""
+    """The name, scopes, limits and use of an API token, without its secret value."""
 
     id: str
     name: str
@@ -1290,7 +1302,7 @@ class Token:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreatedToken:
-    """The metadata and the token in plain text, which is shown only now."""
+    """A new token: its data, and its value in plain text, which is shown only now."""
 
     token: Token
     api_token: str
@@ -1322,7 +1334,7 @@ class User:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoggedIn:
-    """The new session, and its token in plain text, which is shown only now."""
+    """A session that a sign-in has opened, and its token in plain text, which is shown only now."""
 
     session: Session
     session_token: str
@@ -1333,7 +1345,9 @@ class LoggedIn:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Session:
-    """A person who is signed in on one device; never its token. Ends 30 days after its last use."""
+    """A person who is signed in on one device. Ends 30 days after its last use. Does not hold the
+    session's token.
+    """
 
     id: str
     #: The client that signed in, as it called itself, and its address.
@@ -1412,7 +1426,9 @@ class BegunTotp:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TotpEnabled:
-    """From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now."""
+    """The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
+    Each recovery code replaces one such code, once; they are shown only now.
+    """
 
     success: bool
     recovery_codes: list[str]
@@ -1432,7 +1448,7 @@ class ResetRequested:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PasswordReset:
-    """The address whose password a link resets, or has reset."""
+    """The e-mail address of the account whose password a reset link changes, or has just changed."""
 
     email: str
 
@@ -1446,7 +1462,7 @@ class PasswordChanged:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The state of an address's verification."""
+    """An e-mail address, and whether it is verified."""
 
     email: str
     verified: bool
@@ -1514,7 +1530,9 @@ class LinkedInPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Article:
-    """A link and its preview: LinkedIn does not read the page itself."""
+    """A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
+    page.
+    """
 
     source: str
     title: str
@@ -1523,8 +1541,8 @@ class Article:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TikTokPostSettings:
-    """`tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok
-    unchanged. Those listed go to TikTok where it has them for this kind of post.
+    """`tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them
+    open. These fields go to TikTok where it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.

@@ -17,8 +17,8 @@ _last = 0
 def new_id(prefix: str) -> str:
     """Returns a new id: `pst_` and 26 characters, a ULID in lower case.
 
-    Its 128 bits are 48 of Unix milliseconds, then 80 random ones. Within a millisecond, ids of one process increase (ULID
-    calls this monotonic), so that lists sorted by time and id show them in order of creation.
+    Its 128 bits are 48 of Unix milliseconds, then 80 random ones. Within a millisecond, ids of one process increase
+    (ULID calls this monotonic), so that lists sorted by time and id show them in order of creation.
     """
     global _last
     millisecond = time.time_ns() // 1_000_000

@@ -64,8 +64,8 @@ def migrate(service: str, url: str) -> None:
 def _take_turn(session: Connection) -> None:
     """Waits for the advisory lock that keeps other processes from migrating this database.
 
-    The lock is held as long as the session. Polls, because a waiting statement holds a snapshot, which the building of an
-    index would wait for.
+    The lock is held as long as the session. Polls, because a waiting statement holds a snapshot, which the building of
+    an index would wait for.
     """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)

@@ -1,4 +1,4 @@
-"""The AI service's surface: credits, jobs, captions."""
+"""What other processes may ask of the AI service: images, videos, captions, their jobs, and credits."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
@@ -20,7 +20,7 @@ JobKind = Literal["image", "image_edit", "video"]
 
 
 class ImageBody(Record):
-    """Spec "Image body"; at most 3 references in all."""
+    """What a client sends to generate an image (spec "Image body"). At most 3 references in all."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "1:1", "16:9", "9:16", "4:3", "3:4"] = "default"
@@ -31,13 +31,13 @@ class ImageBody(Record):
 
 
 class GenerateImage(ImageBody, kw_only=True):
-    """`guidelines`: the brand's guidelines, which the gateway adds."""
+    """An image request with the brand's guidelines, which the gateway adds."""
 
     guidelines: str | None = None
 
 
 class EditImage(Record):
-    """Spec "Image edit body": one of image_url and media_id."""
+    """What a client sends to edit an image: one of image_url and media_id (spec "Image edit body")."""
 
     prompt: Prompt
     image_url: str | None = None
@@ -46,7 +46,7 @@ class EditImage(Record):
 
 
 class VideoBody(Record):
-    """Spec "Video body"; at most one of image_url and media_id."""
+    """What a client sends to generate a video: at most one of image_url and media_id (spec "Video body")."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "16:9", "9:16"] = "default"
@@ -56,13 +56,13 @@ class VideoBody(Record):
 
 
 class GenerateVideo(VideoBody, kw_only=True):
-    """`guidelines`: the brand's guidelines, which the gateway adds."""
+    """A video request with the brand's guidelines, which the gateway adds."""
 
     guidelines: str | None = None
 
 
 class CaptionBody(Record):
-    """Spec "Caption body"."""
+    """What a client sends to have a caption written (spec "Caption body")."""
 
     brand_id: str
     instruction: Prompt
@@ -72,7 +72,7 @@ class CaptionBody(Record):
 
 
 class WriteCaption(CaptionBody, kw_only=True):
-    """A caption request with the brand's data, which the gateway adds. custom_instructions override `guidelines`."""
+    """A caption request with the brand's data, which the gateway adds. `custom_instructions` override `guidelines`."""
 
     brand_name: str
     brand_description: str | None = None
@@ -90,7 +90,7 @@ class JobParams(Record):
 
 
 class AiJob(Record):
-    """Spec "AiJob"."""
+    """A job that generates an image or a video (spec "AiJob")."""
 
     job_id: str
     kind: str
@@ -111,7 +111,10 @@ class AiJob(Record):
 
 
 class CreditsAfterCharge(Record):
-    """Spec "CreditsAfterCharge"; `remaining` is also the header X-Credits-Remaining."""
+    """What a job has cost and the credits that are left (spec "CreditsAfterCharge").
+
+    `remaining` is also in the header X-Credits-Remaining.
+    """
 
     charged: int
     remaining: int
@@ -121,7 +124,7 @@ class CreditsAfterCharge(Record):
 
 
 class AiResult(Record):
-    """`media` is None while a video is still processing, and when it failed."""
+    """A job with its file and its cost. `media` is None while a video is still processing, and when the job failed."""
 
     job: AiJob
     media: Media | None
@@ -195,7 +198,7 @@ class AutoRefill(Record):
 
 
 class CreditsBalance(Record):
-    """Spec "CreditsBalance"."""
+    """An account's credits, and what they buy (spec "CreditsBalance")."""
 
     credits: Credits
     costs: tuple[Cost, ...]
@@ -254,7 +257,10 @@ class GrantCredits(Record):
 
 
 class SetAutoRefill(Record):
-    """Operator: sets an account's auto-refill. `enabled` needs threshold and amount (500 to 5,000, in steps of 500)."""
+    """The operator's request to set an account's auto-refill.
+
+    `enabled` needs threshold and amount (500 to 5,000, in steps of 500).
+    """
 
     account_id: str
     tier: str
@@ -267,7 +273,10 @@ class SetAutoRefill(Record):
 
 
 class EditAutoRefill(Record):
-    """The owner's settings of auto-refill. `enabled` needs threshold and amount; without it, those left out stay."""
+    """A request of the account's owner to change auto-refill.
+
+    `enabled` needs threshold and amount; when it is false, those left out keep their value.
+    """
 
     enabled: bool
     #: Refill when fewer credits than this are left.
@@ -277,7 +286,7 @@ class EditAutoRefill(Record):
 
 
 class PaymentHook(Record):
-    """A payment provider's webhook call as received: the signature covers its exact bytes."""
+    """A payment provider's webhook call, with its exact bytes, which the signature covers."""
 
     provider: str
     body: str
@@ -292,7 +301,7 @@ class PaymentHook(Record):
     ctl="get_credits grant_credits set_auto_refill",
 )
 class AiApi(Protocol):
-    """RPC surface of the AI service."""
+    """The RPC methods of the AI service."""
 
     def generate_image(self, caller: Caller, request: GenerateImage) -> AiResult: ...
     def edit_image(self, caller: Caller, request: EditImage) -> AiResult: ...

@@ -1,4 +1,4 @@
-"""The caller: the first argument of every call between processes; and the maker of a post or a subscription."""
+"""The caller (the first argument of every call between processes) and the maker of a post or a subscription."""
 
 from contracts.errors import BRAND_NOT_AUTHORIZED, MISSING_SCOPE, NOT_FOUND, ApiError
 from contracts.record import Record
@@ -37,7 +37,7 @@ class Caller(Record, omit_defaults=True):
     try_number: int = 1
 
     def reaches(self, brand_id: str) -> bool:
-        """Whether the token may access a brand *of this account*."""
+        """Whether the token may access this brand, which must be a brand *of the caller's account*."""
         return self.brand_ids is None or brand_id in self.brand_ids
 
     def check_reach(self, account_id: str, brand_id: str, *, field: str | None = None) -> None:
@@ -59,7 +59,7 @@ class Caller(Record, omit_defaults=True):
 
     @property
     def is_operator(self) -> bool:
-        """Whether the caller has the literal scope; a token's `*` does not include it."""
+        """Whether the caller is the operator's command line. A token's scope `*` does not count."""
         return OPERATOR_SCOPE in self.scopes
 
     def check_operator(self) -> None:
@@ -74,12 +74,14 @@ def operator(request_id: str = "") -> Caller:
 
 
 class Maker(Record):
-    """Ids of the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the operator)."""
+    """Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the
+    operator).
+    """
 
     user_id: str
     token_id: str | None = None
 
 
 def maker_columns(caller: Caller) -> dict[str, str | None]:
-    """Returns the columns that name the maker of a row: the caller who made, changed or released it last."""
+    """Returns the values of the columns that name a row's maker: the caller who made, changed or released it last."""
     return {"maker_user_id": caller.user_id, "maker_token_id": caller.token_id or None}

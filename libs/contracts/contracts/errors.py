@@ -1,4 +1,4 @@
-"""Every error a client can see, in one table (spec "Errors"; decisions "Errors"), and the one exception.
+"""Every error that a client can see, in one table (spec "Errors"; decisions "Errors"), and the exception `ApiError`.
 
 A service refuses with `ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`, and in no other way.
 """
@@ -34,7 +34,7 @@ def _row(code: str, http_status: int, category: str, message: str, recommended_f
 
 
 class ApiError(Exception):
-    """A documented refusal. `extras` are the additional fields of its code, as JSON values."""
+    """The error that a service answers with. `extras` are the additional fields of its code, as JSON values."""
 
     def __init__(self, row: ErrorRow, message: str | None = None, **extras: Any) -> None:
         super().__init__(row.code, message or row.message)

@@ -1,4 +1,4 @@
-"""Events between services: the envelope, the data of each event, and its sender and receivers.
+"""Events between services: what surrounds each event, the data of each, and its sender and receivers.
 
 The table `EVENTS` defines the topology. Every receiver has one durable queue `events.<receiver>`, so that an event
 published before the first start of a receiver waits for it. Names that clients see are the spec's ("Events").
@@ -15,7 +15,10 @@ from contracts.record import Record
 
 
 class Event(Record):
-    """The envelope. `id` (`evt_…`) stays the same in every repetition. `data`: the event's own record, as JSON."""
+    """An event as it is sent. `data` is the record of this kind of event, as JSON.
+
+    `id` (`evt_…`) stays the same when the event is sent again.
+    """
 
     id: str
     event: str
@@ -61,7 +64,10 @@ class CommentReplied(Record, rename="camel"):
 
 
 class FirstCommentFailed(Record, rename="camel"):
-    """A published post's first comment was given up: refused by the platform, or not there after a lost answer."""
+    """The first comment of a published post was given up.
+
+    The platform refused it, or did not have it after an answer was lost.
+    """
 
     user_id: str
     brand_id: str
@@ -71,7 +77,10 @@ class FirstCommentFailed(Record, rename="camel"):
 
 
 class PageExpired(Record, rename="camel"):
-    """`error`: the platform's message and code; the codes CREDENTIAL_UNREADABLE and OPERATOR are ours."""
+    """A page's credentials do not work any more. `error` holds the platform's message and code.
+
+    The codes CREDENTIAL_UNREADABLE and OPERATOR are ours.
+    """
 
     user_id: str
     brand_id: str
@@ -81,7 +90,10 @@ class PageExpired(Record, rename="camel"):
 
 
 class ConnectRefused(Record, rename="camel"):
-    """A login returned in another browser than the one that began it: somebody may have been tricked into it."""
+    """A login at a platform was refused because it returned in another browser than the one that began it.
+
+    Somebody may have been tricked into it.
+    """
 
     user_id: str
     brand_id: str
@@ -104,8 +116,9 @@ class JobFailed(Record, rename="camel"):
 
 
 class PostMedia(Record):
-    """The files that a post holds now. `revision` grows with every change of a post, so that a late event about an
-    older revision is ignored. Sent for posts that have, or had, media_ids.
+    """The files that a post holds now. Sent for posts that have, or had, media_ids.
+
+    `revision` grows with every change of a post, so that a late event about an older revision is ignored.
     """
 
     post_id: str
@@ -125,8 +138,10 @@ class QuotaWarning(Record, rename="camel"):
 
 
 class CreditsAdjusted(Record, rename="camel"):
-    """Bought credits were taken back because their payment was refunded or disputed (`credits` is negative), or
-    returned because a dispute was won. `owed`: credits that were spent already, taken from the next ones bought.
+    """An account's bought credits were changed by a payment's refund or dispute.
+
+    They were taken back (`credits` is negative), or given back because a dispute was won. `owed` are credits that were
+    spent already; they are taken from the next ones bought.
     """
 
     user_id: str
@@ -138,14 +153,14 @@ class CreditsAdjusted(Record, rename="camel"):
 
 
 class CallerChanged(Record):
-    """Data behind cached caller records changed. Gateways drop the records that match any of these ids."""
+    """The data of cached callers changed: gateways drop the records that match any of these ids."""
 
     token_ids: tuple[str, ...] = ()
     account_ids: tuple[str, ...] = ()
 
 
 class AccountChanged(Record):
-    """An account's tier changed. Services store it for work that has no caller."""
+    """An account's tier changed. Services store the tier for work that has no caller."""
 
     account_id: str
     tier: str
@@ -206,14 +221,14 @@ class WebhookTest(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """The tries of an operation up to `try_number` published nothing and never will, so their unit is returned."""
+    """An operation's month unit is to be refunded: its tries up to `try_number` published nothing and never will."""
 
     operation_id: str
     try_number: int = 1
 
 
 class UnconfirmedUnit(Record):
-    """A charged month unit; `try_number`: the last try of the operation that was charged."""
+    """A month unit that was charged to an operation. `try_number` is the last try that was charged."""
 
     account_id: str
     operation_id: str
@@ -221,13 +236,17 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Charged month units whose calls have ended. Publishing returns the units of operations that created nothing."""
+    """Month units whose calls must have ended. Publishing refunds those of operations that had no effect."""
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class UnitsUndecided(Record):
-    """Units whose publish or reply is still being sent or reconciled. Quota asks about them again later."""
+    """Month units that publishing cannot decide on yet, because their publish or reply is still being sent or
+    reconciled.
+
+    Quota asks about them again later.
+    """
 
     charges: tuple[UnconfirmedUnit, ...]
 

@@ -4,13 +4,19 @@ from contracts.record import Record
 
 
 class RotateKeys(Record):
-    """Encrypts the next few secrets with the newest key. `after`: `next` of the last answer, or empty to start."""
+    """A request to encrypt the next few secrets with the newest key.
+
+    `after` is `next` of the last answer, or empty to start.
+    """
 
     after: str = ""
 
 
 class KeysRotated(Record):
-    """`unreadable`: ids of secrets that no configured key decrypts. `next`: None at the end."""
+    """How many secrets were encrypted again.
+
+    `unreadable`: ids of secrets that no configured key decrypts. `next` is None at the end.
+    """
 
     rotated: int
     unreadable: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The media service's surface: uploads, storage quota, attachments to posts, and addresses of files.
+"""What other processes may ask of the media service: uploads, storage quota, files of posts, and addresses of files.
 
 Bytes never travel on the bus: a caller gets a presigned URL of the object storage instead.
 """
@@ -34,7 +34,7 @@ MediaIds = tuple[str, ...]
 
 
 class Storage(Record):
-    """How much of its tier's storage an account uses (spec: quota of Media)."""
+    """How much of its tier's storage an account uses (spec "Media", quota)."""
 
     used_bytes: int
     limit_bytes: int
@@ -73,7 +73,7 @@ class Media(Record):
 
 
 class UploadedMedia(Media, kw_only=True):
-    """A new file and the remaining storage."""
+    """A new file, and how much storage is left."""
 
     tier: str
     quota: Storage
@@ -107,7 +107,7 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """Announces a file that will be streamed. Its storage is reserved for the duration of one request."""
+    """Announces a file that the gateway will stream. Its storage is reserved for the duration of one request."""
 
     filename: str
     mime_type: str
@@ -127,7 +127,10 @@ class UploadTicket(Record):
 
 
 class CommitUpload(Record):
-    """Reports that the bytes are stored. Media inspects them, then keeps the file, or deletes it and refuses."""
+    """Reports that all bytes are in the storage.
+
+    Media inspects them, then keeps the file, or deletes and refuses it.
+    """
 
     upload_id: str
     size_bytes: int
@@ -204,7 +207,7 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """Asks for the files of a post that is being sent."""
+    """A request for the files of a post that is being sent. `platform`: in the form that it takes."""
 
     media_ids: MediaIds
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is
@@ -236,13 +239,13 @@ class MediaFile(Record):
 
 
 class MediaFiles(Record):
-    """The files that were asked for, in the order of the request."""
+    """The requested files, in the order of the request."""
 
     files: tuple[MediaFile, ...]
 
 
 class LocateFile(Record):
-    """The parts of a public URL: /media/{key}/{filename}."""
+    """A request for the file at the public URL /media/{key}/{filename}."""
 
     key: str
     filename: str
@@ -251,8 +254,9 @@ class LocateFile(Record):
 
 
 class LocatedFile(Record):
-    """The location of a public file, with everything that HEAD needs. `source_url` is presigned for GET, also with
-    Range (some storages answer a range with 200 and Content-Range).
+    """Where a public file is stored, with everything that HEAD needs.
+
+    `source_url` is presigned for GET, also with Range (some storages answer a range with 200 and Content-Range).
     """
 
     source_url: str
@@ -270,7 +274,7 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """The sandbox of the decoder of uploads on the machine that answers (`chassis.sandbox.confinement`)."""
+    """How the process that decodes uploads is confined on the machine that answers (`chassis.sandbox.confinement`)."""
 
     #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int
@@ -292,7 +296,7 @@ class SandboxReport(Record):
     ai="begin_upload commit_upload abort_upload get_media delete_media get_storage get_files",
 )
 class MediaApi(Protocol):
-    """RPC surface of the media service."""
+    """The RPC methods of the media service."""
 
     def begin_upload(self, caller: Caller, request: BeginUpload) -> UploadTicket: ...
     def commit_upload(self, caller: Caller, request: CommitUpload) -> UploadedMedia: ...

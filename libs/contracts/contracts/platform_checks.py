@@ -1,4 +1,4 @@
-"""The call of `posthaste platform check` to publishing."""
+"""Messages of the operator's `platform check`, which publishing carries out."""
 
 from typing import Literal
 
@@ -6,8 +6,10 @@ from contracts.record import Record
 
 
 class CheckPlatform(Record):
-    """Asks for a check of a platform. `page_id`: the page whose credentials are used. Without a page, only the parts
-    that need no credentials are checked.
+    """A request to check that a platform behaves as we rely on.
+
+    `page_id` is the page whose credentials are used. Without a page, only the parts that need no credentials are
+    checked.
     """
 
     platform: str
@@ -21,7 +23,7 @@ class CheckPlatform(Record):
 
 
 class PlatformCheck(Record):
-    """The result for one thing that we rely on. Contains no token."""
+    """The result of one check. Contains no token."""
 
     check: str
     #: ok; failed: the platform says otherwise; unknown: the platform gave no answer; skipped: it could not be asked.

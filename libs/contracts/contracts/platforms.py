@@ -43,7 +43,7 @@ class FileLimits(Record):
 
 
 class Platform(Record):
-    """The rules of one platform."""
+    """The name, limits and abilities of one platform."""
 
     code: str
     name: str
@@ -72,12 +72,15 @@ class Platform(Record):
 
     @property
     def folder(self) -> str:
-        """The name in code: X's folder, settings and variables begin with x, although its full name is twitter."""
+        """The platform's name in code: of its folder, settings and variables.
+
+        X's is x, although its full name is twitter.
+        """
         return self.title.lower().replace(" ", "_")
 
     @property
     def settings_field(self) -> str:
-        """The field of a post with settings for this platform: `facebook_settings`; TW's is `x_settings`."""
+        """The name of a post's field with settings for this platform: `facebook_settings`; for X `x_settings`."""
         return f"{self.folder}_settings"
 
 
@@ -175,5 +178,5 @@ PLATFORM_NAMES = ", ".join((*PLATFORMS, *_BY_NAME))
 
 
 def parse_platform(value: str) -> str | None:
-    """Returns the code of a code, full name or title in any case ("fb", "twitter", "X"), or None."""
+    """Finds a platform by code, full name or title, in any case ("fb", "twitter", "X"). Returns its code, or None."""
     return value.upper() if value.upper() in PLATFORMS else _BY_NAME.get(value.lower())

@@ -1,4 +1,4 @@
-"""The settings of a post for one platform: what `facebook_settings`, `x_settings` and the like may hold.
+"""A post's settings for one platform: what `facebook_settings`, `x_settings` and so on may hold.
 
 They cross the bus as plain objects, because a release must pass on what a newer one added; publishing checks them
 against these records, and `/openapi.json` describes them.
@@ -40,7 +40,7 @@ class InstagramPostSettings(Record):
 
 
 class Article(Record):
-    """A link and its preview: LinkedIn does not read the page itself."""
+    """A link with the title, text and picture of its preview. LinkedIn does not read them from the linked page."""
 
     source: Annotated[str, Meta(max_length=2_000)]
     title: Annotated[str, Meta(min_length=1, max_length=400)]
@@ -63,8 +63,10 @@ class LinkedInPostSettings(Record):
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. The spec leaves them open: fields that are not listed here go to TikTok unchanged.
-    Those listed go to TikTok where it has them for this kind of post."""
+    """`tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them open.
+
+    These fields go to TikTok where it has them for this kind of post.
+    """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.
     privacy_level: (

@@ -1,4 +1,4 @@
-"""The quota service's surface: admission of requests, refunds and monthly counters."""
+"""What other processes may ask of the quota service: admission of requests, refunds and monthly counters."""
 
 from datetime import datetime
 from typing import Protocol
@@ -17,9 +17,9 @@ class RateWindow(Record):
 
 
 class Admitted(Record):
-    """The request is admitted, or `refused_code` names the limit that it exceeded, and no counter has changed.
+    """The answer to one request for admission: admitted, or refused by the limit that `refused_code` names.
 
-    A refusal is a result, not an exception, so that it carries the rate headers too.
+    A refusal changes no counter. It is a result, not an exception, so that it carries the rate headers too.
     """
 
     window: RateWindow
@@ -29,10 +29,11 @@ class Admitted(Record):
 
 
 class Arrival(Record, omit_defaults=True):
-    """A request to admit. `meter` names the month's bucket that it uses, besides those of the minute and the day.
+    """A request that asks for admission.
 
-    meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
-    a replay, or a request whose scope is missing). A request metered as publishes or replies also counts as a write.
+    `meter` is the monthly counter that it uses: "reads", "publishes", "replies", "writes" (counted, without a limit) or
+    "" (only minute and day count: a replay, or a request whose scope is missing). A request metered as publishes or
+    replies also counts as a write.
     """
 
     caller: Caller
@@ -40,7 +41,7 @@ class Arrival(Record, omit_defaults=True):
 
 
 class Arrivals(Record):
-    """A batch of requests from one gateway process. Each is judged separately.
+    """A batch of requests that ask for admission, from one gateway process. Each is judged separately.
 
     may_defer: requests whose account's counters are locked by another transaction get no verdict, and the sender asks
     again. Without it, the whole batch waits for that account and fails with it.
@@ -51,13 +52,13 @@ class Arrivals(Record):
 
 
 class Verdicts(Record):
-    """One verdict per arrival, in order. None: ask again (see `Arrivals`)."""
+    """One answer per request of an `Arrivals`, in order. None means: ask again."""
 
     verdicts: tuple[Admitted | None, ...]
 
 
 class Refund(Record):
-    """Returns the month unit of a refused call, identified by the caller's operation and try.
+    """Returns the month unit of a refused call, which the operation and try of the caller identify.
 
     Only the previous release reads the two fields.
     """
@@ -67,7 +68,7 @@ class Refund(Record):
 
 
 class ChargeUnit(Record):
-    """Takes one unit of a bucket outside a request (webhook deliveries, further pages). Once per operation id."""
+    """Takes one month unit for work outside a request (webhook deliveries, further pages). Once per operation id."""
 
     account_id: str
     tier: str
@@ -77,14 +78,14 @@ class ChargeUnit(Record):
 
 
 class ChargeUnits(Record):
-    """A batch of units of any accounts. Each is judged separately. may_defer: see `Arrivals`."""
+    """A batch of month units to take, of any accounts. Each is judged separately. may_defer: as in `Arrivals`."""
 
     units: tuple[ChargeUnit, ...]
     may_defer: bool = False
 
 
 class ChargedUnits(Record):
-    """One answer per unit, in order. None: ask again (see `Arrivals`)."""
+    """Whether each unit of a `ChargeUnits` was granted, in order. None means: ask again."""
 
     allowed: tuple[bool | None, ...]
 
@@ -98,7 +99,7 @@ class BucketUse(Record):
 
 
 class Usage(Record):
-    """An account's counters of the month (spec: Account view, quota.monthly)."""
+    """What an account has used in this month (spec "Account view", quota.monthly)."""
 
     year_month: str
     resets_at: datetime
@@ -111,7 +112,7 @@ class Usage(Record):
 
 
 class SetSandboxUse(Record):
-    """Operator: sets the lifetime request count of a sandbox token."""
+    """The operator's request to set how many requests a sandbox token has used in its lifetime."""
 
     token_id: str
     count: int
@@ -123,7 +124,7 @@ class SetSandboxUse(Record):
     webhooks="charge_units",
 )
 class QuotaApi(Protocol):
-    """RPC surface of the quota service."""
+    """The RPC methods of the quota service."""
 
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts: ...
     def refund(self, caller: Caller, request: Refund) -> Nothing: ...

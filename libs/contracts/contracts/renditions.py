@@ -1,4 +1,4 @@
-"""What a file must become so that a platform takes it: scaled, converted, compressed; never cropped or cut. Pure.
+"""How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
 
 One answer for two services: publishing tells the user what will be done, media makes the rendition. What no machine can
 mend (shape, length) is not judged here (publishing's `platforms/limits.py`).
@@ -23,7 +23,7 @@ _MUCH_LARGER = 16
 
 
 class FileFacts(Record):
-    """What is known of a file. None is not known, and not judged."""
+    """The type, size and codecs of a file. None means that a fact is unknown, and is not judged."""
 
     #: photo or video
     type: str
@@ -42,7 +42,7 @@ class FileFacts(Record):
 
 
 class Need(Record):
-    """What a rendition must be. Equal needs of several platforms are one rendition."""
+    """What a rendition must be: type, size in pixels, most bytes. Platforms with equal needs share one rendition."""
 
     mime_type: str
     #: Bounds of the size, inclusive.
@@ -59,7 +59,7 @@ class Need(Record):
 
     @property
     def key(self) -> str:
-        """Returns a text that is the same for equal needs and differs for all others."""
+        """Returns a text that identifies this need: equal for equal needs, different for all others."""
         parts = (
             self.mime_type,
             f"{self.min_bytes}-{self.max_bytes}",
@@ -71,7 +71,7 @@ class Need(Record):
 
 
 def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
-    """Returns the platform's limits of such a file; None if the platform takes no files of this kind."""
+    """Returns the platform's limits for such a file; None if the platform takes no files of this kind."""
     table = PLATFORMS[platform_code].files
     return table.get("gif" if "gif" in table and file.mime_type == GIF else file.type)
 
@@ -95,7 +95,7 @@ def need_of(platform_code: str, file: FileFacts) -> Need | None:
 
 
 def after(need: Need | None, file: FileFacts) -> FileFacts:
-    """Returns what will be known of the file's rendition: the file itself where there is no need."""
+    """Returns the facts of the rendition that `need` makes of a file; the file's own where there is no need."""
     if need is None:
         return file
     return structs.replace(
@@ -144,12 +144,18 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
 
 
 def _usual_sound(file: FileFacts) -> tuple[str, ...]:
-    """Returns the codecs of sound that every platform takes which names codecs of pictures."""
+    """Returns the audio codecs that count as usual in this type of file.
+
+    Every platform that limits video codecs takes them.
+    """
     return ("none", "opus", "vorbis") if file.mime_type == WEBM else ("none", "aac")
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the size nearest to this one that keeps its shape and the platform's limits of sides and pixels."""
+    """Returns the size nearest to this one that has the same shape and is within the platform's limits.
+
+    The limits are those of sides and of pixels.
+    """
     shorter, longer = sorted((width, height))
     scale = min(
         1.0,
@@ -164,7 +170,10 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
 
 
 def _picture(platform_code: str, file: FileFacts) -> Need:
-    """A JPEG: every platform that takes pictures takes it, and nothing else fits a limit of bytes as surely."""
+    """Returns the need of a JPEG that the platform takes.
+
+    Every platform that takes pictures takes JPEG, and no other type fits a limit of bytes as surely.
+    """
     limits = PLATFORMS[platform_code].files["photo"]
     shown = structs.replace(
         limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)
@@ -176,7 +185,7 @@ def _picture(platform_code: str, file: FileFacts) -> Need:
 
 
 def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[int, int]:
-    """Scales both sides. The longer one is rounded to fit the shorter one: the shape differs by half a pixel."""
+    """Scales both sides, to at most `pixels` in all. Rounding changes the shape by at most half a pixel."""
     shorter, longer = sorted((width, height))
     # A hair more than the product, which may be 1,079.9999 for 1,080.
     small = max(1, int(shorter * scale + 1e-6))
@@ -187,7 +196,10 @@ def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[
 
 
 def _frame_rate(limits: FileLimits, rate: float | None) -> float | None:
-    """Returns the frame rate to make; None if the file's may stay. A low one is multiplied: frames are repeated."""
+    """Returns the frame rate that the video must get; None if it may keep its own.
+
+    A rate that is too low is multiplied: frames are repeated.
+    """
     if limits.frame_rate is None or rate is None:
         return None
     low, high = limits.frame_rate

@@ -19,7 +19,7 @@ _CALLERS = "__callers__"
 
 
 def called_by(**methods: str) -> Callable[[T], T]:
-    """`@called_by(gateway="get_page …", ctl="…")` on a service's Protocol: sender → the methods that it may call.
+    """Says which sender may call which methods of a service's Protocol: `@called_by(gateway="get_page …", ctl="…")`.
 
     Raises TypeError when a method has no sender, or a named method does not exist.
     """

@@ -1,4 +1,4 @@
-"""The services and their RPC surfaces: clients and servers are built from this table."""
+"""The table of all services and their Protocols. Clients and servers are built from it."""
 
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
@@ -23,7 +23,7 @@ NAMES = (GATEWAY, CTL, *SERVICES)
 
 
 def receivers_of(sender: str) -> frozenset[str]:
-    """Returns the services whose methods the sender may call or that receive its events."""
+    """Returns the services that `sender` sends messages to: those it may call, and those that receive its events."""
     called = {name for name, api in SERVICES.items() if any(sender in it for it in callers_of(api).values())}
     notified = {
         receiver for route in EVENTS.values() if route.sender == sender for receiver in route.receivers

@@ -1,4 +1,4 @@
-"""The webhooks service's surface: subscriptions, their secrets, the delivery log."""
+"""What other processes may ask of the webhooks service: subscriptions, their secrets, the delivery log."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
@@ -86,7 +86,7 @@ class CreateSubscription(Record):
 
 
 class EditSubscription(Record):
-    """PATCH: only the fields that are sent change."""
+    """A request to change a subscription. Only fields that are sent change."""
 
     id: str
     name: Name | UnsetType = UNSET
@@ -116,7 +116,10 @@ class SubscriptionDeleted(Record):
 
 
 class RotatedSecret(Record):
-    """The new secret, shown only now. Until `previous_secret_expires_at`, deliveries are signed with both secrets."""
+    """A subscription's new secret, shown only now.
+
+    Until `previous_secret_expires_at`, deliveries are signed with the old secret too.
+    """
 
     id: str
     secret: str
@@ -138,7 +141,7 @@ class Attempt(Record):
 
 
 class Delivery(Record):
-    """One event to one subscription (decisions "Delivery row")."""
+    """One event that is sent to one subscription (decisions "Delivery row")."""
 
     id: str
     event_id: str
@@ -151,27 +154,27 @@ class Delivery(Record):
 
 
 class DeliveryContent(Delivery, kw_only=True):
-    """A delivery with what its receiver gets: the exact text of the body, and headers signed at this moment."""
+    """A delivery, with the exact body that its receiver gets, and headers signed at this moment."""
 
     body: str
     headers: dict[str, str]
 
 
 class FindDeliveries(Record):
-    """Posts whose events were delivered, and operations that asked for a test or a replay."""
+    """A request for the deliveries about these posts, and for the tests and replays that these operations asked for."""
 
     post_ids: tuple[str, ...]
     operation_ids: tuple[str, ...]
 
 
 class FoundDelivery(Delivery, kw_only=True):
-    """A delivery with its subscription."""
+    """A delivery and the id of its subscription."""
 
     webhook_id: str
 
 
 class FoundDeliveries(Record):
-    """Oldest first, at most 100."""
+    """The answer to `FindDeliveries`: at most 100, oldest first."""
 
     deliveries: tuple[FoundDelivery, ...]
 
@@ -207,7 +210,7 @@ class ReplayDelivery(Record):
     ctl="enable_subscription rotate_keys",
 )
 class WebhooksApi(Protocol):
-    """RPC surface of the webhooks service. The operator may enable any account's subscription."""
+    """The RPC methods of the webhooks service. The operator may enable any account's subscription."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...

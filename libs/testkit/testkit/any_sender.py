@@ -1,4 +1,4 @@
-"""Calls services as any sender that may make the call. Needs every service's secret."""
+"""Calls services in the name of any process that may make the call. Needs every service's secret."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,12 +15,16 @@ from contracts.senders import CTL, GATEWAY
 
 
 class AnySender(Clients):
-    """Makes clients over one bus per sender. An operator's calls are sent as ctl if ctl may make them, others as the
-    gateway if it may.
+    """Makes clients that send each call in the name of a process that may make it.
+
+    An operator's calls are sent as ctl if ctl may make them, all others as the gateway if it may. One bus per sender.
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:
-        """`secrets`: of every called service. `unsigned_allowed`: accepts unsigned replies, as older releases send."""
+        """`secrets` are those of every called service.
+
+        `unsigned_allowed` accepts unsigned replies, as older releases send.
+        """
         self._amqp_url, self._secrets, self._unsigned_allowed = amqp_url, secrets, unsigned_allowed
         self._buses: dict[str, Bus] = {}
         self.bus_of(GATEWAY)

@@ -15,7 +15,7 @@ _SECONDS = 30.0
 
 
 def replies_to(parameters: pika.URLParameters, service: str, body: bytes, signature: str | None) -> bytes:
-    """Sends a frame to a service and returns the frame of its replies."""
+    """Sends a frame of calls to a service, with any signature. Returns the body of the reply."""
     answers: list[bytes] = []
     with pika.BlockingConnection(parameters) as connection:
         channel = connection.channel()
@@ -30,7 +30,7 @@ def replies_to(parameters: pika.URLParameters, service: str, body: bytes, signat
 
 
 def is_allowed(connection: pika.BlockingConnection, act: Callable[[BlockingChannel], object]) -> bool:
-    """Whether the broker permits `act(channel)`."""
+    """Whether the broker permits what `act(channel)` does."""
     channel = connection.channel()
     channel.confirm_delivery()
     try:

@@ -18,7 +18,7 @@ KINDS = {kind: name.removeprefix("SPAN_KIND_").lower() for name, kind in Span.Sp
 
 @dataclass(frozen=True)
 class Seen:
-    """A received span. Ids in hex; `links` are (trace id, span id)."""
+    """A received span. Ids are in hex; `links` are pairs of trace id and span id."""
 
     service: str
     name: str
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Point:
-    """The newest value of a metric with these attributes. A histogram's value is its count."""
+    """The newest value of a metric with these attributes. For a histogram, the count of its values."""
 
     value: float
     attributes: dict[str, Any]
@@ -42,7 +42,7 @@ class Point:
 class Collector:
     """An OTLP server that keeps the spans and metrics it receives. A context manager.
 
-    `status`: the HTTP status of its next answers. It ignores requests that it answers with another one than 200.
+    `status` is the HTTP status of its next answers. While it is not 200, requests are not kept.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Collector:
         self._thread.join()
 
     def spans(self, **fields: Any) -> list[Seen]:
-        """Returns the spans with these fields, in the order of their arrival."""
+        """Returns the spans whose attributes have these values, in the order of their arrival."""
         with self._lock:
             return [
                 s for s in self._spans if all(getattr(s, name) == value for name, value in fields.items())
@@ -86,7 +86,10 @@ class Collector:
             return dict(self._units)
 
     def wait_for(self, look: Callable[[], Any], seconds: float = 30.0) -> Any:
-        """Returns the first true result of `look`. Raises AssertionError with the received spans."""
+        """Calls `look` until it returns something true, and returns that.
+
+        After `seconds`, raises AssertionError with the received spans.
+        """
         end = time.monotonic() + seconds
         while not (found := look()):
             if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections can be cut, refused or frozen. A frozen one accepts bytes and forwards none."""
+"""A TCP proxy whose connections a test can cut, refuse or freeze. A frozen one accepts bytes and forwards none."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ class FaultyLink:
     """Listens on `port` and forwards bytes to `target`."""
 
     def __init__(self, target: tuple[str, int] | str) -> None:
-        """`target`: a host and a port, or the path of a Unix socket."""
+        """Listens on a free port. `target` is a host and a port, or the path of a Unix socket."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -27,7 +27,7 @@ class FaultyLink:
                 _shut(end)
 
     def lead_to(self, target: tuple[str, int] | str) -> None:
-        """Connects new connections to another server."""
+        """Connects clients that come from now on to another server."""
         self._target = target
 
     def refuse(self, refusing: bool) -> None:
@@ -35,11 +35,11 @@ class FaultyLink:
         self._refusing = refusing
 
     def freeze(self) -> None:
-        """Forwards no bytes from now on, and keeps the connections open."""
+        """Freezes open and new connections: they stay open, but no more bytes are forwarded."""
         self._flows.clear()
 
     def freeze_what_is_open(self) -> None:
-        """Does the same to the open connections only. New ones work."""
+        """Freezes the open connections: they stay open, but no more bytes are forwarded. New connections work."""
         self._frozen.append(self._flows)
         self._flows.clear()
         self._flows = _flowing()
@@ -72,7 +72,7 @@ class FaultyLink:
             threading.Thread(target=self._join, args=(near, far, self._flows), daemon=True).start()
 
     def _join(self, near: socket.socket, far: socket.socket, flows: threading.Event) -> None:
-        """Forwards bytes until both directions have ended."""
+        """Forwards bytes between two sockets until both directions have ended."""
         pair = near, far
         self._pairs.add(pair)
         back = threading.Thread(target=self._pass_on, args=(far, near, flows), daemon=True)

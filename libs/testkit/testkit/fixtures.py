@@ -54,7 +54,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS of a process of these services, of gateway or of ctl, with keys for every service."""
+    """Returns MESSAGE_KEYS for a process that runs these services (or gateway, or ctl), for every receiver."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
@@ -64,7 +64,7 @@ def signed_by(sender: str) -> Signatures:
 
 
 def signed_event(event: Event) -> tuple[bytes, dict[str, str]]:
-    """Returns body and headers of an event as its sender's relay sends it."""
+    """Returns the body and headers of an event, as its sender's outbox relay sends them."""
     body, route = msgspec.json.encode(event), EVENTS[event.event]
     return body, signed_by(route.sender).event_headers(route.receivers, body)
 
@@ -148,7 +148,7 @@ def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str], Database]]:
-    """`open_database("quota")` → a Database on a fresh clone."""
+    """`open_database("quota")` → a Database on a fresh, migrated database, closed after the test."""
     opened: list[Database] = []
 
     def make(service: str) -> Database:
@@ -196,7 +196,10 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service as a real process. `together_with`: services in the same process. `bus` calls as any sender."""
+    """A service that runs as a real process, with clients to call it as any sender.
+
+    `together_with` names services in the same process.
+    """
 
     def __init__(
         self,
@@ -213,7 +216,7 @@ class RunningService:
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:
-        """`service.list_pages(caller, request)`: the typed client's methods."""
+        """Returns a method of the service's client: `service.list_pages(caller, request)`."""
         return getattr(self.bus.service(self.name, self.api or SERVICES[self.name]), method)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
@@ -234,7 +237,7 @@ class RunningService:
         pytest.fail(f"{self.name} did not become ready")
 
     def kill(self) -> None:
-        """kill -9."""
+        """Ends the process at once, with SIGKILL."""
         self.process.kill()
         self.process.wait()
 
@@ -291,14 +294,20 @@ def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """The same for a whole module, for tests that leave the service unchanged. Call it in a module fixture."""
+    """Like `running_service`, but the service lives for a whole module, for tests that leave it unchanged.
+
+    Call it in a module fixture.
+    """
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Traces work of the test's own process whose cause is traced. `telemetry.stop()` sends the waiting spans."""
+    """Records spans of the test's own process that continue a recorded trace, in the collector that it yields.
+
+    `telemetry.stop()` sends the spans that wait.
+    """
     from testkit.collector import Collector
 
     with Collector() as collector:
@@ -309,7 +318,10 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Seeds for `testkit.interleaving`: 100, or 2,000 with FULL_SIZE=1, or those of INTERLEAVING_SEED (7, or 7:12)."""
+    """Returns the seeds for tests with `testkit.interleaving`: 100, or 2,000 with FULL_SIZE=1.
+
+    INTERLEAVING_SEED chooses others: one (7) or a range (7:12).
+    """
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")
@@ -319,7 +331,7 @@ def seeds() -> range:
 
 @pytest.fixture
 def free_port() -> int:
-    """A port of the loopback on which nothing listens."""
+    """Returns a port of 127.0.0.1 on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -327,14 +339,14 @@ def free_port() -> int:
 
 @pytest.fixture
 def bucket() -> Iterator[dict[str, str]]:
-    """The settings of a service that stores objects, with an empty bucket that only this test uses."""
+    """Settings for a service that stores objects: a new, empty bucket that only this test uses."""
     with own_bucket() as settings:
         yield settings
 
 
 @pytest.fixture(scope="module")
 def shared_bucket() -> Iterator[dict[str, str]]:
-    """The same for a whole module."""
+    """Settings for a service that stores objects: a new bucket that the tests of one module share."""
     with own_bucket() as settings:
         yield settings
 

@@ -1,4 +1,4 @@
-"""Installs packages that only some tests use, from locks of their own, into an environment of their own.
+"""Installs packages that only some tests use, from their own lock files, into their own environment.
 
 A folder has a `requirements.lock` (written by `./dev lock`), a `package-lock.json` with its `package.json`, or both.
 What they name is installed below `.run-test/foreign` and kept as long as the locks do not change.
@@ -33,19 +33,21 @@ class NotInstalled(Exception):
 
     @property
     def is_mismatch(self) -> bool:
-        """Whether a file differs from the lock's, which is never to be passed over."""
+        """Whether a package differs from its hash in the lock. That must always fail the test."""
         return any(words in str(self) for words in ("DO NOT MATCH THE HASHES", "EINTEGRITY"))
 
 
 @dataclass(frozen=True)
 class Installed:
-    """The folder with a virtual environment `python` and with `node_modules`, as far as there are locks for them."""
+    """The folder of installed packages: a virtual environment `python`, and `node_modules`, each if there is a lock for
+    it.
+    """
 
     folder: Path
 
     @property
     def python(self) -> Path:
-        """The environment's interpreter."""
+        """The path of the environment's Python."""
         return self.folder / "python" / "bin" / "python"
 
     @property
@@ -59,7 +61,7 @@ class Installed:
 
 
 def install(folder: Path) -> Installed:
-    """Installs what the locks in `folder` name, unless it is there. Raises NotInstalled."""
+    """Installs the packages that the locks in `folder` name, unless they are installed. Raises NotInstalled."""
     locks = [path for name in (_PYTHON_LOCK, *_NODE_LOCKS) if (path := folder / name).exists()]
     cache = _CACHE / "-".join(folder.relative_to(ROOT).parts)
     made_from = hashlib.sha256(sys.version.encode() + b"".join(path.read_bytes() for path in locks))
@@ -78,7 +80,10 @@ def install(folder: Path) -> Installed:
 
 
 def installed_or_skip(folder: Path) -> Installed:
-    """As `install`. Skips the test where no package index answers; in CI that is a failure."""
+    """Installs the packages that the locks in `folder` name. Skips the test where no package index answers.
+
+    In CI, that is a failure instead.
+    """
     try:
         return install(folder)
     except NotInstalled as problem:
@@ -88,9 +93,9 @@ def installed_or_skip(folder: Path) -> Installed:
 
 
 def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that `make` fills from `source` and what is installed for it; again only when either changes.
+    """Returns a folder that `make` builds from `source`, and builds again only when the source or its packages change.
 
-    What earlier builds left in `source` is not looked at.
+    Products of earlier builds in `source` are ignored.
     """
     files = [path for path in sorted(source.rglob("*")) if path.is_file() and not LEFT_OUT & {*path.parts}]
     made_from = hashlib.sha256(sys.version.encode())
@@ -111,7 +116,7 @@ def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Returns an environment without settings of ours, of pip or of a proxy, for programs of the packages."""
+    """Returns environment variables for programs of the packages, without settings of ours, of pip or of a proxy."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "TEST_RUN_DIR")
     return {name: os.environ[name] for name in kept if name in os.environ}
 
@@ -142,7 +147,7 @@ def _run(argv: list[str | Path], folder: Path = ROOT) -> None:
 
 @contextmanager
 def _alone(cache: Path) -> Iterator[None]:
-    """Lets one process install at a time."""
+    """Locks the cache for the block, so that one process at a time installs."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

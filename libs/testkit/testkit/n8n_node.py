@@ -22,7 +22,7 @@ _ANSWER = "answer: "
 
 
 class N8nNode:
-    """The package as n8n has it after its installation, in one process of n8n's engine for all runs of the node."""
+    """Our n8n package as an installation of n8n has it, and a process of n8n's engine that runs its node."""
 
     def __init__(self, package: Path, engine: "subprocess.Popen[str]") -> None:
         self.package = package
@@ -37,7 +37,7 @@ class N8nNode:
         workflow_id: str = "wf1",
         **parameters: Any,
     ) -> Any:
-        """Returns `{"items": …}`, or `{"error": {message, description, code}}`."""
+        """Runs the node once. Returns `{"items": …}`, or `{"error": {message, description, code}}`."""
         asked = {
             "package": str(self.package), "credentials": credentials, "items": items, "parameters": parameters,
             "execution_id": execution_id, "workflow_id": workflow_id,
@@ -59,9 +59,7 @@ class N8nNode:
 
 @contextmanager
 def installed_node(into: Path) -> Iterator[N8nNode]:
-    """Installs the package that npm packs of clients/n8n, and starts n8n's engine. Skips the test where npm cannot
-    install.
-    """
+    """Packs clients/n8n, installs the package, and starts n8n's engine. Skips the test where npm cannot install."""
     node_modules = installed_or_skip(_FOLDER).node_modules
 
     def make(made: Path) -> None:

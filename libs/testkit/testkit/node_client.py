@@ -1,4 +1,4 @@
-"""Builds and packs clients/node in a copy, with the packages of its lock, and installs the package as users do."""
+"""Builds and packs a copy of clients/node, and installs the package as users do."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _SECONDS = 180
 
 
 def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
-    """Returns what a Node.js program prints, once it has ended well."""
+    """Runs a Node.js program in `folder` and returns what it prints. Fails the test if it fails."""
     path = os.pathsep.join([str(NODE_PROGRAM.parent), os.environ["PATH"]])
     done = subprocess.run(
         [NODE_PROGRAM, *arguments],
@@ -33,7 +33,10 @@ def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
 
 
 def node_on_path(home: Path) -> dict[str, str]:
-    """Returns variables with which a shell finds `node` and `npm`. home: gets a folder with both programs."""
+    """Returns environment variables with which a shell finds `node` and `npm`.
+
+    `home` gets a folder with both programs.
+    """
     programs = home / "programs"
     programs.mkdir()
     (programs / "node").symlink_to(NODE_PROGRAM)
@@ -45,7 +48,10 @@ def node_on_path(home: Path) -> dict[str, str]:
 
 
 def without_build(into: Path) -> Path:
-    """Returns a copy of clients/node as a checkout has it. Skips the test where npm cannot install."""
+    """Returns a copy of clients/node without built files, like a fresh checkout.
+
+    Skips the test where npm cannot install.
+    """
     installed_or_skip(CLIENTS / "node")
     folder = into / "clients" / "node"
     shutil.copytree(CLIENTS / "node", folder, ignore=shutil.ignore_patterns(*LEFT_OUT, "*.tgz"))
@@ -54,7 +60,10 @@ def without_build(into: Path) -> Path:
 
 
 def copied(into: Path) -> Path:
-    """Returns a copy of clients/node with what its lock names, built and packed. Skips as `without_build` does."""
+    """Returns a built and packed copy of clients/node, with its development packages.
+
+    Skips the test where npm cannot install.
+    """
     node_modules = installed_or_skip(CLIENTS / "node").node_modules
 
     def make(made: Path) -> None:
@@ -71,12 +80,12 @@ def copied(into: Path) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """Returns the package that `npm pack` has made of a copy; npm builds it first, as for a release."""
+    """Returns the package file that `npm pack` has made in a copy of clients/node."""
     [package] = folder.glob("posthaste-client-*.tgz")
     return package
 
 
 def install_package(package: Path, into: Path) -> None:
-    """Installs a package and nothing else: it depends on none, and no registry is asked."""
+    """Installs the package file in the folder `into`, without asking a registry: it depends on no other package."""
     (into / "package.json").write_text('{"private": true, "type": "module"}')
     run_node(into, NPM, "install", "--offline", "--no-audit", "--no-fund", package)

@@ -1,3 +1,1 @@
-"""The quota service: counts each account's requests and units per minute, day and month, and refuses those over a
-limit.
-"""
+"""The quota service: counts each account's requests and units, and refuses those over a limit."""

@@ -1,4 +1,4 @@
-"""Counts and logs messages that failed a check. docs/security.md describes the checks, docs/observability.md the alert."""
+"""Counts and logs messages that failed a check (docs/security.md; the alert is in docs/observability.md)."""
 
 import structlog
 

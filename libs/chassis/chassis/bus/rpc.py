@@ -330,7 +330,7 @@ class _SendQueue:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then the calls wait for a batch."""
+        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then they wait for a batch."""
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:

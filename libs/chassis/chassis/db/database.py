@@ -134,8 +134,8 @@ class Database:
 def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
     """Runs a statement directly on the driver, and returns all rows.
 
-    For frequent statements: SQLAlchemy's overhead is as large as a small query. Values are passed to the driver unchanged.
-    Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    For frequent statements: SQLAlchemy's overhead is as large as a small query. Values are passed to the driver
+    unchanged. Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
     """
     if connection.info.get(_STATE) == _ASKED:
         connection.info[_STATE] = _OPEN

@@ -42,8 +42,8 @@ class MeasuredSocket(socket.socket):
         """Sets new limits: one HTTP head and a body of `body_bytes`, until the deadline (monotonic).
 
         From now on reads and writes raise TimeoutError after the deadline, or when no byte moves for `read_seconds` or
-        `send_seconds`, and HTTPException beyond the limit of bytes. With `counts_our_time=False`, the deadline moves on by the
-        time that we spend between reads and writes, so only waiting for the peer uses it up.
+        `send_seconds`, and HTTPException beyond the limit of bytes. With `counts_our_time=False`, the deadline moves on
+        by the time that we spend between reads and writes, so only waiting for the peer uses it up.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
         self._counts_our_time, self._rested_at = counts_our_time, time.monotonic()

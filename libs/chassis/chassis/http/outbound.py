@@ -53,7 +53,7 @@ class Limits:
     trusts_length: bool = False
 
     def ceiling(self, size_bytes: int) -> float:
-        """Returns the ceiling of a call whose body has this size: how many seconds the server may make us wait in all."""
+        """Returns how many seconds a server may make a call with a body of this size wait in all: its ceiling."""
         return self.silence_seconds + size_bytes / self.bytes_per_second
 
 
@@ -108,8 +108,8 @@ class Outbound(urllib3.PoolManager):
 def with_system_authorities() -> ssl.SSLContext:
     """Returns a TLS context that trusts the public authorities and those of the system.
 
-    For a storage whose certificate is the operator's own. Connections that keep the context trust what the system's files
-    held then; one that asks for it again trusts a renewed file.
+    For a storage whose certificate is the operator's own. Connections that keep the context trust what the system's
+    files held then; one that asks for it again trusts a renewed file.
     """
     system = ssl.get_default_verify_paths()
     return _with_authorities_of(system, _version_of(system.cafile), _version_of(system.capath))

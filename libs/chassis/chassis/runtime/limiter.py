@@ -43,8 +43,8 @@ class Limiter:
     """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
     A holder has at most `max_share` of all slots, the next one the same share of the rest. Calls that find no slot wait
-    for one; with `waiting_per_slot` the number of waiting calls is limited, and shared, in the same way. `refusal` makes the
-    error that is raised when no slot becomes free in time; by default SERVICE_UNAVAILABLE.
+    for one; with `waiting_per_slot` the number of waiting calls is limited, and shared, in the same way. `refusal`
+    makes the error that is raised when no slot becomes free in time; by default SERVICE_UNAVAILABLE.
     """
 
     def __init__(

@@ -32,8 +32,8 @@ class TickTimedOut(Exception):
 class Waker:
     """Makes worker loops run now instead of after their interval.
 
-    `DUE_POSTS = Waker()`, then `@loop(0.5, woken_by=DUE_POSTS)`. It wakes the loops of its own process, and does nothing
-    where none run.
+    `DUE_POSTS = Waker()`, then `@loop(0.5, woken_by=DUE_POSTS)`. It wakes the loops of its own process, and does
+    nothing where none run.
     """
 
     def __init__(self) -> None:
@@ -130,8 +130,8 @@ def loop(
 ) -> Callable[[F], F]:
     """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
-    `until_the_end`: the loop continues while the service stops, during the last calls and the method marked `@finish`, for
-    example to renew their leases. The database stays open for it; the bus may be closed by then.
+    `until_the_end`: the loop continues while the service stops, during the last calls and the method marked `@finish`,
+    for example to renew their leases. The database stays open for it; the bus may be closed by then.
     """
 
     def mark(function: F) -> F:

@@ -42,8 +42,8 @@ class Pool:
     def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
         """Claims tasks for the free places and starts them. Returns how many.
 
-        `claim` gets the number of free places, but no more than `most`. Kinds that share a pool claim one after the other, so
-        that no place is promised twice.
+        `claim` gets the number of free places, but no more than `most`. Kinds that share a pool claim one after the
+        other, so that no place is promised twice.
         """
         with self._filling:
             places = self._free_for(kind)

@@ -26,7 +26,7 @@ _system = ctypes.CDLL(None, use_errno=True)
 
 
 def abi() -> int:
-    """Returns the version of Landlock's interface in this kernel; 0 without Landlock, or where a container forbids it."""
+    """Returns the version of the kernel's Landlock interface; 0 if it has none or a container forbids it."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:

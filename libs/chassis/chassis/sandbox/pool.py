@@ -119,8 +119,8 @@ class SandboxPool:
     ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller is inside a
-        `turn` block, which has reserved a process. Raises WorkFailed, OutOfLimits, NotStarted.
+        `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller is
+        inside a `turn` block, which has reserved a process. Raises WorkFailed, OutOfLimits, NotStarted.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
         return self._answer(order, files, has_turn=has_turn)
@@ -142,9 +142,9 @@ class SandboxPool:
     ) -> int:
         """Runs a program (path and arguments), and returns its exit status; if a signal ended it, minus that signal.
 
-        The program gets `files` as its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the caller is
-        inside a `turn` block. Raises WorkFailed when it cannot be run, NotStarted when that may succeed later or something
-        outside ended it.
+        The program gets `files` as its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the
+        caller is inside a `turn` block. Raises WorkFailed when it cannot be run, NotStarted when that may succeed later
+        or something outside ended it.
         """
         order = _Order(program=tuple(program), limits=limits or self._limits)
         with self._sent(order, files, has_turn=has_turn) as channel:
@@ -157,8 +157,8 @@ class SandboxPool:
     def turn(self) -> Iterator[None]:
         """Reserves one of the pool's processes for the block. Raises NotStarted when none becomes free in time.
 
-        For programs that run one after another, and for work whose files are fetched first, so that the disk holds no more
-        files than are worked on.
+        For programs that run one after another, and for work whose files are fetched first, so that the disk holds no
+        more files than are worked on.
         """
         if not self._turns.acquire(timeout=_TURN_SECONDS):
             raise NotStarted("too many tasks are waiting")

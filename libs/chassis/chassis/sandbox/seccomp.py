@@ -123,7 +123,10 @@ def _when(number: int | None, checks: Sequence[_Instruction]) -> list[_Instructi
 
 
 def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
-    """Returns a check that refuses a system call unless its argument at this position (32 bits) is one of the values."""
+    """Returns a check that refuses a system call unless its argument (32 bits) is one of the values.
+
+    `argument` is the argument's position.
+    """
     last = len(values) - 1
     tests = [(_IF_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
     return [_load(_ARGUMENTS + 8 * argument), *tests, _answer(_REFUSE)]

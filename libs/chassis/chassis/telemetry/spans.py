@@ -85,7 +85,7 @@ def account_hash(account_id: str) -> str:
 
 
 def site_of(host: str) -> str:
-    """Returns the last two labels of a host name, as the host's label in metrics: platforms use many hosts for files."""
+    """Returns a host's label for metrics: the last two labels of its name, as platforms use many hosts for files."""
     is_address = ":" in host or host.rpartition(".")[2].isdigit()
     return host if is_address else ".".join(host.split(".")[-2:])
 

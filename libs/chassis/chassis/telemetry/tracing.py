@@ -122,7 +122,7 @@ def cause_of(event_id: str) -> str | None:
 def working(
     name: str, cause: str | None, service: str, account_id: str = "", **attributes: str | int
 ) -> AbstractContextManager[Any]:
-    """Traces work on a row that was written earlier: continues the trace of `cause`, linked to the span that wrote it."""
+    """Traces work on a row that was written earlier: continues the trace of `cause`, which wrote the row."""
     return _NOTHING if _spans is None else _spans.working(name, cause or "", service, account_id, attributes)
 
 

@@ -1,4 +1,4 @@
-"""The accounts service's surface: its calls here, their records in a module for each subject.
+"""What other processes may ask of the accounts service. Its calls are here, their records in a module per subject.
 
 Callers find all records in this package: `from contracts import accounts as api`, then `api.CreateToken`.
 """
@@ -36,7 +36,7 @@ from contracts.senders import called_by
     ),
 )
 class AccountsApi(Protocol):
-    """RPC surface of the accounts service."""
+    """The RPC methods of the accounts service."""
 
     def sign_up(self, caller: Caller, request: SignUp) -> CreatedUser: ...
     def view_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...

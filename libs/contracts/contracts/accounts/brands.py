@@ -22,7 +22,10 @@ class Brand(Record):
 
 
 class CreateBrand(Record):
-    """The operator names the account; everybody else creates brands of their own."""
+    """A request to create a brand.
+
+    The operator names the account in `user_id`; a person creates brands of their own.
+    """
 
     user_id: str
     name: str
@@ -34,7 +37,7 @@ class CreateBrand(Record):
 
 
 class EditBrand(Record):
-    """Changes a brand of the caller's account. Fields that are not set keep their value."""
+    """A request to change a brand of the caller's account. Fields that are not set keep their value."""
 
     brand_id: str
     name: str | UnsetType = UNSET
@@ -47,7 +50,10 @@ class EditBrand(Record):
 
 
 class ListBrands(Record):
-    """Lists the brands that the caller may access, newest first. The operator names the account."""
+    """A request for the brands that the caller may access, newest first.
+
+    The operator names the account in `user_id`.
+    """
 
     user_id: str | None = None
     #: Lists archived brands too.
@@ -62,7 +68,10 @@ class BrandList(Record):
 
 
 class GetBrand(Record):
-    """`field` is named in the NOT_FOUND error when the id came in a body or filter."""
+    """A request for one brand.
+
+    `field` is named in the NOT_FOUND error when the id came in a body or filter.
+    """
 
     brand_id: str
     field: str | None = None
@@ -76,7 +85,7 @@ class BrandOwner(Record):
 
 
 class SetCollaborator(Record):
-    """The operator adds a collaborator or changes a role; the owner of the brand only changes the role."""
+    """A request of the operator to add a collaborator or change a role, or of the brand's owner to change a role."""
 
     brand_id: str
     user_id: str
@@ -98,7 +107,7 @@ class ListedCollaborator(Collaborator, kw_only=True):
 
 
 class ListCollaborators(Record):
-    """Lists who works on a brand of the caller's account, newest first."""
+    """A request for the people who work on a brand of the caller's account, newest first."""
 
     brand_id: str
     limit: int = 50
@@ -111,7 +120,10 @@ class CollaboratorList(Record):
 
 
 class RemoveCollaborator(Record):
-    """Removes a collaborator. `keep`: their subscriptions stay active, and their posts stay queued."""
+    """A request to remove a collaborator from a brand.
+
+    With `keep`, their subscriptions stay active, and their posts stay queued.
+    """
 
     brand_id: str
     user_id: str
@@ -130,7 +142,10 @@ class AuditEntry(Record):
 
 
 class ListAudit(Record):
-    """The operator names a brand, and gets its newest entries; everybody else may name one of their own."""
+    """A request for a brand's audit log. The operator names any brand, and gets its newest entries.
+
+    A person may name one of their own brands, or none to get the entries of all.
+    """
 
     brand_id: str | None = None
     limit: int = 50
@@ -143,7 +158,7 @@ class AuditLog(Record):
 
 
 class RecordAudit(Record):
-    """Records an operator's action on a brand that another service carries out (`post due`)."""
+    """A request to record, in a brand's audit log, what the operator does to it in another service (`post due`)."""
 
     brand_id: str
     action: str

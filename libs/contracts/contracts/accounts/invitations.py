@@ -51,7 +51,7 @@ class InvitationLink(Record):
 
 
 class OpenedInvitation(Record):
-    """What the page of the link shows to the owner of the mailbox."""
+    """What a person who opens the link of an invitation is shown."""
 
     brand_name: str
     #: The e-mail address of the brand's owner.
@@ -65,7 +65,10 @@ class OpenedInvitation(Record):
 
 
 class AcceptInvitation(InvitationLink, kw_only=True):
-    """Accepts with the password of the address's account, or opens an account with this password."""
+    """Accepts an invitation, with the password of the account that has the address.
+
+    If there is none, an account with this password is opened.
+    """
 
     password: str
     firstname: str = ""

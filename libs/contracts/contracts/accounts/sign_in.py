@@ -18,7 +18,7 @@ class LogIn(Record):
 
 
 class Session(Record):
-    """A person who is signed in on one device; never its token. Ends 30 days after its last use."""
+    """A person who is signed in on one device. Ends 30 days after its last use. Does not hold the session's token."""
 
     id: str
     #: The client that signed in, as it called itself, and its address.
@@ -32,7 +32,7 @@ class Session(Record):
 
 
 class LoggedIn(Record):
-    """The new session, and its token in plain text, which is shown only now."""
+    """A session that a sign-in has opened, and its token in plain text, which is shown only now."""
 
     session: Session
     session_token: str
@@ -46,7 +46,7 @@ class SessionList(Record):
 
 
 class ListSharedBrands(Record):
-    """Lists the brands of other accounts that the caller works on, newest first."""
+    """A request for the brands of other accounts that the caller works on, newest first."""
 
     limit: int = 50
     cursor: str | None = None
@@ -127,7 +127,7 @@ class ResetPassword(ResetLink, kw_only=True):
 
 
 class PasswordReset(Record):
-    """The address whose password a link resets, or has reset."""
+    """The e-mail address of the account whose password a reset link changes, or has just changed."""
 
     email: str
 
@@ -157,13 +157,16 @@ class BegunTotp(Record):
 
 
 class ConfirmTotp(Record):
-    """Turns the second factor on, with a code that the app shows."""
+    """A request to turn the second factor on. The code proves that the app has the secret."""
 
     totp_code: str
 
 
 class TotpEnabled(Record):
-    """From now on a sign-in needs a code. Each recovery code replaces one once; they are shown only now."""
+    """The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
+
+    Each recovery code replaces one such code, once; they are shown only now.
+    """
 
     success: bool
     recovery_codes: tuple[str, ...]

@@ -10,7 +10,7 @@ from contracts.record import Record
 
 
 class Token(Record):
-    """Metadata of an API token; never the token itself."""
+    """The name, scopes, limits and use of an API token, without its secret value."""
 
     id: str
     name: str
@@ -32,10 +32,10 @@ class Token(Record):
 
 
 class CreateToken(Record):
-    """A new API token for `user_id`; `issued_by` names the collaborator who issues it (bound to one brand).
+    """A request for a new API token that acts for the account `user_id`.
 
-    Only the operator names both: a person's token is for their own account, or, with one brand of another account, for
-    that brand as its collaborator.
+    `issued_by` names the collaborator who issues it (bound to one brand). Only the operator names both: a person's
+    token is for their own account, or, with one brand of another account, for that brand as its collaborator.
     """
 
     user_id: str
@@ -49,7 +49,7 @@ class CreateToken(Record):
 
 
 class CreatedToken(Record):
-    """The metadata and the token in plain text, which is shown only now."""
+    """A new token: its data, and its value in plain text, which is shown only now."""
 
     token: Token
     api_token: str
@@ -60,7 +60,7 @@ class TokenId(Record):
 
 
 class EditToken(TokenId, kw_only=True):
-    """Fields that are not set keep their value."""
+    """A request to change a token. Fields that are not set keep their value."""
 
     name: str | UnsetType = UNSET
     scopes: tuple[str, ...] | UnsetType = UNSET
@@ -71,13 +71,16 @@ class EditToken(TokenId, kw_only=True):
 
 
 class RevokeToken(TokenId):
-    """Revokes a token. `keep`: its subscriptions stay active, and its posts stay queued."""
+    """A request to revoke a token. With `keep`, its subscriptions stay active, and its posts stay queued."""
 
     keep: bool = False
 
 
 class ListTokens(Record):
-    """The operator names the account, and gets all of its tokens; everybody else gets a page of their own."""
+    """A request for an account's tokens, newest first.
+
+    The operator names the account, and gets all of them; a person gets one page of their own.
+    """
 
     user_id: str = ""
     limit: int = 50
@@ -95,7 +98,7 @@ class SetTokenUse(Record):
 
 
 class Authenticate(Record):
-    """Identifies a presented token by its SHA-256 (hex)."""
+    """A request for the token whose SHA-256 is given in hex."""
 
     token_sha256: str
 
@@ -118,6 +121,6 @@ class TokenUse(Record):
 
 
 class RecordUse(Record):
-    """The token uses since the gateway's last batch."""
+    """How often each token was used since the gateway's last report."""
 
     uses: tuple[TokenUse, ...]

@@ -23,7 +23,7 @@ class User(Record):
 
 
 class SignUp(Record):
-    """A new account on the free tier, created by its owner."""
+    """A person's request for a new account, on the free tier."""
 
     email: str
     password: str
@@ -46,7 +46,7 @@ class CreateUser(Record):
 
 
 class CreatedUser(Record):
-    """The user and the sandbox token in plain text, which is shown only now."""
+    """A new user, and its sandbox token in plain text, which is shown only now."""
 
     user: User
     sandbox_api_token: str
@@ -79,7 +79,7 @@ class UserId(Record):
 
 
 class ListUsers(Record):
-    """Lists all users for the operator, newest first; with `email` the one with this address."""
+    """The operator's request for all users, newest first, or for the one with this `email`."""
 
     email: str | None = None
     limit: int = 50
@@ -96,7 +96,7 @@ class InviteUser(Record):
 
 
 class Invite(Record):
-    """An invite, valid for one sign-up with this address."""
+    """An invite, valid for one sign-up with its address."""
 
     email: str
     code: str
@@ -111,13 +111,13 @@ class VerificationLink(Record):
 
 
 class ConfirmVerification(VerificationLink, kw_only=True):
-    """Confirms an address. The password of the sign-up proves that the mailbox belongs to the person who signed up."""
+    """Confirms an address. The password of the sign-up proves that the person who signed up owns the mailbox."""
 
     password: str
 
 
 class MadeVerificationLink(Record):
-    """The link of a verification mail, for the operator to hand over."""
+    """The link of a verification mail, for the operator to hand over where no mail can be sent."""
 
     email: str
     verified: bool
@@ -125,7 +125,7 @@ class MadeVerificationLink(Record):
 
 
 class Verification(Record):
-    """The state of an address's verification."""
+    """An e-mail address, and whether it is verified."""
 
     email: str
     verified: bool

@@ -1,4 +1,4 @@
-"""The publishing service's surface: its calls here, their records in a module for each subject.
+"""What other processes may ask of the publishing service. Its calls are here, their records in a module per subject.
 
 Callers find all records in this package: `from contracts import publishing as api`, then `api.SchedulePost`.
 """
@@ -29,7 +29,7 @@ from contracts.senders import called_by
     ctl="list_pages link_page expire_page check_platform get_scheduled_post bring_post_due rotate_keys",
 )
 class PublishingApi(Protocol):
-    """RPC surface of the publishing service."""
+    """The RPC methods of the publishing service."""
 
     def list_pages(self, caller: Caller, request: ListPages) -> PageList: ...
     def get_page(self, caller: Caller, request: GetPage) -> Page: ...

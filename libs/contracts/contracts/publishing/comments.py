@@ -80,7 +80,7 @@ MAX_DEFLATED_HOOK_BYTES = 128 * 1024
 
 
 class VerifyHook(Record):
-    """A platform's request to verify that a webhook URL is ours. `platform` is its full lowercase name."""
+    """A platform's request that proves that a webhook URL is ours. `platform` is its full lowercase name."""
 
     platform: str
     mode: str
@@ -88,7 +88,10 @@ class VerifyHook(Record):
 
 
 class ReceiveHook(Record):
-    """A platform's webhook call as received: its signature covers the exact bytes. The body is zlib-deflated."""
+    """A platform's webhook call.
+
+    `deflated_body` holds the exact bytes, which the signature covers, compressed with zlib.
+    """
 
     platform: str
     deflated_body: bytes

@@ -24,7 +24,10 @@ MediaKind = Annotated[str, Meta(extra_json_schema={"enum": ["photo", "video"]})]
 
 
 def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
-    """Adds a field `<name>_settings` of this type for each platform, after the record's own fields."""
+    """Returns a class decorator that adds a field `<name>_settings` for each platform, after the record's own fields.
+
+    `kind` and `default` are the type and the default of these fields.
+    """
 
     def extended(record: type[R]) -> type[R]:
         fields = [(platform.settings_field, kind, default) for platform in PLATFORMS.values()]
@@ -63,7 +66,7 @@ class PublishPost(PostContent, kw_only=True):
 
 
 class PageOverride(Record, forbid_unknown_fields=True):
-    """What the post on one of several pages has instead of the call's own. Fields that are not sent keep the call's."""
+    """How the post on one of several pages differs: fields that are sent replace those of the whole call."""
 
     #: One of page_ids.
     page_id: str
@@ -98,7 +101,10 @@ class ScheduleOnPages(PagesOfPost, kw_only=True):
 
 
 class ValidateOnPages(PagesOfPost, kw_only=True):
-    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
+    """A request to check a post without storing it, on one page or several.
+
+    Without scheduled_at it is checked as an immediate publish. Texts that are too long are findings, not errors.
+    """
 
     message: str | None = None
     first_comment: str | None = None
@@ -106,7 +112,7 @@ class ValidateOnPages(PagesOfPost, kw_only=True):
 
 
 class PageContent(Record):
-    """One of several pages. A message or settings that are set replace the call's."""
+    """One of the pages of a call, with the message or settings that replace those of the whole call."""
 
     page_id: str
     message: str | UnsetType | None = UNSET
@@ -114,7 +120,7 @@ class PageContent(Record):
 
 
 class PlannedPage(PageContent, kw_only=True):
-    """A page whose post has its own operation, derived from the call's."""
+    """One of the pages of a call whose post has its own operation, derived from the call's."""
 
     operation_id: str
     #: False: validated with the others but not posted, because the quota is used up.
@@ -130,7 +136,10 @@ class SchedulePosts(PublishPosts, kw_only=True):
 
 
 class ValidatePost(PostContent, kw_only=True):
-    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
+    """A request to check a post on one page without storing it.
+
+    Without scheduled_at it is checked as an immediate publish. Texts that are too long are findings, not errors.
+    """
 
     page_id: str
     message: str | None = None
@@ -139,7 +148,7 @@ class ValidatePost(PostContent, kw_only=True):
 
 
 class ValidatePosts(PostContent, kw_only=True):
-    """A dry run for several pages."""
+    """A request to check a post on several pages without storing it."""
 
     pages: tuple[PageContent, ...]
     scheduled_at: datetime | None = None
@@ -147,7 +156,7 @@ class ValidatePosts(PostContent, kw_only=True):
 
 @with_settings(Settings | UnsetType | None, UNSET)
 class EditPost(Record):
-    """PATCH: only the fields that are sent change; null clears an optional field."""
+    """A request to change a queued post. Only fields that are sent change; null clears an optional field."""
 
     id: str
     scheduled_at: datetime | UnsetType = UNSET

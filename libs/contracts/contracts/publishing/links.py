@@ -16,7 +16,7 @@ LinkStatus = Annotated[
 
 
 class BeginLink(Record):
-    """Begins to link a page. `platform` is a code; the gateway adds the present names of brand and account."""
+    """A request to begin to link pages. `platform` is a code; the gateway adds the names of brand and account."""
 
     platform: str
     brand_id: str
@@ -29,7 +29,10 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
+    """The answer to `BeginLink`: the web page where the person continues, until `expires_at`.
+
+    It is ours; from there the person goes to the platform's login.
+    """
 
     session_id: str
     authorize_url: str
@@ -37,7 +40,7 @@ class LinkBegun(Record):
 
 
 class FinishLink(Record):
-    """The result of a platform's login. `platform` is its full lowercase name. `browser`: see `ViewLink`."""
+    """What a platform's login has returned to us. `platform` is its full lowercase name; `browser` as in `ViewLink`."""
 
     platform: str
     state: str = ""
@@ -48,8 +51,10 @@ class FinishLink(Record):
 
 
 class ViewLink(Record):
-    """A request for the page of a session. `browser`: a key of 64 hex digits derived from the session's cookie. It is a
-    secret: publishing stores its hash alone.
+    """A request for the progress of linking, for the person in the browser who does it.
+
+    `browser` is a key of 64 hex digits derived from the cookie of that browser. It is a secret: publishing stores only
+    its hash.
     """
 
     session_id: str
@@ -57,7 +62,7 @@ class ViewLink(Record):
 
 
 class DecideLink(Record):
-    """The person's decision: to grant the brand access to the pages found, or to cancel. `browser`: see `ViewLink`."""
+    """The person's decision whether the brand gets access to the pages found. `browser`: as in `ViewLink`."""
 
     session_id: str
     browser: str
@@ -69,7 +74,7 @@ class GetLink(Record):
 
 
 class LinkableAccount(Record):
-    """A page, profile or channel that can be linked. `page_id` is set once it is linked to this brand."""
+    """A page, profile or channel that can be linked. `page_id` is set if it is linked to this brand already."""
 
     account_id: str
     name: str
@@ -82,7 +87,7 @@ class LinkableAccount(Record):
 
 
 class LinkSession(Record):
-    """The progress of linking pages, as the app sees it."""
+    """The progress of linking pages, for the client that began it."""
 
     session_id: str
     platform: PlatformCode
@@ -96,7 +101,7 @@ class LinkSession(Record):
 
 
 class LinkPageView(Record):
-    """The progress of linking pages, as the person in the browser sees it."""
+    """The progress of linking pages, for the person in the browser who does it."""
 
     session_id: str
     platform: str

@@ -17,7 +17,7 @@ class PostError(Record):
 
 
 class Page(Record):
-    """A connected platform account."""
+    """A page: an account on a platform that is connected to a brand."""
 
     id: str
     platform: PlatformCode
@@ -53,13 +53,13 @@ class CountPages(Record):
 
 
 class PageCounts(Record):
-    """Pages per brand id; a brand without pages is absent."""
+    """How many pages each brand has (brand id → count). Brands without pages are absent."""
 
     counts: dict[str, int]
 
 
 class LinkPage(Record):
-    """Operator: connects a platform account to a brand. Linking it again repairs the same page."""
+    """The operator's request to connect a platform account to a brand. Doing it again repairs the same page."""
 
     owner_account_id: str
     brand_id: str
@@ -74,7 +74,7 @@ class LinkPage(Record):
 
 
 class PageHealth(Record):
-    """The present state of a page's connection, according to the platform."""
+    """Whether a page's connection works, according to the platform."""
 
     page_id: str
     platform: PlatformCode

@@ -24,7 +24,7 @@ LostAccess = Annotated[str, Meta(extra_json_schema={"enum": ["token_revoked", "c
 
 
 class PostHold(Record):
-    """Why a post is held: its maker lost access."""
+    """Since when and why a post is held, and whose lost access is the cause."""
 
     #: token_revoked or collaborator_removed
     reason: LostAccess
@@ -99,7 +99,7 @@ class ScheduledPostList(Record):
 
 
 class HeldPosts(Record):
-    """Selects held posts that the caller may access: these, those of one maker, or all."""
+    """Selects held posts that the caller may access: those with these ids, those of one maker, or all."""
 
     #: As in `PagesOfPost`.
     ONE_OF: ClassVar[dict[str, str]] = {"post_ids": "", "made_by": "OfMaker"}
@@ -114,7 +114,7 @@ class ReleasePosts(HeldPosts, kw_only=True):
 
 
 class RefusedPost(Record):
-    """A selected post that was not changed."""
+    """A selected post that was not changed, and the error that says why."""
 
     id: str
     error: PostError
@@ -138,7 +138,7 @@ class HeldPostsCancelled(Record):
 
 
 class PostProblem(PostError):
-    """An error of a post, with what to do. The message holds the platform's own text and code."""
+    """A post's error with a recommended fix. The message holds the platform's own text and code."""
 
     recommended_fix: str
 
@@ -156,7 +156,7 @@ class PostAttempt(Record):
 
 
 class PageOfPost(Record):
-    """The page of a post, as it is now."""
+    """A post's page, as it is now."""
 
     id: str
     name: str
@@ -167,7 +167,7 @@ class PageOfPost(Record):
 
 
 class FullPost(PostContent, kw_only=True):
-    """Everything known about a post, published at once or scheduled, in any state."""
+    """Everything known about one post, published at once or scheduled, in any state."""
 
     id: str
     #: scheduled, or immediate: published at once
@@ -200,7 +200,7 @@ class FullPost(PostContent, kw_only=True):
 
 
 class FindPosts(Record):
-    """Operations whose posts are asked for."""
+    """A request for the posts that these operations made, changed, retried or replied to."""
 
     operation_ids: tuple[str, ...]
 
@@ -223,7 +223,7 @@ class PostOfRequest(Record):
 
 
 class FoundPosts(Record):
-    """Newest first, at most 100."""
+    """The answer to `FindPosts`: at most 100 posts, newest first."""
 
     posts: tuple[PostOfRequest, ...]
 
@@ -245,7 +245,10 @@ class PublishResult(Record):
 
 
 class PageResult(Record, omit_defaults=True):
-    """The result for one of several pages: its post, or the error that a call for this page alone would get."""
+    """The result for one of several pages: its post, or the error that a call for this page alone would get.
+
+    `status` is the HTTP status of such a call.
+    """
 
     page_id: str
     #: HTTP status that a call for this page alone would get.
@@ -262,7 +265,7 @@ class PageResults(Record):
 
 
 class Finding(Record):
-    """One finding of a dry run. `code`: the error code of the real call."""
+    """One problem that a check of a post found. `code` is the error that the real call would get."""
 
     code: str
     message: str
@@ -270,7 +273,7 @@ class Finding(Record):
 
 
 class MediaChange(Record):
-    """What will be made of a file because the platform does not take it as it is. The original is kept."""
+    """How a file will be converted because the platform does not take it as it is. The original is kept."""
 
     #: media_ids[0] and so on.
     field: str
@@ -290,7 +293,7 @@ class Validation(Record):
 
 
 class PageValidation(Validation, kw_only=True):
-    """What a call for this page alone would find."""
+    """What a check finds for one of several pages."""
 
     page_id: str
 

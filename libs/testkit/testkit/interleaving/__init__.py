@@ -61,7 +61,7 @@ class Interleaver:
         return self._processes[name]
 
     def run(self, seed: int, *tries: Try, most_cuts: int = 1, allows_lock_errors: bool = False) -> Run:
-        """Runs the tries to their ends in the seed's order, then revives their processes.
+        """Runs the tries to their ends in the order that the seed chooses, then revives their processes.
 
         Raises Stuck, and AssertionError when PostgreSQL had to end a wait for a lock, unless that is allowed.
         """
@@ -85,7 +85,7 @@ class Interleaver:
 
 
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
-    """Runs the example under every seed. Returns the numbers of runs, of runs with turns, and of runs with cuts.
+    """Runs `example` once per seed. Returns how many runs there were, how many had turns, and how many had cuts.
 
     Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
     turns.

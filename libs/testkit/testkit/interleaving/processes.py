@@ -1,4 +1,4 @@
-"""The processes under test: their threads stop before and after every statement and every call to the outside.
+"""The simulated processes under test: their threads stop around every statement and every call to the outside.
 
 Statements are seen by a cursor class of psycopg2, so the code under test needs no hook.
 """
@@ -52,7 +52,7 @@ class Thread:
         return self.stop is None and not self.has_ended
 
     def is_asleep(self) -> bool:
-        """Tells whether it was asleep at the last call too and has used no CPU since: it waits for another thread."""
+        """Tells whether the thread waits for another one: it sleeps and has used no CPU since the last call."""
         if self.is_connecting:
             return False
         stat = Path(f"/proc/self/task/{self.native_id}/stat")
@@ -66,7 +66,7 @@ class Thread:
 
 
 class Scheduler(Protocol):
-    """What a process needs of the scheduler of its run."""
+    """What a process needs from the scheduler of its run."""
 
     run: Run
 
@@ -74,11 +74,14 @@ class Scheduler(Protocol):
         """Returns the calling thread, as a thread of this process."""
 
     def wait_at(self, thread: Thread, stop: str) -> Cut | None:
-        """Waits at a stop until the thread may continue. Returns how it was cut there."""
+        """Blocks the calling thread at a stop until it may continue. Returns how it was cut there, or None."""
 
 
 class Process:
-    """A process of the system under test, with its own connections and calls to the outside. Killed as a whole."""
+    """A simulated process of the system under test, with its own database connections.
+
+    Its threads are killed together.
+    """
 
     def __init__(self, name: str, url: str) -> None:
         self.name = name
@@ -91,7 +94,10 @@ class Process:
         event.listen(self.database.engine, "connect", self._watch)
 
     def outside(self, call: Callable[..., Result], *, lost: Callable[[], Exception]) -> Callable[..., Result]:
-        """Returns the call with a stop before and after it. Its caller gets `lost()` when the connection breaks."""
+        """Wraps a call to the outside, so that its thread stops before and after it.
+
+        When the test breaks the connection there, the caller gets the error `lost()`.
+        """
 
         @wraps(call)
         def stopping(*arguments: Any, **named: Any) -> Result:
@@ -107,7 +113,7 @@ class Process:
         lost: Callable[[], Exception],
         connection: Any = None,
     ) -> Result:
-        """Runs the action between two stops; outside a run without stops. Raises Killed or the error of `lost`."""
+        """Runs `action` between two stops, or without stops outside a run. Raises Killed, or the error of `lost`."""
         scheduler = self.scheduler
         if scheduler is None:
             return action()
@@ -135,14 +141,14 @@ class Process:
             stop("after")
 
     def revive(self, scheduler: Scheduler | None) -> None:
-        """Starts the process anew over the same pool. Nothing of its former life is left in it."""
+        """Starts the process again with the same connections, whose open transactions are rolled back."""
         self.is_dead, self.scheduler = False, scheduler
         self._connections = [connection for connection in self._connections if not connection.closed]
         for connection in self._connections:
             end_transaction(connection)
 
     def cancel(self) -> None:
-        """Cancels the statements of its backends."""
+        """Cancels the statements that PostgreSQL is running for this process."""
         for connection in self._connections:
             if not connection.closed:
                 connection.cancel()
@@ -196,7 +202,10 @@ class _Cursor(cursor):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """The work of one thread. Several tries of one process die together."""
+    """The work of one thread in one process, and the cuts that may happen to it.
+
+    All tries of a process die together.
+    """
 
     name: str
     process: Process
@@ -213,7 +222,7 @@ def end_transaction(connection: Any) -> None:
 
 
 def _in_short(words: str, prepared: dict[str, str]) -> str:
-    """Returns the beginning of a statement on one line. Names of prepared statements are replaced by their text."""
+    """Returns the beginning of a statement on one line, with the text of a prepared statement instead of its name."""
     for name, statement in prepared.items():
         words = words.replace(f"EXECUTE {name}", statement)
     line = " ".join(words.split())

@@ -32,7 +32,7 @@ class Ended:
 
 @dataclass
 class Run:
-    """What happened under one seed."""
+    """What happened in the run of one seed: how each try ended, and the trace of all stops."""
 
     seed: int
     ended: dict[str, Ended] = field(default_factory=dict)

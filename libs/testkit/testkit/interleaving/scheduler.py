@@ -24,7 +24,7 @@ _CUTS = (0.0, 0.02, 0.08)
 
 
 class RunScheduler:
-    """Runs the tries of one run to their ends."""
+    """Runs the tries of one run to their ends, one thread at a time."""
 
     def __init__(self, run: Run, tries: Sequence[Try], most_cuts: int, blocked: Blocked) -> None:
         self.run = run
@@ -68,7 +68,7 @@ class RunScheduler:
             thread.join()
 
     def end(self) -> None:
-        """Kills the helper threads that reach a stop after all tries have ended. Nothing would resume them."""
+        """Kills the helper threads that reach a stop after all tries have ended, because nothing would resume them."""
         with self._changed:
             self._is_over, self._alone = True, None
             for thread in self._threads.values():
@@ -76,7 +76,7 @@ class RunScheduler:
                     self._let_go(thread, Cut.KILL)
 
     def thread_of(self, process: Process) -> Thread:
-        """Returns the calling thread. It is a helper of the process if it is not a try's own."""
+        """Returns the calling thread. If it runs no try, it counts as a helper of the process."""
         ident = threading.get_ident()
         with self._changed:
             if ident not in self._threads:
@@ -86,7 +86,7 @@ class RunScheduler:
             return self._threads[ident]
 
     def wait_at(self, thread: Thread, stop: str, *, may_be_cut: bool = True) -> Cut | None:
-        """Waits until the thread, which calls this, may continue. Returns how it was cut."""
+        """Blocks the calling thread at a stop until it may continue. Returns how it was cut there, or None."""
         with self._changed:
             if thread.process.is_dead or self._is_over:
                 return Cut.KILL
@@ -99,7 +99,10 @@ class RunScheduler:
         return thread.cut
 
     def _decide_alone(self) -> None:
-        """Takes the same step as `_step`, in the only running thread."""
+        """Decides which thread runs next and whether it is cut, in a thread that has stopped while no other one ran.
+
+        This saves waking the scheduler's own thread, except for killing a process.
+        """
         self._progress += 1
         chosen, cut = self._decide([thread for thread in self._threads.values() if thread.stop is not None])
         if cut is Cut.KILL:
@@ -195,7 +198,7 @@ class RunScheduler:
             self._check(end)
 
     def _held_up(self, moving: list[Thread]) -> set[Thread]:
-        """Returns the threads that wait for a lock in PostgreSQL or for another thread.
+        """Returns those of the moving threads that wait for a lock in PostgreSQL or for another thread.
 
         Does not ask PostgreSQL while a thread outside it is still running.
         """
@@ -210,14 +213,14 @@ class RunScheduler:
         return held | {thread for pid, thread in in_database.items() if pid in blocked}
 
     def _await_change(self) -> None:
-        """Waits when all remaining threads wait: for PostgreSQL to end a deadlock, or for time to pass."""
+        """Waits for a change while all threads wait for one another: PostgreSQL ends a deadlock, or time passes."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._changes != self._seen, _STUCK_SECONDS):
                 self._check(0.0)
         self._settle()
 
     def _check(self, end: float) -> None:
-        """Raises Stuck after `end` (monotonic), with the stack of each running thread."""
+        """Raises Stuck if it is later than `end` (monotonic), with the stack of each running thread."""
         if time.monotonic() < end:
             return
         frames = sys._current_frames()

@@ -1,4 +1,4 @@
-"""Alembic's environment script for every service: runs the service's migrations on the connection of `chassis.migrate`."""
+"""Alembic's environment script for every service, which runs on the connection of `chassis.migrate`."""
 
 from alembic import context
 
