@@ -37,10 +37,7 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean | undefined;
 }
 
-/**
- * A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
- * page.
- */
+/** A link that the post shows with this title and text: LinkedIn does not read the linked page itself. */
 export interface Article {
   source: string;
   title: string;
@@ -138,7 +135,7 @@ export interface EditAccount {
   language?: string | null | undefined;
 }
 
-/** `timezone`: an IANA name such as Europe/Berlin. */
+/** A request to create a brand. `timezone` is an IANA name such as Europe/Berlin. */
 export interface CreateBrand {
   name: string;
   timezone?: string | undefined;
@@ -157,7 +154,10 @@ export interface EditBrand {
   caption_guidelines?: string | null | undefined;
 }
 
-/** With the role `limited`, the tokens that the person issued answer COLLABORATOR_INSUFFICIENT. */
+/**
+ * A request to change a role. With `limited`, tokens that the person issued answer
+ * COLLABORATOR_INSUFFICIENT.
+ */
 export interface EditCollaborator {
   role: "full" | "limited";
 }
@@ -171,7 +171,10 @@ export interface InvitePerson {
   role: "full" | "limited";
 }
 
-/** `invitation_id` and `code` stand in the link: /auth/invitations/{invitation_id}/{code}. */
+/**
+ * A request to accept an invitation. `invitation_id` and `code` are in the link:
+ * /auth/invitations/{invitation_id}/{code}.
+ */
 export interface AcceptInvitation {
   invitation_id: string;
   code: string;
@@ -422,7 +425,10 @@ export interface EditWebhook {
   immediate_posts?: boolean | undefined;
 }
 
-/** `expires_at` at most two years ahead; without it the token does not expire. */
+/**
+ * A request to create a token. `expires_at` is at most two years ahead; without it the token does not
+ * expire.
+ */
 export interface CreateToken {
   name: string;
   scopes: readonly string[];
@@ -475,7 +481,10 @@ export interface ForgotPassword {
   email: string;
 }
 
-/** `reset_id` and `code` stand in the link: /auth/reset/{reset_id}/{code}. */
+/**
+ * A request to set a new password. `reset_id` and `code` are in the link:
+ * /auth/reset/{reset_id}/{code}.
+ */
 export interface ResetPassword {
   reset_id: string;
   code: string;
@@ -487,7 +496,10 @@ export interface ChangePassword {
   new_password: string;
 }
 
-/** `user_id` and `code` stand in the link: /auth/verify/{user_id}/{code}. */
+/**
+ * A request to confirm an address. `user_id` and `code` are in the link:
+ * /auth/verify/{user_id}/{code}.
+ */
 export interface VerifyEmail {
   user_id: string;
   code: string;

@@ -262,7 +262,7 @@ export interface LogEntry {
   replayed: boolean;
 }
 
-/** The requests that were sent with one request id, and what became of them. */
+/** The requests that were sent with one request id, and the posts and webhook deliveries that followed. */
 export interface RequestDetails {
   /** Newest first, at most 20: one, unless the client sent the same X-Request-Id again. */
   entries: LogEntry[];
@@ -465,10 +465,7 @@ export interface AcceptedInvitation {
   role: string;
 }
 
-/**
- * The answer to `BeginLink`: the web page where the person continues, until `expires_at`. It is ours;
- * from there the person goes to the platform's login.
- */
+/** A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`. */
 export interface LinkBegun {
   session_id: string;
   authorize_url: string;
@@ -1006,6 +1003,7 @@ export interface CreditsAfterCharge {
   plan: string;
 }
 
+/** A video job that has begun, and where to ask for its result. */
 export interface AiJobAccepted {
   job: AiJob;
   poll_url: string;
@@ -1350,10 +1348,7 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean;
 }
 
-/**
- * A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
- * page.
- */
+/** A link that the post shows with this title and text: LinkedIn does not read the linked page itself. */
 export interface Article {
   source: string;
   title: string;

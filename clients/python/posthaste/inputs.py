@@ -50,9 +50,7 @@ class LinkedInPostSettings(TypedDict):
 
 
 class Article(TypedDict):
-    """A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
-    page.
-    """
+    """A link that the post shows with this title and text: LinkedIn does not read the linked page itself."""
 
     source: str
     title: str

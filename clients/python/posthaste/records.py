@@ -311,7 +311,7 @@ class LogEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestDetails:
-    """The requests that were sent with one request id, and what became of them."""
+    """The requests that were sent with one request id, and the posts and webhook deliveries that followed."""
 
     #: Newest first, at most 20: one, unless the client sent the same X-Request-Id again.
     entries: list[LogEntry]
@@ -537,9 +537,7 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """The answer to `BeginLink`: the web page where the person continues, until `expires_at`. It is ours;
-    from there the person goes to the platform's login.
-    """
+    """A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`."""
 
     session_id: str
     authorize_url: str
@@ -1135,6 +1133,8 @@ class CreditsAfterCharge:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AiJobAccepted:
+    """A video job that has begun, and where to ask for its result."""
+
     job: AiJob
     poll_url: str
     credits: CreditsAfterCharge
@@ -1530,9 +1530,7 @@ class LinkedInPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Article:
-    """A link with the title, text and picture of its preview. LinkedIn does not read them from the linked
-    page.
-    """
+    """A link that the post shows with this title and text: LinkedIn does not read the linked page itself."""
 
     source: str
     title: str

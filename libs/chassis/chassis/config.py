@@ -175,7 +175,7 @@ def service_database_url(name: str | None = None) -> str:
 
 def _database_address(url_name: str, password_name: str) -> str:
     url = _with_password(database_url(text(url_name)), text(password_name, ""))
-    parts, query, authorities = _trusted(url, "DATABASE_TLS_CA", "sslrootcert")
+    parts, query, authorities = _with_authorities(url, "DATABASE_TLS_CA", "sslrootcert")
     if authorities:
         if query.get("sslmode", "verify-full") != "verify-full":
             raise ConfigError(
@@ -194,7 +194,7 @@ def _database_address(url_name: str, password_name: str) -> str:
 def amqp_url() -> str:
     """Returns AMQP_URL, completed with AMQP_PASSWORD and AMQP_TLS_CA. Raises ConfigError."""
     url = _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
-    parts, query, authorities = _trusted(url, "AMQP_TLS_CA", "cacertfile")
+    parts, query, authorities = _with_authorities(url, "AMQP_TLS_CA", "cacertfile")
     if parts.scheme not in ("amqp", "amqps"):
         raise ConfigError("AMQP_URL must begin with amqp:// or amqps://")
     if authorities and parts.scheme != "amqps":
@@ -205,7 +205,7 @@ def amqp_url() -> str:
     return parts._replace(query=urlencode(query)).geturl() if authorities else url
 
 
-def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
+def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
     """Adds a CA file to a connection address, as the query parameter `parameter`.
 
     The path is the setting `name`, unless the address has it already. Returns the address's parts, its query parameters

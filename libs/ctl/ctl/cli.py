@@ -1,4 +1,4 @@
-"""The group of all commands, and how errors become exit codes."""
+"""done. 1: refused with the API's error. 2: wrong usage or a missing setting."""
 
 import logging
 from typing import Any
@@ -30,7 +30,7 @@ from ctl.session import Session
 
 
 class OperatorGroup(click.Group):
-    """Exits with 0 (done), 1 (refused with the API's error) or 2 (wrong usage or a missing setting)."""
+    """The group of all commands. Turns errors into exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -11,7 +11,7 @@ _DATABASE = "DATABASE_URL_"
 
 
 class CtlConfig(Record):
-    """Reads a setting when it is used, so that a command needs only its own settings."""
+    """The settings of the command line. Each is read when it is used, so that a command needs only its own settings."""
 
     @property
     def amqp_url(self) -> str:
@@ -33,7 +33,10 @@ class CtlConfig(Record):
 
     @property
     def database_urls(self) -> dict[str, str]:
-        """Service → URL, from every DATABASE_URL_<SERVICE>. Raises ConfigError when none is set."""
+        """Returns the address of each service's database, from every DATABASE_URL_<SERVICE>.
+
+        Raises ConfigError when none is set.
+        """
         given = {name.removesuffix("_FILE") for name, value in os.environ.items() if value}
         services = sorted(
             name.removeprefix(_DATABASE).lower() for name in given if name.startswith(_DATABASE)

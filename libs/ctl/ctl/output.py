@@ -38,7 +38,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def refusal(error: ApiError) -> dict[str, Any]:
-    """Returns the API's error body, with the fix that GET /errors recommends."""
+    """Returns an error as the API's error body, with the fix that GET /errors recommends."""
     return {
         "error": error.message,
         "code": error.code,

@@ -40,7 +40,7 @@ class Session:
         self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
 
     def act_as(self, operation_id: str) -> None:
-        """Makes this run a repetition of an earlier one whose outcome is unknown."""
+        """Uses the operation id of an earlier run whose outcome is unknown, so that this run repeats it."""
         self.caller = replace(self.caller, operation_id=operation_id)
 
     @property
@@ -90,9 +90,9 @@ class Session:
 
 
 class _RetryingClient:
-    """Repeats a call without an answer under the same operation id: the lost answer may be a new token.
+    """A service's client that repeats a call without an answer, under the same operation id.
 
-    Every write that is called through it takes effect once per operation id.
+    The lost answer may be a new token. Every write that is called through it takes effect once per operation id.
     """
 
     def __init__(self, client: object) -> None:

@@ -21,7 +21,7 @@ NO_SIMULATOR = ErrorRow(
 
 
 class PlatformAccount(Record):
-    """An account that the simulator created."""
+    """A platform account that the simulator created."""
 
     account_id: str
     access_token: str
@@ -32,7 +32,10 @@ class PlatformAccount(Record):
 
 
 def new_account(config: CtlConfig, platform: str, name: str | None = None) -> PlatformAccount:
-    """Creates an account; without a name the simulator makes one up. Raises ApiError without a simulator's answer."""
+    """Creates a platform account in the simulator, which makes up a name if none is given.
+
+    Raises ApiError when the simulator does not answer.
+    """
     if config.simulator_url is None:
         raise ApiError(NO_SIMULATOR)
     answer = _post(
@@ -42,7 +45,7 @@ def new_account(config: CtlConfig, platform: str, name: str | None = None) -> Pl
 
 
 def set_clock(config: CtlConfig, shift_seconds: float) -> None:
-    """Shifts the simulator's clock to this distance from real time. Does nothing without a simulator."""
+    """Sets the simulator's clock to `shift_seconds` from real time. Does nothing without a simulator."""
     if config.simulator_url is not None:
         _post(f"{config.simulator_url}/_sim/clock", {"shift_seconds": shift_seconds})
 

@@ -1,8 +1,7 @@
 """A pytest plugin: databases cloned from migrated templates, and services as real processes.
 
-Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which
-`./dev test` sets. Without them the tests that use these fixtures are skipped. Each test process has its own virtual
-host.
+Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which `./dev
+test` sets; otherwise the tests are skipped. Each test process has its own virtual host.
 """
 
 import hashlib
@@ -196,10 +195,7 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service that runs as a real process, with clients to call it as any sender.
-
-    `together_with` names services in the same process.
-    """
+    """Runs a service as a real process, beside those in `together_with`, with clients to call it as any sender."""
 
     def __init__(
         self,
@@ -294,20 +290,14 @@ def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """Like `running_service`, but the service lives for a whole module, for tests that leave it unchanged.
-
-    Call it in a module fixture.
-    """
+    """Like `running_service`, but shared by a module's tests, which leave it unchanged. Call it in a module fixture."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Records spans of the test's own process that continue a recorded trace, in the collector that it yields.
-
-    `telemetry.stop()` sends the spans that wait.
-    """
+    """Records spans of the test's process that continue a recorded trace. `telemetry.stop()` sends the last of them."""
     from testkit.collector import Collector
 
     with Collector() as collector:
@@ -318,10 +308,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns the seeds for tests with `testkit.interleaving`: 100, or 2,000 with FULL_SIZE=1.
-
-    INTERLEAVING_SEED chooses others: one (7) or a range (7:12).
-    """
+    """Returns seeds for `testkit.interleaving`: 100; 2,000 with FULL_SIZE=1; INTERLEAVING_SEED's (7, or range 7:12)."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")

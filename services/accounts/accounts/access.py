@@ -12,24 +12,27 @@ from contracts.events import AccessRevoked, AccountChanged, CallerChanged
 
 
 def account(connection: Connection, user_id: str) -> User:
-    """Returns the account. Raises NOT_FOUND naming `user_id`."""
+    """Returns the account with the id `user_id`. Raises NOT_FOUND, naming the field `user_id`."""
     return _found(UserStore(connection).find(fields.known_id(user_id, field="user_id")))
 
 
 def lock_account(connection: Connection, user_id: str) -> User:
-    """Returns the account, locked until commit. Raises NOT_FOUND naming `user_id`."""
+    """Returns the account with the id `user_id`, and locks its row until commit. Raises NOT_FOUND, naming `user_id`."""
     return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
 
 
 def check_verified(user: User) -> User:
-    """Returns the user. Raises EMAIL_NOT_VERIFIED for an unverified account (decisions "Verified accounts")."""
+    """Returns the user if the account is verified.
+
+    Otherwise raises EMAIL_NOT_VERIFIED (decisions "Verified accounts").
+    """
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
 
 
 def check_owner(caller: Caller) -> None:
-    """Refuses everybody but the account's owner: a collaborator manages nothing. Raises COLLABORATOR_INSUFFICIENT."""
+    """Refuses everybody but the account's owner; a collaborator manages nothing. Raises COLLABORATOR_INSUFFICIENT."""
     if caller.user_id != caller.account_id:
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 
@@ -41,7 +44,7 @@ def _found(user: User | None) -> User:
 
 
 def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_id") -> BrandOwner:
-    """Returns a brand of any account. Raises NOT_FOUND naming `field`."""
+    """Returns a brand of any account, and its owner. Raises NOT_FOUND, naming `field`."""
     found = BrandStore(connection).find(fields.known_id(brand_id, field=field))
     if found is None:
         raise fields.not_found(field)
@@ -59,7 +62,7 @@ def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
 def announce_caller_changed(
     connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
 ) -> None:
-    """Makes gateways forget the cached callers of these tokens; without any, of the whole account."""
+    """Makes gateways forget the cached callers of the tokens in `token_ids`; without any, of the whole account."""
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
 

@@ -18,9 +18,9 @@ SYSTEM = "system"
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
-    """Returns entries, newest first. The operator names a brand; everybody else gets a page of their brands, or of one.
+    """Returns entries of audit logs, newest first. Raises NOT_FOUND naming `brand_id`.
 
-    Raises NOT_FOUND naming `brand_id`.
+    The operator names a brand; a person gets one page of the entries of their brands, or of one.
     """
     store = AuditStore(connection)
     if caller.is_operator:
@@ -87,13 +87,13 @@ def note_hold_ended(connection: Connection, event: Event) -> None:
 
 
 def note_of_user(connection: Connection, actor_id: str, user_id: str, action: str) -> None:
-    """Records a change of a person's sign-in in each brand of their account: the log is kept by brand."""
+    """Records a change of how a person signs in, in each brand of their account: the log is kept by brand."""
     for brand_id in BrandStore(connection).ids_of(user_id, None):
         AuditStore(connection).add(brand_id=brand_id, actor_id=actor_id, action=action, subject_id=user_id)
 
 
 def note_webhooks_disabled(connection: Connection, event: Event) -> None:
-    """Records that webhooks disabled subscriptions because their maker lost access.
+    """Records that the webhooks service disabled subscriptions because their maker lost access.
 
     Writes one entry per brand of the maker's token: all brands of the account if the token was not limited.
     """
@@ -114,7 +114,7 @@ def _note(
     details: dict[str, object],
     actor_id: str = SYSTEM,
 ) -> None:
-    """Adds an entry to each of these brands of the account; None means all of its brands."""
+    """Adds an entry to the audit log of each of these brands of the account; None means all of its brands."""
     for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
         AuditStore(connection).add(
             brand_id=brand_id,

@@ -21,8 +21,10 @@ _EDITABLE = ("name", "timezone", "description", "logo", "image_guidelines", "cap
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
-    """Creates a brand. Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid
-    field; LIMIT_REACHED, except for the operator.
+    """Creates a brand.
+
+    Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field; LIMIT_REACHED,
+    except for the operator.
     """
     if not caller.is_operator:
         access.check_owner(caller)
@@ -43,7 +45,7 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
 
 
 def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
-    """Changes the fields that are set. A repeat of the operation changes nothing.
+    """Changes those fields of a brand that the request sets. A repeat of the operation changes nothing.
 
     Raises NOT_FOUND, VALIDATION_ERROR.
     """
@@ -67,7 +69,7 @@ def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
 
 
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
-    """Returns the brands within the caller's reach, newest first; the operator names the account."""
+    """Returns one page of the brands that the caller may access, newest first; the operator names the account."""
     limit = fields.limit(request.limit)
     found = BrandStore(connection).list_newest_first(
         _account_of(connection, caller, request),
@@ -93,8 +95,9 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Returns a brand. Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for a brand outside the
-    token's reach.
+    """Returns a brand.
+
+    Raises NOT_FOUND for a brand of another account, BRAND_NOT_AUTHORIZED for one that the token may not use.
     """
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:
@@ -116,7 +119,7 @@ def _edits(old: Brand, request: EditBrand) -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> str | None:
-    """Returns the value to store. Raises VALIDATION_ERROR."""
+    """Checks the new value of a brand's field and returns it as it is stored. Raises VALIDATION_ERROR."""
     match name:
         case "name":
             return fields.name(name, value)

@@ -23,7 +23,7 @@ from contracts.record import Nothing
 def list_collaborators(
     connection: Connection, caller: Caller, request: ListCollaborators
 ) -> CollaboratorList:
-    """Returns who works on a brand of the caller's account, newest first. Raises NOT_FOUND."""
+    """Returns one page of the people who work on a brand of the caller's account, newest first. Raises NOT_FOUND."""
     access.own_brand(connection, caller, request.brand_id)
     limit = fields.limit(request.limit)
     found = CollaboratorStore(connection).list_newest_first(
@@ -110,7 +110,10 @@ def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
 
 
 def _end_invitation(connection: Connection, request: SetCollaborator | RemoveCollaborator) -> None:
-    """Deletes an open invitation of this person, which would otherwise undo the change when it is accepted."""
+    """Deletes an open invitation of this person to the brand.
+
+    If they accepted it later, that would undo the change of their role or their removal.
+    """
     invitations.cancel(connection, request.brand_id, access.account(connection, request.user_id).email)
 
 

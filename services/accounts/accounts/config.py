@@ -49,12 +49,14 @@ class AccountsConfig(Record):
 
     @property
     def link_prefix(self) -> str:
-        """Where links in mails lead: to the dashboard's pages, or to those of the API where there is no dashboard."""
+        """The beginning of links in mails: the dashboard's address, or without a dashboard that of the API's own web
+        pages.
+        """
         return self.dashboard_url or f"{self.public_url}/auth"
 
     @classmethod
     def from_env(cls) -> "AccountsConfig":
-        """Raises ConfigError when a setting is missing or malformed."""
+        """Reads the settings from the environment. Raises ConfigError when one is missing or malformed."""
         secret = config.text("TOKEN_SECRET")
         if len(secret) < MIN_SECRET_LENGTH:
             raise config.ConfigError(f"TOKEN_SECRET must have at least {MIN_SECRET_LENGTH} characters")

@@ -74,7 +74,7 @@ def is_code(expected: str, given: str) -> bool:
 
 
 def pseudonym(config: AccountsConfig, kind: str, value: str) -> str:
-    """Returns a pseudonym for an address that is counted but must not be stored."""
+    """Returns a hash that stands for an address where attempts are counted, because the address must not be stored."""
     return f"{kind}:{_derive(config, f'pseudonym-{kind}', value).hex()[:_CODE_LENGTH]}"
 
 

@@ -37,7 +37,10 @@ _MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
 
 
 def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str:
-    """Accepts text that PostgreSQL can store (no NUL, no lone surrogate) with a length in characters within bounds."""
+    """Returns the text if its length in characters is allowed and PostgreSQL can store it.
+
+    It cannot store NUL and lone surrogates.
+    """
     if "\0" in value:
         raise invalid(field, "must not contain NUL characters")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -52,19 +55,19 @@ def optional_text(field: str, value: str | None, *, max_length: int) -> str | No
 
 
 def limit(value: int) -> int:
-    """Accepts the length of a page (spec "Request field limits")."""
+    """Returns the number of entries that a list request asks for, if it is allowed (spec "Request field limits")."""
     if not 1 <= value <= MAX_LIMIT:
         raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
     return value
 
 
 def name(field: str, value: str) -> str:
-    """Accepts a required name; strips surrounding blanks."""
+    """Returns a required name without surrounding blanks."""
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 
 
 def email(value: str) -> str:
-    """Returns the address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
+    """Returns an e-mail address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
     address = unicodedata.normalize("NFC", text("email", value.strip(), max_length=MAX_EMAIL_LENGTH)).lower()
     local_part = address.partition("@")[0]
     if not _EMAIL.fullmatch(address) or not address.isprintable() or len(local_part) > MAX_LOCAL_PART_LENGTH:
@@ -83,7 +86,7 @@ def tier(value: str) -> str:
 
 
 def known_id(value: str, *, field: str | None = None) -> str:
-    """Accepts an id of our format. Raises NOT_FOUND for any other, naming `field` if given."""
+    """Returns the id if it has the format of our ids. Otherwise raises NOT_FOUND, naming `field` if given."""
     if not is_id(value):
         raise not_found(field)
     return value
@@ -98,7 +101,7 @@ def is_sha256(value: str) -> bool:
 
 
 def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    """Returns the distinct ids. Raises NOT_FOUND for a malformed one."""
+    """Returns brand ids without repetitions. Raises NOT_FOUND for a malformed one, VALIDATION_ERROR for too many."""
     distinct = tuple(dict.fromkeys(known_id(brand_id, field="brand_ids") for brand_id in ids))
     if len(distinct) > MAX_TOKEN_BRANDS:
         raise invalid("brand_ids", f"must name at most {MAX_TOKEN_BRANDS} brands")
@@ -106,7 +109,7 @@ def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def timezone(value: str) -> str:
-    """Accepts an IANA zone name in its exact spelling."""
+    """Returns the time zone if it is an IANA name in its exact spelling."""
     if value not in _zones():
         raise invalid("timezone", "is not an IANA time zone name such as Europe/Berlin")
     return value
@@ -126,7 +129,7 @@ def _zones() -> frozenset[str]:
 
 
 def url(field: str, value: str | None) -> str | None:
-    """Accepts an http(s) URL for browsers to show; the service itself never opens it."""
+    """Returns an http(s) URL that browsers will show; the service itself never opens it."""
     if value is None:
         return None
     text(field, value, max_length=MAX_URL_LENGTH)
@@ -141,7 +144,7 @@ def url(field: str, value: str | None) -> str | None:
 
 
 def ip_allowlist(entries: Sequence[str]) -> tuple[str, ...]:
-    """Returns distinct addresses and CIDR blocks in canonical form; IPv4-mapped ones as IPv4."""
+    """Returns IP addresses and CIDR blocks in canonical form, without repetitions; IPv4-mapped ones as IPv4."""
     if len(entries) > MAX_ALLOWLIST_ENTRIES:
         raise invalid("ip_allowlist", f"must have at most {MAX_ALLOWLIST_ENTRIES} entries")
     return tuple(dict.fromkeys(_network(entry) for entry in entries))
@@ -162,7 +165,10 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """Accepts a time in the future, at most 2 years away (spec "Limits"), in whole milliseconds; None never expires."""
+    """Returns a time of expiry in whole milliseconds; None never expires.
+
+    It must be in the future, at most 2 years away (spec "Limits").
+    """
     if value is None:
         return None
     if value.tzinfo is None:

@@ -105,7 +105,7 @@ def withdraw_invitation(
 def view_invitation(
     connection: Connection, config: AccountsConfig, request: InvitationLink
 ) -> OpenedInvitation:
-    """Returns what the link invites to. Changes nothing. Raises INVALID_LINK."""
+    """Returns the brand and role that an invitation's link offers. Changes nothing. Raises INVALID_LINK."""
     found = _linked(connection, config, request)
     brand = access.brand(connection, found.brand_id)
     holder = _holder(connection, found.email)
@@ -187,7 +187,7 @@ def cancel(connection: Connection, brand_id: str, email: str) -> None:
 
 
 def check_role(role: str) -> None:
-    """Raises VALIDATION_ERROR."""
+    """Checks that the role exists. Raises VALIDATION_ERROR."""
     if role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
 
@@ -207,7 +207,10 @@ def _linked(connection: Connection, config: AccountsConfig, link: InvitationLink
 
 
 def _holder(connection: Connection, email: str) -> User | None:
-    """Returns the verified account with this address. An unverified one may be a stranger's: it is replaced."""
+    """Returns the verified account with this address.
+
+    An unverified one does not count: it may be a stranger's, and is replaced.
+    """
     user = UserStore(connection).find_by_email(email)
     return user if user is not None and user.verified else None
 

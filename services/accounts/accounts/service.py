@@ -52,7 +52,10 @@ Entrypoint = Callable[..., Any]
 def _within(
     begin: Callable[[Database], AbstractContextManager[Connection]],
 ) -> Callable[[UseCase], Entrypoint]:
-    """Makes entrypoints of calls that are answered by `use_case(connection, caller, request)`."""
+    """Makes decorators of use cases `(connection, caller, request)`: each becomes an RPC method.
+
+    `begin` opens the connection.
+    """
 
     def entrypoint(use_case: UseCase) -> Entrypoint:
         @wraps(use_case)
@@ -69,7 +72,7 @@ writing, reading = _within(Database.transaction), _within(Database.reading)
 
 
 def configured(use_case: Callable[[Connection, AccountsConfig, Caller, Any], Any]) -> Entrypoint:
-    """Makes the entrypoint of a call that is answered by `use_case(connection, config, caller, request)`."""
+    """Makes the RPC method that answers calls with `use_case(connection, config, caller, request)`."""
 
     @wraps(use_case)
     def method(self: "AccountsService", caller: Caller, request: Any) -> Any:

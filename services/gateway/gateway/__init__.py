@@ -1,4 +1,4 @@
-"""HTTP in, HTTP out: token → caller, admission, idempotency, OpenAPI.
+"""The HTTP API: finds a token's caller, admits requests, keeps idempotency keys, and calls the services.
 
 No business rules, no other service's tables.
 """

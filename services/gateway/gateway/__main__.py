@@ -21,7 +21,7 @@ from gateway.services import Services
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn's master; each worker loads its own application after the fork."""
+    """gunicorn's main process. Each of its workers loads its own application after the fork."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -50,7 +50,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def _settings(config: Config, leave: Any) -> dict[str, Any]:
-    """Returns gunicorn's settings."""
+    """Returns gunicorn's settings. `leave` is called when a worker exits."""
     return {
         "bind": f"{config.host}:{config.port}",
         "worker_class": "gateway.worker.Worker",

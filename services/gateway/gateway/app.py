@@ -33,7 +33,7 @@ View = Callable[..., Response]
 
 
 class App(Flask):
-    """Calls its views with the WSGI environment, without the contexts, signals and sessions of Flask.
+    """A Flask application that calls its views with the WSGI environment, without contexts, signals and sessions.
 
     Nothing here uses those (`flask.request` would raise an error), and they cost as much as all the rest of Flask.
     """
@@ -55,7 +55,7 @@ class App(Flask):
 
 
 def create_app(services: Services) -> Flask:
-    """Makes the application of a process, and the description of its endpoints."""
+    """Makes the Flask application of a process, and the OpenAPI description of its endpoints."""
     services.description = _description(services.config.public_url, services.config.idempotency_key_required)
     app = App(__name__, static_folder=None)
     app.url_map = _url_map()
@@ -67,13 +67,16 @@ def create_app(services: Services) -> Flask:
 
 @cache
 def _description(public_url: str, key_required: bool) -> dict[str, Any]:
-    """Makes the description once, at start, because that takes a tenth of a second."""
+    """Makes the OpenAPI description. Called once, at start: it takes a tenth of a second."""
     return describe(ENDPOINTS, public_url=public_url, key_required=key_required)
 
 
 @cache
 def _url_map() -> Map:
-    """Compiles the paths and methods, once: it takes 40 ms, and tests make many applications."""
+    """Returns the routing table of all endpoints.
+
+    It is made once: that takes 40 ms, and tests make many applications.
+    """
     rules = [
         Rule(path, endpoint=_name(endpoint), methods=[endpoint.method])
         for endpoint in _ROUTES
@@ -107,7 +110,7 @@ def paths_of(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def _options(environ: Environ, allow: str, **_path_values: str) -> Response:
-    """Answers OPTIONS on every path with its methods."""
+    """Answers OPTIONS requests with the methods that the path allows."""
     return _response(Answer(204, b"", {"Allow": allow}), request_id_of(environ))
 
 
@@ -130,7 +133,7 @@ def _view(services: Services, endpoint: Endpoint) -> View:
 
 
 def _log(exchange: Exchange, answer: Answer) -> None:
-    """Logs writes and refusals; successful reads only at level debug, because a line costs a tenth of a read."""
+    """Logs a request. Successful reads are logged only at level debug, because a line costs a tenth of a read."""
     write_line = log.info if exchange.is_write or answer.status >= 400 else log.debug
     endpoint, token = exchange.endpoint, exchange.authenticated and exchange.authenticated.token.id
     write_line(
@@ -144,7 +147,10 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Returns the headers about the token (spec "Authentication"). Errors have those that are known."""
+    """Returns the response headers about the token (spec "Authentication").
+
+    Errors have as many of them as are known.
+    """
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token
@@ -168,7 +174,7 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
 
 
 def _refuse(environ: Environ, error: HTTPException) -> Response:
-    """Answers requests that no view serves, with or without a token: invalid hosts, unknown paths, wrong methods."""
+    """Answers a request that matches no endpoint: an invalid host, an unknown path, a wrong method."""
     request_id = request_id_of(environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)

@@ -10,7 +10,10 @@ from chassis.db.database import Database
 
 
 class GatewayClock:
-    """Database time. While the database is away, the last known difference stays in use."""
+    """Tells the time of the database, from the local clock and the measured difference.
+
+    While the database is away, the last known difference stays in use.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -20,6 +23,6 @@ class GatewayClock:
         return datetime.now(UTC) + self._ahead
 
     def measure(self) -> None:
-        """Measures the difference. Raises ApiError SERVICE_UNAVAILABLE when the database is away."""
+        """Measures how far the database's clock is ahead. Raises ApiError SERVICE_UNAVAILABLE when it is away."""
         with self._database.reading() as connection:
             self._ahead = clock.now(connection) - datetime.now(UTC)

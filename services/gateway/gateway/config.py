@@ -48,7 +48,7 @@ class Config(Record):
 
     @property
     def is_https(self) -> bool:
-        """Whether cookies are sent over HTTPS only."""
+        """Whether clients reach the API over HTTPS; cookies are then sent over HTTPS only."""
         return self.public_url.startswith("https://")
 
     @classmethod

@@ -69,7 +69,7 @@ class Endpoint:
 
     @cached_property
     def operation(self) -> str:
-        """The operationId: the handler's name."""
+        """The operationId in OpenAPI: the handler's name in camel case."""
         first, *others = self.handler.__name__.split("_")
         return first + "".join(map(str.capitalize, others))
 
@@ -83,7 +83,7 @@ class Endpoint:
 
     @property
     def rule(self) -> str:
-        """The path in Flask's syntax."""
+        """The path in the syntax of Flask's routes."""
         return _PLACEHOLDER.sub(r"<\1>", self.path)
 
 

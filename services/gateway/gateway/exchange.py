@@ -34,7 +34,10 @@ Result = TypeVar("Result")
 
 
 class Exchange:
-    """Created per request. The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`."""
+    """One request, the answer's headers, and what is known so far: the caller, the claim, quota's verdict.
+
+    The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`.
+    """
 
     __slots__ = (
         "_deadline", "_started", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint",
@@ -72,22 +75,22 @@ class Exchange:
         self.restart_deadline()
 
     def restart_deadline(self) -> None:
-        """Gives the request the whole of its endpoint's time from now on."""
+        """Gives the request the whole time limit of its endpoint again, from now on."""
         self._deadline = time.monotonic() + self.endpoint.deadline_seconds
 
     @property
     def remaining_seconds(self) -> float:
-        """Time until the deadline, never zero."""
+        """Seconds until the deadline, never zero."""
         return max(self._deadline - time.monotonic(), 0.001)
 
     @property
     def duration_seconds(self) -> float:
-        """Time since the request's head arrived."""
+        """Seconds since the request's head arrived."""
         return time.monotonic() - self._started
 
     @property
     def has_time(self) -> bool:
-        """Whether the request can wait for its unit and key to be returned, and still answer in time."""
+        """Whether enough time is left to refund the unit and release the key before the answer is sent."""
         return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
 
     @property
@@ -106,7 +109,7 @@ class Exchange:
 
     @property
     def identity(self) -> Authenticated:
-        """Returns the token and its owner. Only for endpoints that require a token."""
+        """The data of the request's token, and its caller. Only for endpoints that require a token."""
         assert self.authenticated is not None
         return self.authenticated
 
@@ -120,13 +123,13 @@ class Exchange:
         )
 
     def act_as(self, caller: Caller, operation_id: str | None, try_number: int = 1) -> None:
-        """Sets the caller of all further calls to services, with the operation and the try number that they carry."""
+        """Sets the caller that all further calls to services carry, with an operation id and the number of this try."""
         self.caller = msgspec.structs.replace(
             caller, request_id=self.request_id, operation_id=operation_id, try_number=try_number
         )
 
     def await_admission(self) -> None:
-        """Waits for quota's verdict, if it is still on its way. Raises ApiError: the limit that was hit.
+        """Waits for quota's verdict, if it is still on its way. Raises the limit that was hit as ApiError.
 
         A read runs meanwhile; a handler that calls a platform, or reads the counters, calls this first.
         """
@@ -141,9 +144,9 @@ class Exchange:
             raise ApiError(ERRORS[admitted.refused_code], **extras)
 
     def made_nothing(self, error: ApiError) -> bool:
-        """Tells whether `error` proves that the operation had no effect, so that its unit can be given back.
+        """Tells whether `error` proves that the operation had no effect, so that its unit can be refunded.
 
-        It does not when the outcome is open, or when an earlier try may have made something: in both cases quota asks
+        It does not when the outcome is unknown, or when an earlier try may have had an effect: in both cases quota asks
         publishing later.
         """
         is_open = self.handled and leaves_outcome_open(error, sends=True)
@@ -156,16 +159,20 @@ class Exchange:
         *,
         timeout_seconds: float | None = None,
     ) -> Result:
-        """Calls a service, by default within the time that the request has left. Raises ApiError."""
+        """Calls a method of a service. Raises ApiError.
+
+        The time limit is by default what is left until the request's deadline.
+        """
         timeout_seconds = self.remaining_seconds if timeout_seconds is None else timeout_seconds
         return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
 
     def ask_until_free(
         self, method: Callable[[Caller, Request], Result], request: Request, *, timeout_seconds: float
     ) -> Result:
-        """Calls a service again and again while it is busy, so that the request waits here and occupies none of the
-        service's workers. Only for calls that may be repeated. Raises ApiError; SERVICE_UNAVAILABLE at once when the
-        service is away, otherwise when the time is over.
+        """Calls a method of a service again and again while the service is busy, within `timeout_seconds`.
+
+        So the request waits here and occupies none of the service's workers. Only for calls that may be repeated.
+        Raises ApiError; SERVICE_UNAVAILABLE at once when the service is away, otherwise when the time is over.
         """
         end = time.monotonic() + timeout_seconds
         while True:
@@ -179,16 +186,15 @@ class Exchange:
             time.sleep(_BUSY_PAUSE_SECONDS)
 
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
-        """Calls a service whose answer is passed on unread. Raises ApiError.
+        """Calls a method of a service and returns its JSON without decoding it. Raises ApiError.
 
-        Returns the service's JSON, not decoded. It has the record's type, because it can be encoded wherever the record
-        can.
+        The return type is that of the record, because the JSON can be encoded wherever the record can.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:
-    """The client's own request id if it is well-formed, else a new one."""
+    """Returns the request id that the client has sent if it is well-formed, else a new one."""
     offered = environ.get("HTTP_X_REQUEST_ID", "")
     return offered if _REQUEST_ID.fullmatch(offered) else new_id("req")

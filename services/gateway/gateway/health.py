@@ -44,7 +44,7 @@ class _Check:
         return self._over.is_set()
 
     def away(self, within_seconds: float) -> Mapping[str, str]:
-        """The services that do not answer, and why. Waits for answers, at most `within_seconds`."""
+        """Returns which services do not answer, and why (name → reason). Waits at most `within_seconds` for answers."""
         self._over.wait(within_seconds)
         with self._lock:
             return dict(self._away)
@@ -66,7 +66,7 @@ class _Check:
 
 
 class Readiness:
-    """Whether every service answers. One per process; thread safe."""
+    """Checks whether every service answers. One per process; thread-safe."""
 
     def __init__(
         self, bus: Bus, services: tuple[str, ...], monotonic: Callable[[], float] = time.monotonic
@@ -79,14 +79,14 @@ class Readiness:
         self._logged: Mapping[str, str] = {}
 
     def is_ready(self) -> bool:
-        """Returns within READY_SECONDS, whatever the services do."""
+        """Whether every service answers. Returns within READY_SECONDS, even if services do not answer."""
         check = self._current()
         away = check.away(max(check.began_at + READY_SECONDS - self._monotonic(), 0))
         self._log_change(away)
         return not away
 
     def _current(self) -> _Check:
-        """The running or a recent check, else a new one."""
+        """Returns the check that is running or has just ended, else starts a new one."""
         with self._lock:
             now, check = self._monotonic(), self._check
             shared = SHARED_SECONDS if check is None or check.is_over else READY_SECONDS
@@ -95,7 +95,7 @@ class Readiness:
             return check
 
     def _log_change(self, away: Mapping[str, str]) -> None:
-        """Logs the result if it has changed."""
+        """Logs which services are away, if that has changed."""
         with self._lock:
             if away == self._logged:
                 return

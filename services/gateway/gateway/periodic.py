@@ -9,7 +9,7 @@ log = structlog.get_logger()
 
 
 class PeriodicTask:
-    """Calls `task` again `interval_seconds` after it has returned, until stopped; after an exception too."""
+    """Calls `task` again and again until stopped, `interval_seconds` after its last return or exception."""
 
     def __init__(self, interval_seconds: float, task: Callable[[], object]) -> None:
         self._interval_seconds = interval_seconds

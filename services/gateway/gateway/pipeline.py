@@ -1,4 +1,4 @@
-"""What happens to a request, in order: `STEPS` lists all of it, each step a function of the exchange.
+"""The steps that every request goes through, in order (`STEPS`). Each is a function of the exchange.
 
 A step returns None to go on or an Answer to end, or raises ApiError. Flask has matched method and path before.
 """
@@ -73,7 +73,10 @@ def check_address(exchange: Exchange) -> None:
 
 
 def claim_key(exchange: Exchange) -> None:
-    """Claims the idempotency key, if there is one. `settle_key` acts on it: limits and scope are refused before."""
+    """Claims the request's idempotency key, if there is one. `settle_key` acts on the result.
+
+    In between, the request may be refused for a limit or its scope.
+    """
     if not exchange.endpoint.idempotent:
         return
     environ = exchange.environ
@@ -89,9 +92,10 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """Refuses with 402 where the plan or the month's units do not allow the call, and with 429 above the rate limit.
+    """Refuses a request with 402 where the plan or the month's units do not allow it, and with 429 above the rate
+    limit.
 
-    A call takes a unit of the month only if its token holds the scope and it will run, not replay a kept answer.
+    A request takes a unit of the month only if its token has the scope and it will run, not replay a stored answer.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
@@ -117,7 +121,7 @@ def check_scope(exchange: Exchange) -> None:
 
 
 def settle_key(exchange: Exchange) -> Answer | None:
-    """Acts on the key's verdict: runs, replays, waits or refuses (400, 409)."""
+    """Acts on the result of claiming the key: lets the request run, replays an answer, waits or refuses (400, 409)."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.RUNNING:
         claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
@@ -137,7 +141,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
 
 
 def handle(exchange: Exchange) -> Answer:
-    """Reads the request (400), then runs the endpoint's handler."""
+    """Converts the request to the endpoint's record (400), then runs the endpoint's handler."""
     endpoint = exchange.endpoint
     query = exchange.environ.get("QUERY_STRING", "")
     try:
@@ -164,14 +168,14 @@ PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 
 def run(exchange: Exchange) -> Answer:
-    """Returns the answer to a request, whatever happens, and notes the request in the log of its account."""
+    """Returns the answer to a request, whatever happens, and adds the request to its account's request log."""
     answer = _answer(exchange)
     _note(exchange, answer)
     return answer
 
 
 def _answer(exchange: Exchange) -> Answer:
-    """Runs the steps; a refused call gets its month unit back."""
+    """Runs the steps, and turns errors into answers; a refused call gets its month unit back."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -190,7 +194,7 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds a request with a known token to the request log; a tool's call over /mcp is a request too."""
+    """Adds a request whose token is known to the request log, also a tool's call over /mcp."""
     found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
     if found is None or not endpoint.token or not request_log.is_on:
         return
@@ -218,13 +222,13 @@ def _note(exchange: Exchange, answer: Answer) -> None:
 
 
 def _operation_of(exchange: Exchange) -> str | None:
-    """Returns the operation id of a write; a replay has that of the request whose answer it repeats."""
+    """Returns the operation id of a write. A replay has that of the request whose answer it repeats."""
     claim = exchange.claim
     return claim.operation_id if claim is not None and claim.operation_id else exchange.caller.operation_id
 
 
 def token_of(exchange: Exchange) -> str:
-    """Returns the token, from either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
+    """Returns the token from either of the two headers. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():
@@ -238,7 +242,7 @@ def token_of(exchange: Exchange) -> str:
 
 
 def _act_as_claimed(exchange: Exchange) -> None:
-    """A keyed write has its key's operation id; the claim's fence is its try number."""
+    """Gives a write the operation id of its idempotency key; the claim's fencing token is its try number."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         exchange.act_as(exchange.caller, claim.operation_id, claim.fence)
@@ -264,7 +268,10 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Runs the endpoint's `on_refusal`, except after a refusal by quota: that must cost no further call."""
+    """Calls the endpoint's `on_refusal`, which adds headers to an error.
+
+    Not after a refusal by quota: that must cost no further call.
+    """
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -280,15 +287,19 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 
 
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
-    """Whether the client can succeed by waiting. It cannot after a guardrail refused a schedule, whose wait counts from
-    the scheduled time.
+    """Whether the client can succeed by repeating the request later.
+
+    It cannot after a guardrail refused to schedule a post: the wait counts from the scheduled time.
     """
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Returns the unit, then the key, so that a client at its limit which repeats the call finds its unit returned."""
+    """Refunds the unit, releases the key, and returns the answer to a failed request.
+
+    In this order, so that a client at its limit that repeats the call finds its unit refunded.
+    """
     exchange.error_code = error.code
     if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):
         exchange.services.refunds.give_back([exchange.caller], waits=exchange.has_time)

@@ -48,7 +48,10 @@ _WAITING_PER_SLOT = 4
 
 
 class Services:
-    """One per process. Tests give their own `bus`."""
+    """The clients of all services, and the caches, limits and periodic tasks of the gateway. One per process.
+
+    Tests give their own `bus`.
+    """
 
     def __init__(self, config: Config, bus: rpc.Bus | None = None, database: Database | None = None) -> None:
         self.config = config
@@ -96,7 +99,7 @@ class Services:
         ]
 
     def close(self) -> None:
-        """Stops the tasks, sends and stores what waits in memory, and closes bus, storage and database."""
+        """Stops the periodic tasks, sends and stores what waits in memory, and closes bus, storage and database."""
         for task in self._tasks:
             task.stop()
         self.token_usage.flush()

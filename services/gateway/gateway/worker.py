@@ -1,4 +1,4 @@
-"""The gunicorn worker: green threads, slow clients cut off, and the API's own error for invalid HTTP."""
+"""The gunicorn worker: green threads, a limit on slow clients, and the API's own error for invalid HTTP."""
 
 import socket
 from http import HTTPStatus
@@ -27,7 +27,10 @@ class Log(Logger):  # type: ignore[misc]
 
 
 class Worker(GeventWorker):  # type: ignore[misc]
-    """Cuts off slow bodies; gunicorn's `keepalive` closes connections that are idle or still send a request's head."""
+    """gunicorn's worker with gevent, which also cuts off clients that send a body too slowly.
+
+    gunicorn's `keepalive` closes connections that are idle or still send a request's head.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +61,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
             _end_reading(client)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answers malformed lines and headers, and heads that are too long, before they become a request."""
+        """Answers a request that cannot be parsed: malformed lines or headers, or a head that is too long."""
         if isinstance(exc, ParseException):
             error = invalid("request", str(exc)[:200])
         else:
@@ -83,8 +86,9 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
 
 def _linger(client: socket.socket) -> None:
-    """Reads the rest for a moment: a connection that is closed with unread bytes is reset before the client sees the
-    answer.
+    """Reads what the client still sends, for a moment, before the connection is closed.
+
+    A connection that is closed with unread bytes is reset before the client sees the answer.
     """
     client.shutdown(socket.SHUT_WR)
     client.settimeout(_LINGER_SECONDS)
@@ -94,7 +98,9 @@ def _linger(client: socket.socket) -> None:
 
 
 def _end_reading(client: Any) -> None:
-    """Ends the socket's reading side below gevent: its own shutdown would raise in the reader, and gunicorn log it."""
+    """Ends the socket's reading side below gevent: gevent's own shutdown would raise in the reader, and gunicorn log
+    it.
+    """
     try:
         client._sock.shutdown(socket.SHUT_RD)
     except OSError:

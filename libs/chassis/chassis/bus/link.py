@@ -209,9 +209,9 @@ class Link:
         ioloop.stop()
 
     def _on_connection_open(self, connection: Connection) -> None:
-        connection.channel(on_open_callback=self._on_first_channel)
+        connection.channel(on_open_callback=self._declare_topology)
 
-    def _on_first_channel(self, channel: Channel) -> None:
+    def _declare_topology(self, channel: Channel) -> None:
         """Declares exchanges and queues on a channel of its own, then closes that channel.
 
         The broker closes the channel, and no other, if the user may not declare.

@@ -157,7 +157,7 @@ class Compiled:
     """A SQLAlchemy statement, compiled once to the driver's SQL."""
 
     def __init__(self, statement: Any) -> None:
-        self._text, self._constants = _in_drivers_words(statement)
+        self._text, self._constants = _compiled(statement)
 
     def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Runs the statement with these bind parameters and returns all rows.
@@ -178,9 +178,7 @@ class Prepared:
     """
 
     def __init__(self, statement: Any) -> None:
-        text, self._constants = (
-            (statement, {}) if isinstance(statement, str) else _in_drivers_words(statement)
-        )
+        text, self._constants = (statement, {}) if isinstance(statement, str) else _compiled(statement)
         names = list(dict.fromkeys(_PLACEHOLDER.findall(text)))
         numbered = _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", text).replace("%%", "%")
         name = f"p_{hashlib.sha256(numbered.encode()).hexdigest()[:16]}"
@@ -207,7 +205,7 @@ def end_with(connection: Connection, statement: str, parameters: Any) -> None:
     connection.info[_STATE] = _ENDED
 
 
-def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
+def _compiled(statement: Any) -> tuple[str, dict[str, Any]]:
     """Returns a SQLAlchemy statement as SQL for psycopg2, with the constants in it."""
     compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
     return str(compiled), dict(compiled.params)

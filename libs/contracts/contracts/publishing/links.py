@@ -29,10 +29,7 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """The answer to `BeginLink`: the web page where the person continues, until `expires_at`.
-
-    It is ours; from there the person goes to the platform's login.
-    """
+    """A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`."""
 
     session_id: str
     authorize_url: str

@@ -36,7 +36,7 @@ class ClockState(Record):
 
 
 class Seconds(click.ParamType[float]):
-    """A finite number of seconds, which may be negative."""
+    """The type of a command's argument: a finite number of seconds, which may be negative."""
 
     name = "seconds"
 
@@ -86,7 +86,10 @@ def reset(session: Session) -> None:
 
 
 def _move(session: Session, *, by_seconds: float | None) -> None:
-    """Gives all databases the same shift, new databases included. None returns to real time."""
+    """Gives every service's database and the simulator the same shift; `by_seconds` adds to the present one.
+
+    None returns to real time. A database without a shift gets it too.
+    """
     if not session.config.clock_shift_allowed:
         raise ApiError(CLOCK_SHIFT_NOT_ALLOWED)
     with _databases(session.config) as connections:

@@ -77,8 +77,8 @@ def auto_refill(
 
 
 def _user(session: Session, user_id: str, *, verified: bool = False) -> User:
-    """Returns the account. The balance depends on its tier.
+    """Returns the account `user_id`, whose tier the credits depend on.
 
-    Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED when `verified` is asked for.
+    Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED when `verified` is set.
     """
     return session.accounts.get_user(session.caller, GetUser(user_id=user_id, verified=verified))

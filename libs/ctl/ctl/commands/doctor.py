@@ -8,7 +8,7 @@ from ctl.session import Session, pass_session
 
 
 class Finding(Record):
-    """One check. `state`: ok, warning (works, but with less protection than possible) or failed."""
+    """The result of one check. `state`: ok, warning (works, but with less protection than possible) or failed."""
 
     check: str
     state: str

@@ -15,7 +15,7 @@ COLUMNS = ("id", "platform", "name", "account_id", "brand_id", "brand_name", "fo
 
 
 class PlatformType(click.ParamType[str]):
-    """A platform's code or full name, in any case."""
+    """The type of a command's argument: a platform's code or full name, in any case."""
 
     name = "platform"
 

@@ -1,6 +1,7 @@
-"""All SQL of the service, one file a noun: concrete classes over an open connection, contract records out.
+"""All SQL of the accounts service, one file for each kind of row. Each store is a class over an open connection.
 
-`Connection` is what use cases hand from the transaction to the stores; they do nothing else with it.
+Stores return records of contracts. `Connection` is what use cases hand from the transaction to the stores; they do
+nothing else with it.
 """
 
 from sqlalchemy import Connection

@@ -1,4 +1,4 @@
-"""Rows of `audit_entries`."""
+"""Reads and writes the rows of `audit_entries`."""
 
 from datetime import datetime
 
@@ -58,7 +58,7 @@ class AuditStore:
     def page_of(
         self, account_id: str, brand_id: str | None, *, limit: int, before: tuple[datetime, str] | None
     ) -> list[AuditEntry]:
-        """Returns entries of one brand of an account, or of all, newest first.
+        """Returns one page of the audit entries of an account's brand, or of all its brands, newest first.
 
         `before`: time and id of the previous page's last entry.
         """

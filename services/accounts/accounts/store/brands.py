@@ -1,4 +1,4 @@
-"""Rows of `brands`."""
+"""Reads and writes the rows of `brands`."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -20,7 +20,7 @@ class BrandStore:
         self.connection = connection
 
     def add(self, **values: object) -> BrandOwner | None:
-        """Adds a brand. Returns None if the operation id exists already."""
+        """Adds a brand. Returns None if this operation has added one already."""
         statement = insert(brands).values(created_at=clock_now(), **values).on_conflict_do_nothing()
         return self._one(statement.returning(*_OWNED))
 
@@ -40,7 +40,7 @@ class BrandStore:
         return self.connection.execute(mine).scalar_one()
 
     def edit(self, brand_id: str, *, archived: bool, **values: object) -> Brand:
-        """Sets the values of a brand that exists. One that is archived already keeps its time."""
+        """Changes the columns of a brand, which must exist. If it is archived already, it keeps the time of that."""
         at = func.coalesce(brands.c.archived_at, clock_now()) if archived else None
         edited = self._one(
             update(brands).where(brands.c.id == brand_id).values(archived_at=at, **values).returning(*_OWNED)
@@ -49,7 +49,7 @@ class BrandStore:
         return edited.brand
 
     def ids_of(self, account_id: str, brand_ids: Collection[str] | None) -> list[str]:
-        """Returns which of these brands belong to the account; None means all of its brands."""
+        """Returns those of these brand ids that belong to the account; for None, the ids of all its brands."""
         statement = select(brands.c.id).where(brands.c.account_id == account_id)
         if brand_ids is not None:
             statement = statement.where(brands.c.id.in_(brand_ids))
@@ -64,7 +64,7 @@ class BrandStore:
         limit: int,
         before: tuple[datetime, str] | None,
     ) -> list[Brand]:
-        """Returns brands, optionally only `brand_ids` and also the archived ones.
+        """Returns an account's brands, newest first. `brand_ids`: only these; `archived`: archived ones too.
 
         `before`: time and id of the previous page's last brand.
         """

@@ -1,4 +1,4 @@
-"""Rows of `collaborators`."""
+"""Reads and writes the rows of `collaborators`."""
 
 from datetime import datetime
 
@@ -30,7 +30,10 @@ class CollaboratorStore:
     def list_newest_first(
         self, brand_id: str, *, limit: int, before: tuple[datetime, str] | None
     ) -> list[ListedCollaborator]:
-        """`before`: time and user id of the previous page's last collaborator."""
+        """Returns one page of a brand's collaborators, newest first.
+
+        `before`: time and user id of the previous page's last collaborator.
+        """
         statement = (
             select(*_COLUMNS, users.c.email, users.c.firstname, users.c.lastname)
             .join(users, users.c.id == collaborators.c.user_id)
@@ -46,9 +49,9 @@ class CollaboratorStore:
     def brands_of(
         self, user_id: str, *, limit: int, before: tuple[datetime, str] | None
     ) -> list[SharedBrand]:
-        """Returns the unarchived brands that a user works on, newest first.
+        """Returns one page of the unarchived brands that a user works on as a collaborator, newest first.
 
-        `before`: time and brand id of the previous page's last one.
+        `before`: time and brand id of the previous page's last brand.
         """
         statement = (
             select(

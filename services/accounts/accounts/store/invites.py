@@ -1,4 +1,4 @@
-"""Rows of `invites`."""
+"""Reads and writes the rows of `invites`."""
 
 from datetime import datetime, timedelta
 from typing import Any

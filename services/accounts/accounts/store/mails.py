@@ -1,4 +1,4 @@
-"""Rows of `mails`, a queue for all processes."""
+"""Reads and writes the rows of `mails`, a queue that all processes share."""
 
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ class MailStore:
         self.connection.execute(insert(mails).values(values).on_conflict_do_nothing())
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """Claims the mail that has been due for longest; no other process gets it before the wait is over."""
+        """Claims the mail that has been due for longest. No other process gets it for `first_wait_seconds`."""
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)
 

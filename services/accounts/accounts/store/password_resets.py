@@ -1,4 +1,4 @@
-"""Rows of `password_resets`: reset links, and the queue of their mails for all processes."""
+"""Reads and writes the rows of `password_resets`: reset links, and the queue of their mails for all processes."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -50,7 +50,7 @@ class PasswordResetStore:
         self.connection = connection
 
     def put(self, *, email: str, id: str, mailed: bool) -> ResetRow:  # noqa: A002
-        """Replaces the link of an address; the one before becomes invalid. `mailed`: queues the mail with it."""
+        """Stores a new reset link for an address; an earlier one becomes invalid. With `mailed`, its mail is queued."""
         due = func.clock_timestamp() if mailed else None
         expires_at = func.date_trunc("milliseconds", clock_now() + VALID_FOR)
         new = {"id": id, "expires_at": expires_at, "attempts": 0, "next_attempt_at": due}
@@ -61,21 +61,21 @@ class PasswordResetStore:
         return row
 
     def find(self, reset_id: str) -> ResetRow | None:
-        """Returns an unexpired link."""
+        """Returns a reset link that has not expired."""
         return self._one(select(*_COLUMNS).where(password_resets.c.id == reset_id, _LIVE))
 
     def use(self, reset_id: str) -> ResetRow | None:
-        """Deletes the link. Returns None if it was used or replaced before, or has expired."""
+        """Deletes a reset link and returns it. Returns None if it was used or replaced before, or has expired."""
         statement = delete(password_resets).where(password_resets.c.id == reset_id, _LIVE)
         return self._one(statement.returning(*_COLUMNS))
 
     def claim_mail(self, first_wait_seconds: float) -> DueResetMail | None:
-        """Claims the mail that has been due for longest; no other process gets it before the wait is over."""
+        """Claims the mail that has been due for longest. No other process gets it for `first_wait_seconds`."""
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueResetMail(**row._mapping)
 
     def end_mail(self, reset_id: str) -> None:
-        """Removes a mail from the queue; its link stays valid."""
+        """Removes the mail of a reset link from the queue; the link stays valid."""
         statement = update(password_resets).where(password_resets.c.id == reset_id)
         self.connection.execute(statement.values(next_attempt_at=None))
 

@@ -1,5 +1,7 @@
-"""Rows of `tokens` that are sessions: a person's own, and their children, with which the person works on a brand of
-another account.
+"""Reads and writes those rows of `tokens` that are sessions.
+
+They are a person's own sessions, and brand sessions opened from them (children), with which the person works on a brand
+of another account.
 """
 
 from datetime import timedelta
@@ -44,12 +46,15 @@ class SessionStore:
         return [_session(row) for row in rows]
 
     def exists(self, account_id: str, session_id: str) -> bool:
-        """Whether the account has this session, also one that has ended lately."""
+        """Whether the account has this session, or had it until recently."""
         statement = select(tokens.c.id).where(_of(account_id), tokens.c.id == session_id)
         return self.connection.execute(statement).first() is not None
 
     def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Changes the live session on a brand that was opened from this one. Returns None if there is none."""
+        """Renews the brand session that was opened from the session `parent_id`. Returns None if there is none.
+
+        `values` are its new columns, such as the hash of another token.
+        """
         statement = update(tokens).where(
             tokens.c.parent_id == parent_id, tokens.c.on_behalf_of_brand_id == brand_id, _LIVE
         )
@@ -58,9 +63,7 @@ class SessionStore:
         return None if row is None else _session(row)
 
     def add_child(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Adds a session on a brand of another account, for the person of the live session `parent_id`. Returns None if
-        that one has ended.
-        """
+        """Adds a brand session that is opened from the session `parent_id`. Returns None if that one has ended."""
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
             .where(tokens.c.id == parent_id, _OWN, _LIVE)
@@ -79,31 +82,37 @@ class SessionStore:
         )
 
     def end_one(self, session_id: str) -> tuple[str, ...]:
-        """Ends one session of any kind. Returns the ids of those that had not ended."""
+        """Ends one session of any kind, and brand sessions opened from it.
+
+        Returns the ids of those that had not ended yet.
+        """
         return self._end(tokens.c.id == session_id)
 
     def end(self, account_id: str, session_id: str) -> tuple[str, ...]:
-        """Ends one session. Returns the ids of those that had not ended."""
+        """Ends one of the account's own sessions, and brand sessions opened from it.
+
+        Returns the ids of those that had not ended yet.
+        """
         return self._end(_of(account_id) & (tokens.c.id == session_id))
 
     def end_all(self, account_id: str, *, but: str = "") -> tuple[str, ...]:
-        """Ends every session of the account but one. Returns the ids of those that had not ended."""
+        """Ends every session of the account except `but`. Returns the ids of those that had not ended yet."""
         return self._end(_of(account_id) & (tokens.c.id != but))
 
     def count(self, account_id: str) -> int:
-        """Counts the account's own sessions that have not been ended."""
+        """Counts the account's own sessions that nobody has ended; some may have expired."""
         statement = select(func.count()).select_from(tokens)
         unended = _of(account_id) & tokens.c.revoked_at.is_(None)
         return self.connection.execute(statement.where(unended)).scalar_one()
 
     def end_oldest(self, account_id: str, *, keep: int) -> tuple[str, ...]:
-        """Ends all but the newest sessions. Returns their ids."""
+        """Ends the account's own sessions except the `keep` newest. Returns the ids of those that it ended."""
         oldest = select(tokens.c.id).where(_of(account_id), _LIVE)
         oldest = oldest.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).offset(keep)
         return self._end(tokens.c.id.in_(oldest.scalar_subquery()))
 
     def delete_ended(self, *, limit: int) -> int:
-        """Deletes some sessions that ended a day ago or earlier. Returns how many.
+        """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
         Sessions on brands of others stay: posts that were made with them are held when the person is removed.
         """
@@ -114,7 +123,10 @@ class SessionStore:
         return self.connection.execute(statement).rowcount
 
     def _end(self, which: ColumnElement[bool]) -> tuple[str, ...]:
-        """Ends these sessions and their children."""
+        """Ends the sessions for which the condition is true, and the brand sessions opened from them.
+
+        Returns their ids.
+        """
         meant = select(tokens.c.id).where(which, tokens.c.session).scalar_subquery()
         statement = update(tokens).where(
             tokens.c.id.in_(meant) | tokens.c.parent_id.in_(meant), tokens.c.revoked_at.is_(None)
@@ -124,7 +136,7 @@ class SessionStore:
 
 
 def _of(account_id: str) -> ColumnElement[bool]:
-    """The account's own sessions, not those of collaborators, which act on it too."""
+    """Returns the condition for an account's own sessions, without collaborators' sessions that act on it too."""
     return (tokens.c.account_id == account_id) & tokens.c.session & _OWN
 
 

@@ -1,4 +1,4 @@
-"""Rows of `sign_up_tries`: counters of fixed windows, exact across processes."""
+"""Reads and writes the rows of `sign_up_tries`: counts of attempts in fixed windows, exact across processes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from chassis.db.clock import clock_now
 
 
 class Tries(NamedTuple):
-    """Tries in the current window, this one included, and how many seconds of the window are left."""
+    """How many tries the current window has, this one included, and how many seconds of the window are left."""
 
     made: int
     seconds_left: int
@@ -29,18 +29,21 @@ class TryStore:
         self.connection = connection
 
     def take(self, subject: str, window_seconds: int) -> Tries:
-        """Counts one try. Windows are aligned to the epoch, so that all processes use the same ones."""
+        """Counts one try of a subject, such as an address. Windows begin at multiples of `window_seconds` since 1970.
+
+        So all processes use the same windows.
+        """
         asked = {"subject": subject, "window": window_seconds}
         return Tries(*self.connection.execute(_TAKE, asked).one())
 
     def give_back(self, subjects: Sequence[str]) -> None:
-        """Takes one try off the counts of the current windows."""
+        """Subtracts one try from the count of each subject in its current window."""
         counted = sign_up_tries.c.subject.in_(subjects) & (sign_up_tries.c.ends_at > clock_now())
         one_less = func.greatest(sign_up_tries.c.tries - 1, 0)
         self.connection.execute(update(sign_up_tries).where(counted).values(tries=one_less))
 
     def forget(self, subject: str) -> None:
-        """Deletes the counts of a subject."""
+        """Deletes all counts of a subject."""
         self.connection.execute(delete(sign_up_tries).where(sign_up_tries.c.subject == subject))
 
     def delete_old(self) -> int:

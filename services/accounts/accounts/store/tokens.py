@@ -1,4 +1,4 @@
-"""Rows of `tokens`, and the statement that authenticates every request."""
+"""Reads and writes the rows of `tokens`, and has the statement that authenticates every request."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ _RECORD_USE = text("""
 
 
 class OwnedToken(Record):
-    """A token and the account it belongs to."""
+    """A token, the account it belongs to, and the first token of its chain of rotations."""
 
     account_id: str
     token: Token
@@ -63,7 +63,7 @@ class OwnedToken(Record):
 
 
 class Credential(Record):
-    """All that authentication needs from the database. `role`: of the issuing collaborator, None for other tokens."""
+    """All that authentication needs to know of a token. `role` is that of the collaborator who issued it, else None."""
 
     account_id: str
     tier: str
@@ -86,32 +86,33 @@ class TokenStore:
         return _token(self.connection.execute(statement).one())
 
     def edit(self, token_id: str, **values: object) -> Token:
-        """Changes a token, which exists."""
+        """Changes the columns of a token, which must exist."""
         token = self._updated(update(tokens).where(tokens.c.id == token_id).values(**values))
         assert token is not None
         return token
 
     def find(self, token_id: str) -> OwnedToken | None:
-        """Returns an API token, not a session."""
+        """Returns an API token by id. None for a session."""
         return self._one_owned((tokens.c.id == token_id) & ~tokens.c.session)
 
     def find_presented(self, token_id: str) -> OwnedToken | None:
-        """Returns the token of a request, which may be a session."""
+        """Returns the token of a request by id; it may be a session."""
         return self._one_owned(tokens.c.id == token_id)
 
     def find_by_operation(self, operation_id: str) -> OwnedToken | None:
         return self._one_owned(tokens.c.operation_id == operation_id)
 
     def list_newest_first(self, account_id: str) -> list[Token]:
-        """Returns API tokens, not sessions."""
+        """Returns all API tokens of an account, newest first, without sessions."""
         statement = select(*_COLUMNS).where(tokens.c.account_id == account_id, ~tokens.c.session)
         rows = self.connection.execute(statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()))
         return [_token(row) for row in rows]
 
     def page_of(self, user_id: str, *, limit: int, before: tuple[datetime, str] | None) -> list[Token]:
-        """Returns API tokens of the user's account, and those that the user issued for brands of others, newest first.
+        """Returns one page of a user's API tokens, newest first.
 
-        `before`: time and id of the previous page's last token.
+        They are those of the user's account, and those that the user issued for brands of others. `before`: time and id
+        of the previous page's last token.
         """
         theirs = (tokens.c.account_id == user_id) | (tokens.c.issued_by_collaborator_id == user_id)
         statement = select(*_COLUMNS).where(theirs, ~tokens.c.session)
@@ -121,7 +122,10 @@ class TokenStore:
         return [_token(row) for row in self.connection.execute(statement)]
 
     def count_active(self, account_id: str) -> int:
-        """Counts API tokens, except revoked, expired and sandbox ones (decisions "Who sees and pays what")."""
+        """Counts an account's active API tokens (decisions "Who sees and pays what").
+
+        Revoked, expired and sandbox tokens do not count.
+        """
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 
@@ -135,7 +139,7 @@ class TokenStore:
         self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
 
     def rotations_of(self, owned: OwnedToken) -> tuple[str, ...]:
-        """Returns the ids of all tokens of the rotation chain, oldest first."""
+        """Returns the ids of all tokens that were rotated into one another with this one, oldest first."""
         statement = select(tokens.c.id).where(
             tokens.c.account_id == owned.account_id,
             (tokens.c.id == owned.first_id) | (tokens.c.first_token_id == owned.first_id),
@@ -143,7 +147,7 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def ids_of_collaborator(self, brand_id: str, user_id: str) -> tuple[str, ...]:
-        """Returns all tokens that a collaborator issued for a brand, including revoked ones, oldest first."""
+        """Returns the ids of all tokens that a collaborator issued for a brand, also revoked ones, oldest first."""
         statement = select(tokens.c.id).where(
             tokens.c.on_behalf_of_brand_id == brand_id, tokens.c.issued_by_collaborator_id == user_id
         )
@@ -163,7 +167,7 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch of uses; unknown tokens are ignored."""
+        """Adds a batch of counts to the tokens' use; unknown tokens are ignored."""
         self.connection.execute(
             _RECORD_USE,
             {
@@ -174,7 +178,10 @@ class TokenStore:
         )
 
     def credential(self, token_sha256: str) -> Credential | None:
-        """Returns all that authentication needs, in one round trip."""
+        """Returns all that authentication needs of the token with this hash, in one round trip.
+
+        None if there is none.
+        """
         row = self.connection.execute(_CREDENTIAL, {"token_sha256": token_sha256}).one_or_none()
         return None if row is None else _credential(row)
 
@@ -188,7 +195,10 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """Selects the token, its user, its account, the collaborator's role, the parent's state and the time."""
+    """Builds the statement that selects a token with all that authentication needs.
+
+    That is its user, its account, the collaborator's role, the state of the session it was opened from, and the time.
+    """
     owner, actor, parent = users.alias("owner"), users.alias("actor"), tokens.alias("parent")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id

@@ -1,4 +1,4 @@
-"""Rows of `totps` and `recovery_codes`."""
+"""Reads and writes the rows of `totps` and `recovery_codes` (the second factor of a sign-in)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,10 @@ class TotpStore:
         return self._one(select(*_COLUMNS).where(totps.c.user_id == user_id))
 
     def begin(self, user_id: str, totp_id: str) -> bool:
-        """Stores a secret that waits for its first code, in place of one that waits already. False: it is on."""
+        """Stores a secret that waits for its first code; it replaces one that waits already.
+
+        Returns False if the second factor is on already.
+        """
         statement = upsert(totps).values(user_id=user_id, id=totp_id)
         statement = statement.on_conflict_do_update(
             index_elements=[totps.c.user_id], set_={"id": totp_id}, where=totps.c.enabled_at.is_(None)
@@ -37,18 +40,24 @@ class TotpStore:
         return self._one(statement.returning(*_COLUMNS)) is not None
 
     def enable(self, user_id: str, totp_id: str, step: int) -> bool:
-        """Turns it on with the step of its first code. False: it is on already, or another secret waits."""
+        """Turns the second factor on. `step` is the 30-second step of its first code, which cannot be used again.
+
+        Returns False if it is on already, or another secret waits.
+        """
         waiting = (totps.c.user_id == user_id) & (totps.c.id == totp_id) & totps.c.enabled_at.is_(None)
         values = {"enabled_at": clock_now(), "last_step": step}
         return self.connection.execute(update(totps).where(waiting).values(values)).rowcount > 0
 
     def use_step(self, user_id: str, step: int) -> bool:
-        """Takes the code of a step. False: this one or a later one was used before."""
+        """Records that the code of a 30-second step was used.
+
+        Returns False if that one or a later one was used before.
+        """
         newer = (totps.c.user_id == user_id) & (totps.c.last_step < step)
         return self.connection.execute(update(totps).where(newer).values(last_step=step)).rowcount > 0
 
     def delete(self, user_id: str) -> bool:
-        """Deletes the secret and the recovery codes. False: there were none."""
+        """Deletes the secret and the recovery codes. Returns False if there were none."""
         self.connection.execute(delete(recovery_codes).where(recovery_codes.c.user_id == user_id))
         return self.connection.execute(delete(totps).where(totps.c.user_id == user_id)).rowcount > 0
 
@@ -58,7 +67,7 @@ class TotpStore:
         )
 
     def use_recovery_code(self, user_id: str, code_sha256: str) -> bool:
-        """Deletes a recovery code. False: there is no such code, or it was used before."""
+        """Deletes a recovery code. Returns False if there is no such code, or it was used before."""
         used = (recovery_codes.c.user_id == user_id) & (recovery_codes.c.code_sha256 == code_sha256)
         return self.connection.execute(delete(recovery_codes).where(used)).rowcount > 0
 

@@ -1,4 +1,4 @@
-"""Rows of `users`."""
+"""Reads and writes the rows of `users`."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ class UserStore:
         self.connection = connection
 
     def add(self, **values: object) -> User | None:
-        """Adds a user. Returns None if the address or the operation id exists already."""
+        """Adds a user. Returns None if the address is taken or this operation has added one already."""
         statement = insert(users).values(created_at=clock_now(), **values).on_conflict_do_nothing()
         return self._one(statement.returning(*_COLUMNS))
 
@@ -33,23 +33,29 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(users.c.operation_id == operation_id))
 
     def lock(self, user_id: str) -> User | None:
-        """Returns the account, locked until commit: changes of its tokens and collaborators run one after another."""
+        """Returns the account, and locks its row until commit: changes of its tokens and collaborators take turns."""
         return self._one(select(*_COLUMNS).where(users.c.id == user_id).with_for_update(key_share=True))
 
     def lock_unverified(self, email: str) -> User | None:
-        """Returns the unverified account with this address, locked until commit. None for a verified one."""
+        """Returns the unverified account with this address, and locks its row until commit. None if it is verified."""
         held = (users.c.email == email) & ~users.c.verified
         return self._one(select(*_COLUMNS).where(held).with_for_update())
 
     def lock_lapsed(self, days: int, *, limit: int) -> list[User]:
-        """Returns older unverified accounts, oldest first, locked until commit; skips rows locked by others."""
+        """Returns unverified accounts older than `days`, oldest first, and locks their rows until commit.
+
+        Skips rows locked by other transactions.
+        """
         lapsed = ~users.c.verified & (users.c.created_at < clock_now() - timedelta(days=days))
         statement = select(*_COLUMNS).where(lapsed).order_by(users.c.created_at).limit(limit)
         rows = self.connection.execute(statement.with_for_update(skip_locked=True))
         return [User(**row._mapping) for row in rows]
 
     def list_all(self, *, before_id: str | None, limit: int) -> list[User]:
-        """Returns users, newest first: ids grow with time."""
+        """Returns one page of all users, newest first (ids grow with time).
+
+        `before_id`: the last id of the previous page.
+        """
         statement = select(*_COLUMNS).order_by(users.c.id.desc()).limit(limit)
         if before_id is not None:
             statement = statement.where(users.c.id < before_id)
@@ -65,14 +71,14 @@ class UserStore:
         return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
 
     def password_of(self, email: str) -> tuple[str | None, str | None]:
-        """Returns the account's id and password hash by its address; None for each that does not exist."""
+        """Returns the id and the password hash of the account with this address; None for each that does not exist."""
         row = self.connection.execute(
             select(users.c.id, users.c.password_hash).where(users.c.email == email)
         ).first()
         return (None, None) if row is None else (row.id, row.password_hash)
 
     def change(self, user_id: str, **values: str | None) -> User:
-        """Changes the profile of a user who exists."""
+        """Changes the profile of a user, who must exist."""
         user = self._one(update(users).where(users.c.id == user_id).values(**values).returning(*_COLUMNS))
         assert user is not None
         return user

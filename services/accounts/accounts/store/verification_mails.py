@@ -1,4 +1,4 @@
-"""Rows of `verification_mails`, a queue for all processes."""
+"""Reads and writes the rows of `verification_mails`, a queue that all processes share."""
 
 from sqlalchemy import Connection, delete, func, text
 from sqlalchemy.dialects.postgresql import insert
@@ -33,12 +33,12 @@ class VerificationMailStore:
         self.connection = connection
 
     def add(self, user_id: str) -> None:
-        """Queues a mail, unless it is queued already."""
+        """Queues the verification mail of a user, unless it is queued already."""
         values = {"user_id": user_id, "next_attempt_at": func.clock_timestamp()}
         self.connection.execute(insert(verification_mails).values(values).on_conflict_do_nothing())
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """Claims the mail that has been due for longest; no other process gets it before the wait is over."""
+        """Claims the mail that has been due for longest. No other process gets it for `first_wait_seconds`."""
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)
 

@@ -14,7 +14,10 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Raises INVALID_TOKEN, TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT."""
+    """Returns the caller that a token's hash stands for.
+
+    Raises INVALID_TOKEN, TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
+    """
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
     if found is None:
@@ -23,11 +26,10 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 
 
 def authenticated(found: Credential) -> Authenticated:
-    """Returns the caller of a token (pure).
+    """Returns the caller that a token stands for (pure).
 
-    A collaborator's token acts on the owner's account and tier, as the collaborator.
-
-    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
+    A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
+    TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
     """
     token = found.token
     if token.revoked_at is not None:
@@ -50,7 +52,7 @@ def authenticated(found: Credential) -> Authenticated:
 
 
 def _of_collaborator(found: Credential) -> Token:
-    """Returns a collaborator's token with the scopes that it has now: a session's are those of the role.
+    """Returns a collaborator's token with its present scopes: those of a session follow the collaborator's role.
 
     Raises TOKEN_REVOKED for a session whose parent has ended, COLLABORATOR_INSUFFICIENT.
     """
@@ -68,7 +70,7 @@ def _of_collaborator(found: Credential) -> Token:
 
 
 def record_use(connection: Connection, request: RecordUse) -> Nothing:
-    """Adds a gateway's batch of uses; malformed ids and unknown tokens are ignored."""
+    """Adds a gateway's batch of counts to the tokens' use; malformed ids and unknown tokens are ignored."""
     uses = [use for use in request.uses if is_id(use.token_id) and use.last_used_at.tzinfo]
     if uses:
         TokenStore(connection).record_use(uses)

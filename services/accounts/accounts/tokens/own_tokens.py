@@ -33,7 +33,10 @@ SCOPE = "manage:tokens"
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token. Raises what `create_token` raises, and MISSING_SCOPE for a scope that the caller lacks."""
+    """Creates a token for a person.
+
+    Raises the errors of `create_token`, and MISSING_SCOPE for a scope that they lack.
+    """
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -41,16 +44,19 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Rotates a token. Raises what `rotate_token` raises, and MISSING_SCOPE for a scope that the caller lacks."""
+    """Rotates a token for a person.
+
+    Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that they lack.
+    """
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 
 
 def edit_token(database: Database, caller: Caller, request: api.EditToken) -> api.Token:
-    """Changes the fields of a valid token that are set, from its next request on. A repeat changes nothing.
+    """Changes those fields of a valid token that the request sets. A repeat of the operation changes nothing.
 
-    Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED, TOKEN_EXPIRED; MISSING_SCOPE for a scope, old or new,
-    that the caller lacks.
+    Applies from the token's next request on. Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED,
+    TOKEN_EXPIRED; MISSING_SCOPE for a scope, old or new, that the caller lacks.
     """
 
     def edit() -> api.Token:
@@ -84,8 +90,10 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request as its caller may make it: a person's token is for their own account, or for a brand that
-    they work on as a collaborator."""
+    """Returns the request with only what a person may ask for.
+
+    Their token is for their own account, or for one brand that they work on as a collaborator.
+    """
     access.check_owner(caller)
     request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)
     if len(request.brand_ids) == 1 and is_id(request.brand_ids[0]):
@@ -98,7 +106,7 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the token of the request as it is now, not as a gateway knows it.
+    """Returns the token that the request was made with, from the database: a gateway's copy may be old.
 
     Raises TOKEN_REVOKED, MISSING_SCOPE.
     """
@@ -116,14 +124,14 @@ def _check_rights(connection: Connection, caller: Caller, values: Mapping[str, A
 
 
 def _check_changeable(connection: Connection, caller: Caller, token: api.Token) -> None:
-    """Refuses to replace or change a token that the caller could not have created."""
+    """Refuses a change or replacement of a token that the caller could not have created."""
     if token.issued_by_collaborator_id not in (None, caller.user_id):
         raise invalid("token_id", "is a collaborator's token: the owner of the brand can only revoke it")
     _check_rights(connection, caller, {name: getattr(token, name) for name in tokens.EDITABLE})
 
 
 def _edits(connection: Connection, request: api.EditToken) -> dict[str, Any]:
-    """Returns the checked values of the fields that are set; scopes are checked with the brands."""
+    """Returns the checked values of the fields that the request sets. Scopes are checked later, with the brands."""
     edits: dict[str, Any] = {}
     if request.name is not UNSET:
         edits["name"] = fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH)

@@ -11,17 +11,19 @@ from contracts.errors import MISSING_SCOPE, ApiError, invalid
 
 
 def defaults(own: Token) -> dict[str, Any]:
-    """Returns the limits of a new token whose request names none: the limits of the token that creates it."""
+    """Returns the IP allowlist and expiry that a new token gets from the token that creates it.
+
+    They apply when the request names none.
+    """
     return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
 
 
 def check_within(caller: Caller, own: Token, given: Mapping[str, Any]) -> None:
-    """Checks the rights that a token is to have against the caller's own token.
+    """Checks that the rights for a token are not more than those of the caller's own token.
 
     Brands need no comparison: a token that manages tokens has no brand limits. A session has no limits but its scopes,
-    because it stands for the person.
-
-    Raises MISSING_SCOPE with the first scope that the caller lacks, and VALIDATION_ERROR for other rights.
+    because it stands for the person. Raises MISSING_SCOPE with the first scope that the caller lacks, and
+    VALIDATION_ERROR for other rights.
     """
     for scope in given["scopes"]:
         if not caller.has_scope(scope):
@@ -39,7 +41,7 @@ def _is_by(moment: datetime | None, latest: datetime) -> bool:
 
 
 def _are_within(entries: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
-    """Whether the list is not empty (empty: unlimited) and each of its entries lies within an allowed one."""
+    """Whether each entry of an IP allowlist lies within an allowed one. False for an empty list, which allows all."""
     blocks = [ip_network(entry, strict=False) for entry in allowed]
     return bool(entries) and all(
         any(_is_part(ip_network(entry, strict=False), block) for block in blocks) for entry in entries

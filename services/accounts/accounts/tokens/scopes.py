@@ -39,10 +39,11 @@ ROLE_SCOPES = {
 
 
 def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[str, ...]:
-    """Returns the distinct scopes of a token that is limited to these brands, if any.
+    """Checks the scopes for a token and returns them without repetitions. `brand_ids`: the brands it is limited to, if
+    any.
 
-    Raises VALIDATION_ERROR for an empty list or an unknown scope, and for managing the account with limits: such a
-    token could make itself one without.
+    Raises VALIDATION_ERROR for an empty list or an unknown scope, and for a scope that manages the account when the
+    token is limited: it could make itself a token without limits.
     """
     if not scopes:
         raise invalid("scopes", "must name at least one scope")

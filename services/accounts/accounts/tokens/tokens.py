@@ -47,8 +47,11 @@ _KEPT_BY_ROTATION = (
 def create_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
-    LIMIT_REACHED."""
+    """Creates a token for the operator.
+
+    Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
+    LIMIT_REACHED.
+    """
     caller.check_operator()
     return create(connection, config, caller, request)
 
@@ -60,8 +63,9 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Creates a token for any caller; `check` refuses rights that the caller may not give. Raises what `create_token`
-    raises.
+    """Creates a token for any caller. `check` refuses rights that the caller may not give.
+
+    Raises the errors of `create_token`.
     """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
@@ -102,9 +106,9 @@ def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToke
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
 ) -> api.Token | None:
-    """Revokes a token in a transaction that holds its account. Returns None if it was revoked before.
+    """Revokes a token, in a transaction that has locked its account. Returns None if it was revoked before.
 
-    `keep`: posts and subscriptions made with the token go on.
+    With `keep`, posts and subscriptions made with the token go on.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)
@@ -136,8 +140,9 @@ def rotate(
     owned: OwnedToken,
     check: Callable[[api.Token], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Rotates a token for any caller, with the account locked; `check` refuses tokens that the caller may not change.
-    Raises what `rotate_token` raises.
+    """Rotates a token for any caller, in a transaction that has locked its account.
+
+    `check` refuses tokens that the caller may not change. Raises the errors of `rotate_token`.
     """
     old = owned.token
     repeated = _repeated(connection, config, caller, owned.account_id)
@@ -173,7 +178,8 @@ def get_token(connection: Connection, caller: Caller, request: api.TokenId) -> a
 def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens) -> api.TokenList:
     """Returns the tokens of an account, newest first, including revoked ones and collaborators' tokens.
 
-    The operator gets all of them; everybody else a page, with the tokens that they issued for brands of others.
+    The operator gets all of them. A person gets one page, which includes the tokens that they issued for brands of
+    others.
     """
     store = TokenStore(connection)
     if caller.is_operator:
@@ -188,7 +194,7 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets the request count in the token's metadata. The limits themselves are in the quota service.
+    """Sets how many requests a token's metadata shows. The limits themselves are in the quota service.
 
     Repeating the operation changes nothing, also after later uses.
     """
@@ -235,7 +241,7 @@ def _check_token_limit(connection: Connection, account: api.User) -> None:
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
 ) -> api.CreatedToken | None:
-    """Returns the answer of an earlier try of the same operation, if any."""
+    """Returns the answer that an earlier try of the same operation gave, if there was one."""
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
         return None
@@ -281,13 +287,13 @@ def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 
 def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Locks the token's account and returns the token."""
+    """Locks the row of the account that owns the token, and returns the token."""
     access.lock_account(connection, find(connection, caller, token_id).account_id)
     return find(connection, caller, token_id)
 
 
 def audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
-    """Adds an audit entry for a collaborator's token; other tokens have none (spec "Authentication" 8)."""
+    """Adds an audit entry if the token is a collaborator's; other tokens have none (spec "Authentication" 8)."""
     if token.on_behalf_of_brand_id is not None and not token.session:
         AuditStore(connection).add(
             brand_id=token.on_behalf_of_brand_id,

@@ -32,9 +32,10 @@ def list_shared_brands(connection: Connection, caller: Caller, request: ListShar
 
 
 def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:
-    """Begins a session on a brand. One that was opened from the same session before gets another token.
+    """Begins a session on a brand of another account.
 
-    Raises NOT_FOUND for every brand that the caller does not work on; VALIDATION_ERROR for an API token.
+    If one was opened from the same session before, that one gets another token. Raises NOT_FOUND for every brand that
+    the caller does not work on; VALIDATION_ERROR for an API token.
     """
     access.check_owner(caller)
     if not sessions.is_session(caller):

@@ -1,4 +1,4 @@
-"""Proves that somebody owns an account: with a password, and with a code if the owner has turned that on.
+"""Checks the password of an account, and the code of its second factor if its owner has turned that on.
 
 Nobody can tell from an answer, or from the time it takes, whether an address has an account.
 """
@@ -14,7 +14,7 @@ from contracts.record import Record
 
 
 class Proof(Record):
-    """The account, and the password hash that the password matched."""
+    """The account whose password was right, and the hash that the password matched."""
 
     user_id: str
     password_hash: str
@@ -29,10 +29,10 @@ def check(
     totp_code: str | None,
     asker: str,
 ) -> Proof:
-    """Compares the password and the code; counts the attempt before, and only failures in the end.
+    """Checks an address's password and code. Counts the attempt first, and takes that back when it succeeds.
 
     Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
-    TOTP_REQUIRED, which is no failure, and INVALID_TOTP, which is one.
+    TOTP_REQUIRED, which does not count as a failure, and INVALID_TOTP, which does.
     """
     with database.reading() as connection:
         counted = limits.count_login(connection, config, asker, email)
@@ -53,6 +53,9 @@ def check(
 
 
 def check_unchanged(connection: Connection, proof: Proof) -> None:
-    """Checks, in the transaction that relies on it, that the password is still the one that was compared."""
+    """Checks, in a transaction that relies on the proof, that the password has not been changed since.
+
+    Raises INVALID_CREDENTIALS.
+    """
     if UserStore(connection).password_hash(proof.user_id) != proof.password_hash:
         raise ApiError(INVALID_CREDENTIALS)

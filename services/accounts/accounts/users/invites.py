@@ -20,9 +20,9 @@ DAYS = 7
 def invite_user(
     connection: Connection, config: AccountsConfig, caller: Caller, request: InviteUser
 ) -> Invite:
-    """Returns a new code for this address; an earlier one becomes invalid. Repeated, it returns the same code.
+    """Makes a new code with which this address can sign up once; an earlier one becomes invalid.
 
-    Raises EMAIL_TAKEN when a verified account has the address.
+    Repeating the operation returns the same code. Raises EMAIL_TAKEN when a verified account has the address.
     """
     caller.check_operator()
     email = fields.email(request.email)
@@ -37,7 +37,7 @@ def invite_user(
 
 
 def check(connection: Connection, config: AccountsConfig, email: str, code: str) -> InviteRow:
-    """Returns the invite. Raises INVITE_REQUIRED unless the code belongs to the address and is still valid."""
+    """Returns the invite of an address. Raises INVITE_REQUIRED unless the code belongs to it and is still valid."""
     found = InviteStore(connection).find(email)
     if found is None or not derived_secrets.is_code(derived_secrets.invite_code(config, found.id), code):
         raise ApiError(INVITE_REQUIRED)

@@ -24,9 +24,10 @@ RESETS_PER_ADDRESS = 5
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
-    """Counts a sign-up, the network first: a network over its limit cannot use up the tries of an address.
+    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED.
 
-    Raises RATE_LIMITED, whether or not the address has an account.
+    The network is counted first: one over its limit cannot use up the tries of an address. The error does not depend on
+    whether the address has an account.
     """
     if asker is not None and config.signups_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "asker", asker)
@@ -40,11 +41,11 @@ def count_password(connection: Connection, linked_id: str) -> None:
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in. Returns the subjects for `TryStore.give_back`, which is called after a success: only failures
-    count for an address.
+    """Counts a sign-in from a network (`asker`) to an address. Raises RATE_LIMITED.
 
-    The wider subject comes last: a network over its limit cannot use up the attempts of an address. Raises
-    RATE_LIMITED, whether or not the address has an account.
+    Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
+    an address. The network is counted first: one over its limit cannot use up the attempts of an address. The error
+    does not depend on whether the address has an account.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")
@@ -55,20 +56,21 @@ def count_login(connection: Connection, config: AccountsConfig, asker: str, emai
 
 
 def forget_logins(connection: Connection, config: AccountsConfig, email: str) -> None:
-    """Forgets the failed sign-ins of an address, whose owner has a new password."""
+    """Deletes the count of failed sign-ins to an address, because its owner has set a new password."""
     TryStore(connection).forget(_login(config, email))
 
 
 def count_reset(connection: Connection, config: AccountsConfig, asker: str, email: str) -> None:
-    """Counts a request for a reset link. Raises RATE_LIMITED, whether or not the address has an account."""
+    """Counts a request for a reset link. Raises RATE_LIMITED, whether the address has an account or not."""
     _count_login_of_network(connection, config, asker)
     subject = derived_secrets.pseudonym(config, "reset", email)
     _take(connection, subject, RESETS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_invitation(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts an invitation to a brand, of the account first. Raises RATE_LIMITED, whether the address has an account
-    or not.
+    """Counts an invitation to a brand, for the account that invites and then for the address that is invited.
+
+    Raises RATE_LIMITED, whether the address has an account or not.
     """
     _take(connection, f"invitations:{account_id}", INVITATIONS_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "invited", email)
@@ -85,14 +87,20 @@ def count_email_change(connection: Connection, config: AccountsConfig, account_i
 
 
 def count_change(connection: Connection, user_id: str) -> str:
-    """Counts an attempt to change the password; returns its subject for `give_back`. Raises RATE_LIMITED."""
+    """Counts an attempt to change the password. Raises RATE_LIMITED.
+
+    Returns the counter's name, for `TryStore.give_back` when the attempt succeeds.
+    """
     subject = f"change:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
     return subject
 
 
 def count_totp(connection: Connection, user_id: str) -> str:
-    """Counts a code that is tried within a session; returns its subject for `give_back`. Raises RATE_LIMITED."""
+    """Counts a code of the second factor that is tried within a session. Raises RATE_LIMITED.
+
+    Returns the counter's name, for `TryStore.give_back` when the code is right.
+    """
     subject = f"totp:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
     return subject

@@ -1,4 +1,4 @@
-"""What all mails have in common: their headers, and one attempt to send one.
+"""Builds mails with the headers that all of them have, and makes one attempt to send one.
 
 Nothing in a mail was chosen by the person who caused it, so that nobody can send texts of their own through us.
 """
@@ -26,7 +26,10 @@ FIRST_WAIT_SECONDS = 60.0
 def compose(
     config: AccountsConfig, server: SmtpConfig, *, to: str, subject: str, text: str, name: str
 ) -> EmailMessage:
-    """Builds a mail. `{host}` in subject and text becomes our name; `name` tells the mail from all others."""
+    """Builds a mail.
+
+    `{host}` in subject and text becomes our host name; `name` is the unique part of its Message-ID.
+    """
     host = host_of(config)
     made = EmailMessage()
     made["From"] = server.sender
@@ -47,9 +50,9 @@ def host_of(config: AccountsConfig) -> str:
 def attempt(
     server: SmtpConfig, message: EmailMessage, send: Send, *, kind: str, attempts: int, of: str
 ) -> bool:
-    """Whether the mail server accepted the mail or permanently refused it: it needs no further attempt.
+    """Tries to send a mail. Returns whether it is done with: the server accepted it, or refused it for good.
 
-    `kind`, `attempts` and `of` (an id) are for the log, which has no address.
+    `kind`, `attempts` and `of` (an id) are for the log, which never has an address.
     """
     try:
         send(server, message)

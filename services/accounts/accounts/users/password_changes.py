@@ -1,7 +1,7 @@
-"""New passwords: by a link in a mail or from the operator, or with the current password. Sessions end with the old one.
+"""Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
-A reset link proves who reads the mailbox. It works once and for an hour. Only verified accounts get one: an unverified
-one may belong to somebody else than the reader.
+Sessions end when the password changes. A reset link proves who reads the mailbox. It works once and for an hour. Only
+verified accounts get one: an unverified one may belong to somebody else than the reader.
 """
 
 from email.message import EmailMessage
@@ -46,7 +46,7 @@ If it was not you, do nothing: the password stays as it is. {host} never asks yo
 
 
 def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
-    """Queues the mail with a reset link, if a verified account has the address. The link before becomes invalid.
+    """Queues a mail with a reset link, if a verified account has the address. An earlier link becomes invalid.
 
     The same row is stored for every address; the loop that sends the mails checks whether there is an account. Raises
     RATE_LIMITED, which does not reveal it either.
@@ -61,7 +61,7 @@ def request_reset(database: Database, config: AccountsConfig, request: RequestRe
 def make_reset_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: MakeResetLink
 ) -> MadeResetLink:
-    """Returns a reset link for the operator to hand over; the one before becomes invalid.
+    """Returns a new reset link, which the operator hands over; an earlier link becomes invalid.
 
     Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
     """
@@ -81,7 +81,7 @@ def view_reset(connection: Connection, config: AccountsConfig, request: ResetLin
 
 
 def reset_password(database: Database, config: AccountsConfig, request: ResetPassword) -> PasswordReset:
-    """Sets the password, uses up the link and ends every session. Raises INVALID_LINK, VALIDATION_ERROR."""
+    """Sets a new password, uses up the reset link and ends every session. Raises INVALID_LINK, VALIDATION_ERROR."""
     with database.reading() as connection:
         _linked(connection, config, request)
     password_hash = passwords.hash_password(fields.password(request.password))
@@ -98,7 +98,7 @@ def reset_password(database: Database, config: AccountsConfig, request: ResetPas
 
 
 def change_password(database: Database, caller: Caller, request: ChangePassword) -> PasswordChanged:
-    """Replaces the current password and ends every other session. A repeat of the operation changes nothing.
+    """Replaces the caller's password and ends every other session. A repeat of the operation changes nothing.
 
     Raises VALIDATION_ERROR for a wrong current password, RATE_LIMITED after too many of them.
     """
@@ -131,7 +131,10 @@ def change_password(database: Database, caller: Caller, request: ChangePassword)
 
 
 def send_next(database: Database, config: AccountsConfig, send: mails.Send = smtp.send) -> int:
-    """Sends the mail of the request that has waited longest, as `verification_mails.send_next` does for its mails."""
+    """Sends the mail with a reset link that has been due for longest.
+
+    Returns 1 if the mail server accepted or permanently refused it.
+    """
     if config.smtp is None:
         return 0  # the operator makes links (`user reset-link`)
     with database.reading() as connection:
@@ -153,7 +156,7 @@ def send_next(database: Database, config: AccountsConfig, send: mails.Send = smt
 
 
 def forget(connection: Connection) -> None:
-    """Deletes expired links."""
+    """Deletes expired reset links."""
     PasswordResetStore(connection).delete_expired()
 
 

@@ -1,4 +1,4 @@
-"""Mails that only tell something, or whose link is stored elsewhere: their texts, and the loop that sends them.
+"""Sends the mails of the table `mails`, and has their texts. They hold no link, or one that is stored elsewhere.
 
 Claim, send, delete, as for verification mails: a mail is sent at least once, with the same Message-ID each time.
 """
@@ -106,7 +106,10 @@ KINDS: dict[str, Kind] = {
 
 
 def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
-    """Returns the address of the page that accepts an invitation: one of the API, also where there is a dashboard."""
+    """Returns the link with which an invitation is accepted.
+
+    It leads to a web page of the API, not of the dashboard.
+    """
     code = derived_secrets.invitation_code(config, invitation_id)
     return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
 
@@ -117,7 +120,7 @@ def email_link(config: AccountsConfig, change_id: str) -> str:
 
 
 def queue_connect_refused(connection: Connection, event: Event) -> None:
-    """Queues a mail to the account's owner: a link to connect a page came back in another browser."""
+    """Queues a mail that warns the account's owner: a login that connects a page came back in another browser."""
     refused = msgspec.convert(event.data, ConnectRefused)
     try:
         owner = access.account(connection, event.account_id)

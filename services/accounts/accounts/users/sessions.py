@@ -26,7 +26,7 @@ _BATCH = 1_000
 
 
 def log_in(database: Database, config: AccountsConfig, request: LogIn) -> LoggedIn:
-    """Begins a session.
+    """Signs a person in with a password and begins a session.
 
     Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
     EMAIL_NOT_VERIFIED, TOTP_REQUIRED and INVALID_TOTP.
@@ -75,7 +75,10 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
-    """Ends all sessions of a locked account but one, because its password changed. Returns how many."""
+    """Ends all sessions of an account but one, because its password changed. Returns how many.
+
+    The account's row must be locked.
+    """
     store = SessionStore(connection)
     before = store.count(account_id)
     announce(connection, account_id, store.end_all(account_id, but=but))
@@ -108,11 +111,11 @@ def _marked(session: Session, caller: Caller) -> Session:
 
 
 def is_session(caller: Caller) -> bool:
-    """Whether the request has the token of a session, not of the API."""
+    """Whether the request was made with the token of a session, not with an API token."""
     return caller.token_id.startswith(f"{ID_PREFIX}_")
 
 
 def announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
-    """Makes gateways forget sessions that have ended."""
+    """Makes gateways forget the tokens of sessions that have ended."""
     if ended:
         access.announce_caller_changed(connection, account_id, token_ids=ended)

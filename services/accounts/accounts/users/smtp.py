@@ -1,4 +1,4 @@
-"""Sends one mail through the operator's mail server. Bounds each wait; the caller bounds the whole attempt."""
+"""Sends one mail through the operator's mail server, with a limit for each wait but not for the whole attempt."""
 
 import smtplib
 from contextlib import suppress
@@ -15,7 +15,7 @@ _PERMANENT = 500
 
 
 class MailDelayed(Exception):
-    """The mail was not accepted now; another attempt may succeed."""
+    """The mail server has not accepted the mail; another attempt may succeed."""
 
 
 class MailRefused(Exception):
@@ -27,7 +27,7 @@ class MailRefused(Exception):
 
 
 def send(server: SmtpConfig, message: EmailMessage) -> None:
-    """Returns when the mail server has accepted the mail. Raises MailDelayed, MailRefused."""
+    """Sends a mail, and returns when the mail server has accepted it. Raises MailDelayed, MailRefused."""
     try:
         _send(server, message)
     except smtplib.SMTPRecipientsRefused as error:
@@ -64,5 +64,5 @@ def _send(server: SmtpConfig, message: EmailMessage) -> None:
 
 
 def _own_name(server: SmtpConfig) -> str:
-    """Returns the name for EHLO: the domain of the sender."""
+    """Returns the name with which we greet the mail server (EHLO): the domain of the sender's address."""
     return parseaddr(server.sender)[1].rpartition("@")[2] or "localhost"

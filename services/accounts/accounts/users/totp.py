@@ -63,7 +63,7 @@ def begin_totp(database: Database, config: AccountsConfig, caller: Caller, reque
 def confirm_totp(
     database: Database, config: AccountsConfig, caller: Caller, request: ConfirmTotp
 ) -> TotpEnabled:
-    """Turns the second factor on with the first code of the app; returns the recovery codes, only now.
+    """Turns the second factor on with the first code of the app; returns the recovery codes, which are shown only now.
 
     A repeat of the operation returns the same codes. Raises VALIDATION_ERROR for a wrong code, RATE_LIMITED,
     TOTP_ALREADY_ON.
@@ -133,7 +133,7 @@ def turn_off_totp(connection: Connection, caller: Caller, request: UserId) -> To
 
 
 def get_totp(connection: Connection, caller: Caller, request: Nothing) -> Totp:
-    """Returns whether the caller's account asks for a code."""
+    """Returns whether the caller's account has the second factor turned on, and how many recovery codes are left."""
     access.check_owner(caller)
     store = TotpStore(connection)
     found = store.find(caller.account_id)
@@ -151,7 +151,7 @@ def is_on(connection: Connection, user_id: str) -> bool:
 
 
 def check(connection: Connection, config: AccountsConfig, user_id: str, code: str | None) -> None:
-    """Uses up a code of the app or a recovery code, if the user has turned the second factor on.
+    """Checks and uses up a code of the app or a recovery code. Does nothing if the second factor is off.
 
     Raises TOTP_REQUIRED without a code, INVALID_TOTP for one that is wrong or was used before.
     """
@@ -194,7 +194,10 @@ def _turn_off(connection: Connection, actor_id: str, user_id: str) -> None:
 
 
 def check_password(database: Database, caller: Caller, password: str) -> None:
-    """Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them."""
+    """Checks the password of the caller's account.
+
+    Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them.
+    """
     with database.reading() as connection:
         counted = limits.count_change(connection, caller.account_id)
         password_hash = UserStore(connection).password_hash(caller.account_id)

@@ -13,7 +13,10 @@ TOLERANCE = 1
 
 
 def step_of(secret: str, code: str, now: datetime) -> int | None:
-    """Returns the step whose code this is, or None. Compares with every accepted step, in constant time."""
+    """Returns the number of the 30-second step that a code belongs to, or None if the code is wrong.
+
+    Compares with every accepted step, in constant time.
+    """
     app = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
     current = int(now.timestamp()) // STEP_SECONDS
     found = None
@@ -24,26 +27,26 @@ def step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def otpauth_url(secret: str, *, email: str, issuer: str) -> str:
-    """Returns the address that an authenticator app reads from a QR code."""
+    """Returns the otpauth: address that an authenticator app reads from a QR code."""
     app = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
     return str(app.provisioning_uri(name=email, issuer_name=issuer))
 
 
 def plain(code: str) -> str:
-    """Returns a code as typed, without the blanks and hyphens that make it readable."""
+    """Removes the blanks and hyphens from a code that somebody typed, and puts it in lower case."""
     return "".join(code.split()).replace("-", "").lower()
 
 
 def is_of_app(code: str) -> bool:
-    """Tells a code of the app from a recovery code."""
+    """Whether a code has the form of an authenticator app's, not of a recovery code."""
     return len(code) == DIGITS and code.isascii() and code.isdigit()
 
 
 def readable(recovery_code: str) -> str:
-    """Returns a recovery code in groups of four."""
+    """Returns a recovery code in groups of four characters, joined by hyphens."""
     return "-".join(recovery_code[start : start + 4] for start in range(0, len(recovery_code), 4))
 
 
 def hashed(recovery_code: str) -> str:
-    """Returns what is stored of a recovery code: its 80 random bits need no slow hash."""
+    """Returns the SHA-256 of a recovery code, which is what we store: its 80 random bits need no slow hash."""
     return hashlib.sha256(recovery_code.encode("utf-8", "replace")).hexdigest()

@@ -89,7 +89,10 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """Returns the user that this operation created before; None if there is none and the address is free."""
+    """Returns the user that an earlier try of this operation created; None if there is none and the address is free.
+
+    Raises EMAIL_TAKEN when another account has the address and `takes_over` does not allow to replace it.
+    """
     holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)
     if made is None and holder is not None and not (takes_over and not holder.verified):
@@ -100,7 +103,7 @@ def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool)
 
 
 def made_by(store: UserStore, caller: Caller) -> User | None:
-    """Returns the user that this operation created before."""
+    """Returns the user that an earlier try of this operation created, if there is one."""
     return store.find_by_operation(caller.operation_id) if caller.operation_id else None
 
 
@@ -112,7 +115,7 @@ def _add(
     *,
     verified: bool,
 ) -> tuple[User, User | None, bool]:
-    """Returns the user, the unverified user it replaced, and whether the user is new."""
+    """Adds the user. Returns it, the unverified user that it replaced, and whether it is new."""
     store, email = UserStore(connection), str(values["email"])
     voided: User | None = None
     for _ in range(_TRIES):
@@ -146,7 +149,7 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the caller's own user or the owner of their account; any user for the operator.
+    """Returns the caller's own user or the owner of their account; for the operator, any user.
 
     Raises NOT_FOUND, and EMAIL_NOT_VERIFIED if the request demands a verified account.
     """
@@ -159,7 +162,7 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
 
 
 def list_users(connection: Connection, caller: Caller, request: ListUsers) -> UserList:
-    """Returns a page of all users for the operator, newest first, or the one with the address asked for."""
+    """Returns one page of all users for the operator, newest first, or the one with the requested address."""
     caller.check_operator()
     if request.email is not None:
         user = UserStore(connection).find_by_email(fields.email(request.email))
@@ -173,7 +176,7 @@ def list_users(connection: Connection, caller: Caller, request: ListUsers) -> Us
 
 
 def edit_profile(connection: Connection, caller: Caller, request: EditProfile) -> User:
-    """Changes the fields of the caller's own profile that are set. A repeat of the operation changes nothing."""
+    """Changes those fields of the caller's own profile that the request sets. Repeating it changes nothing."""
     access.check_owner(caller)
     checks: dict[str, Callable[[Any], str | None]] = {
         "firstname": partial(_name, "firstname"),
@@ -199,9 +202,10 @@ def _name(field: str, value: str) -> str:
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
-    """Changes the tier from the next request on. Active keys above a lower limit stay; no new one can be created.
+    """Changes an account's tier from the next request on.
 
-    Repeating the operation changes nothing, also after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    Active tokens above a lower limit stay; no new one can be created. Repeating the operation changes nothing, also
+    after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
     """
     caller.check_operator()
     tier = fields.tier(request.tier)

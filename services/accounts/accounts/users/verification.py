@@ -40,12 +40,12 @@ _MAX_LISTED = 1_000
 
 
 def view(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Returns the address that the link verifies. Changes nothing. Raises NOT_FOUND for an invalid link."""
+    """Returns the e-mail address that a link verifies. Changes nothing. Raises NOT_FOUND for an invalid link."""
     return _verification(_linked(connection, config, request))
 
 
 def confirm(database: Database, config: AccountsConfig, request: ConfirmVerification) -> Verification:
-    """Verifies the address; repeating it changes nothing.
+    """Verifies the e-mail address of a new account; repeating it changes nothing.
 
     Raises NOT_FOUND, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them.
     """
@@ -62,7 +62,7 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
 
 
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Deletes the account because the owner of the mailbox did not sign up. A verified account stays.
+    """Deletes an unverified account because the owner of its mailbox did not sign up. A verified account stays.
 
     Raises NOT_FOUND, also if it was deleted before.
     """
@@ -75,7 +75,7 @@ def refuse(connection: Connection, config: AccountsConfig, request: Verification
 
 
 def verify_user(connection: Connection, caller: Caller, request: UserId) -> User:
-    """Verifies an address on the operator's word. A verified account stays as it is. Raises NOT_FOUND."""
+    """Verifies a user's e-mail address for the operator. A verified account stays as it is. Raises NOT_FOUND."""
     caller.check_operator()
     return _verify(connection, fields.known_id(request.user_id, field="user_id"))
 
@@ -93,7 +93,7 @@ def make_verification_link(
 
 
 def link_of(config: AccountsConfig, user_id: str) -> str:
-    """Returns the address of the page that verifies the user's address."""
+    """Returns the link with which the user verifies their e-mail address."""
     return f"{config.link_prefix}/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
 
 
@@ -104,7 +104,10 @@ def list_unverified(connection: Connection, caller: Caller) -> UserList:
 
 
 def void(connection: Connection, user: User, *, reason: str) -> None:
-    """Deletes a locked unverified account with its sandbox token and its pending mail; it owns nothing else."""
+    """Deletes an unverified account with its sandbox token and its pending mail; it owns nothing else.
+
+    Its row must be locked.
+    """
     TokenStore(connection).delete_of(user.id)
     UserStore(connection).delete(user.id)
     access.announce_caller_changed(connection, user.id)
@@ -112,7 +115,10 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes lapsed unverified accounts, expired invites and old counts. Returns the number of accounts."""
+    """Deletes accounts that stayed unverified for too long, expired invites and old counts.
+
+    Returns the number of accounts.
+    """
     InviteStore(connection).delete_expired()
     TryStore(connection).delete_old()
     lapsed = UserStore(connection).lock_lapsed(UNVERIFIED_DAYS, limit=_BATCH)

@@ -1,4 +1,4 @@
-"""Writes the verification mails and sends the due ones.
+"""Builds the verification mails and sends those that are due.
 
 Claim, send, delete: no transaction is open during the SMTP session, and the time of the next attempt is stored before
 it. If the process dies in between, another one sends the mail: at worst a second mail with the same link arrives.

@@ -1,1 +1,1 @@
-"""Quota's verdict on each request, and month units given back."""
+"""Asks quota whether requests may run, and refunds month units."""

@@ -95,7 +95,7 @@ class PendingAdmission:
 
 
 class AdmissionBatcher:
-    """One per process. `admit_all` is the method of quota's client."""
+    """Asks quota about requests in batches. One per process. `admit_all` is the method of quota's client."""
 
     def __init__(self, admit_all: Callable[[Caller, Arrivals], Verdicts]) -> None:
         self._admit_all = remote(admit_all)
@@ -104,7 +104,7 @@ class AdmissionBatcher:
         self._deferred = _Queue()
 
     def submit(self, caller: Caller, meter: str, timeout_seconds: float) -> PendingAdmission:
-        """Asks for admission. `meter`: see contracts.quota.Arrival."""
+        """Asks for admission without waiting for the verdict. `meter` is as in contracts.quota.Arrival."""
         pending = PendingAdmission(
             self, Arrival(caller=caller, meter=meter), time.monotonic() + timeout_seconds
         )
@@ -118,7 +118,10 @@ class AdmissionBatcher:
         return pending
 
     def leave(self, pending: PendingAdmission) -> None:
-        """Takes out a request whose time is up, and lets the next batch go without waiting for its batch's answer."""
+        """Removes a request whose time is up.
+
+        The next batch then leaves without waiting for the answer to this one's.
+        """
         with self._lock:
             pending.has_left = True
             queue, batch = pending.queue, pending.batch
@@ -130,7 +133,7 @@ class AdmissionBatcher:
             self._send_next(queue, batch)
 
     def _take_batch(self, queue: _Queue) -> list[PendingAdmission] | None:
-        """Makes a batch of the waiting requests; None when there are none. The lock is held."""
+        """Makes a batch of the queue's waiting requests; None when there are none. The caller holds the lock."""
         batch, queue.waiting = queue.waiting[:MAX_BATCH], queue.waiting[MAX_BATCH:]
         queue.batch = batch or None
         for pending in batch:
@@ -164,7 +167,7 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Puts deferred requests at the head of the second queue, without those whose time is up."""
+        """Moves requests that quota has deferred to the head of the second queue, without those whose time is up."""
         with self._lock:
             for pending in batch:
                 queue.forget(pending)
@@ -176,7 +179,7 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the next batch, if `batch` is the one on its way."""
+        """Sends the queue's next batch, unless another batch than `batch` is on its way by now."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

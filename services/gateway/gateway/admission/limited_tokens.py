@@ -1,4 +1,4 @@
-"""Tokens that have hit a limit in their current minute."""
+"""Remembers which tokens have hit a limit in the current minute."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -8,7 +8,7 @@ _MOST_TOKENS = 10_000
 
 
 class LimitedTokens:
-    """The tokens over a limit: reads with them wait for quota's verdict before they cost anything."""
+    """The tokens that are over a limit. Reads with them wait for quota's verdict before they cause any work."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now

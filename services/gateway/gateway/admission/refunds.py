@@ -1,4 +1,4 @@
-"""Month units given back when a call failed without effect."""
+"""Refunds the month units of calls that failed without effect."""
 
 from collections.abc import Iterable
 
@@ -18,17 +18,15 @@ _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Gives month units back. If a refund is lost, the unit is returned when quota asks publishing about the
-    operation.
-    """
+    """Refunds month units. A refund may get lost: quota then asks publishing about the operation."""
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)
 
     def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
-        """Gives back the units of these callers' operations, for the tries so far.
+        """Refunds the units of these callers' operations, for all tries so far.
 
-        waits: returns when all are given back, after 2 s at most; otherwise at once.
+        waits: returns when all are refunded, after 2 s at most; otherwise at once.
         """
         sent = [
             (caller, self._refund.start(caller, Refund(), timeout_seconds=_TIMEOUT_SECONDS))

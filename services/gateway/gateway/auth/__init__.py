@@ -1,1 +1,1 @@
-"""Who a token belongs to, and when it was used."""
+"""Finds out whose token a request has, and counts the use of tokens."""

@@ -17,7 +17,10 @@ _MOST_ENTRIES = 10_000
 
 
 class CallerCache:
-    """Thread safe. Requests that look up the same token at the same moment share one call."""
+    """Finds the callers of tokens and caches them. Requests with the same token at the same moment share one call.
+
+    Thread-safe.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class CallerCache:
         self._calls: dict[str, Future[Authenticated]] = {}
 
     def find(self, token_sha256: str) -> Authenticated:
-        """Returns the token and its caller. Raises ApiError as `accounts.authenticate` does."""
+        """Returns the data of a token and its caller. Raises the errors of `accounts.authenticate`."""
         entry = self._entries.get(token_sha256)
         if entry is not None and entry[0] > self._monotonic():
             return entry[1]
@@ -59,9 +62,7 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that was found, unless `drop` or `clear` ran meanwhile: then the caller may be out of
-        date.
-        """
+        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile: it may be out of date."""
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return
@@ -73,7 +74,9 @@ class CallerCache:
             self._entries[token_sha256] = (self._monotonic() + self._ttl_seconds, found)
 
     def drop(self, change: CallerChanged) -> None:
-        """Drops every entry of these tokens and accounts, and the answers of all calls on their way."""
+        """Removes the entries of the changed tokens and accounts, and ignores the answers of calls that are on their
+        way.
+        """
         tokens, accounts = set(change.token_ids), set(change.account_ids)
         with self._lock:
             self._calls = {}
@@ -85,6 +88,6 @@ class CallerCache:
             }
 
     def clear(self) -> None:
-        """Drops everything."""
+        """Removes all entries, and ignores the answers of calls that are on their way."""
         with self._lock:
             self._entries, self._calls = {}, {}

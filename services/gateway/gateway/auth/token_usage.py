@@ -1,4 +1,4 @@
-"""Counts the requests of each token and notes its last use, and sends both to accounts in batches."""
+"""Counts the requests of each token, with the time of the last one, and sends both to accounts in batches."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _MAX_BATCH = 500
 
 
 class TokenUsage:
-    """Counts requests until they are sent. Thread safe."""
+    """Counts the requests of each token until the counts are sent. Thread-safe."""
 
     def __init__(self, record_use: Callable[[RecordUse], object]) -> None:
         self._record_use = record_use
@@ -22,13 +22,13 @@ class TokenUsage:
         self._uses: dict[str, tuple[int, datetime]] = {}
 
     def note(self, token_id: str, at: datetime) -> None:
-        """Counts one request."""
+        """Counts one request of a token."""
         with self._lock:
             count = self._uses.get(token_id, (0, at))[0]
             self._uses[token_id] = (count + 1, at)
 
     def flush(self) -> None:
-        """Sends the counts. Counts that accounts did not take are sent again next time."""
+        """Sends the counts to accounts. Counts that it did not take are sent again next time."""
         with self._lock:
             uses, self._uses = self._uses, {}
         rows = [

@@ -1,1 +1,1 @@
-"""Pages for people: their HTML and words, and the cookie that binds an OAuth login to one browser."""
+"""HTML pages that people see in a browser, and the cookie that binds an OAuth login to one browser."""

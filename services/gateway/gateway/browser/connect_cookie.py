@@ -1,4 +1,4 @@
-"""The cookie that binds an OAuth login to one browser: a secret per session, and values derived from it. Pure.
+"""The cookie that binds a linking session to one browser: a secret, and values derived from it. Pure.
 
 The services only get a key derived from the secret. Over HTTPS its name begins with `__Host-`, so that no other host of
 the same domain can set it (RFC 6265bis 4.1.3.2).
@@ -22,7 +22,7 @@ _SESSION = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConnectCookie:
-    """A browser's secret for one session."""
+    """The secret of one browser for one session of linking pages."""
 
     session_id: str
     secret: str = field(repr=False)
@@ -34,7 +34,7 @@ class ConnectCookie:
 
     @classmethod
     def sent(cls, environ: Mapping[str, Any], session_id: str, *, is_https: bool) -> "ConnectCookie | None":
-        """The cookie of a request; None if there is none or it is malformed."""
+        """Returns the cookie that a request has sent for a session; None if there is none or it is malformed."""
         if not _SESSION.fullmatch(session_id):
             return None
         secret = parse_cookie(environ.get("HTTP_COOKIE", "")).get(_name(session_id, is_https), "")
@@ -47,7 +47,7 @@ class ConnectCookie:
 
     @property
     def form_token(self) -> str:
-        """The CSRF token of our form, derived from the secret."""
+        """The CSRF token of the form on our web page, derived from the secret."""
         return hmac.new(self.secret.encode(), f"form:{self.session_id}".encode(), hashlib.sha256).hexdigest()
 
     def is_form_token(self, given: str) -> bool:
@@ -55,7 +55,10 @@ class ConnectCookie:
 
     @property
     def header(self) -> str:
-        """The value of Set-Cookie. `Lax`, so that it is sent when the platform redirects the browser to us."""
+        """The value of Set-Cookie.
+
+        It says `Lax`, so that the cookie is sent when the platform redirects the browser to us.
+        """
         return dump_cookie(
             _name(self.session_id, self.is_https), self.secret, max_age=_LIFE_SECONDS, path="/",
             secure=self.is_https, httponly=True, samesite="Lax",

@@ -1,4 +1,4 @@
-"""The texts of the page that the link of an invitation opens. Pure."""
+"""The web page that the link of an invitation opens. Pure."""
 
 from contracts.accounts import AcceptedInvitation, OpenedInvitation
 from contracts.errors import (
@@ -24,7 +24,7 @@ _ROLES = {
 
 
 def of(opened: OpenedInvitation) -> Answer:
-    """Returns the page that names the brand and asks for the password."""
+    """Returns the web page that names the brand and asks for the password."""
     if opened.has_account:
         asked = f"Enter the password of your account {opened.email}."
         form = _WITH_CODE if opened.has_totp else Form({}, _BUTTONS, asks_for="Password")
@@ -46,7 +46,7 @@ def of_accepted(accepted: AcceptedInvitation) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the page for an invalid link, a wrong password, or a service that does not answer."""
+    """Returns the web page for an invalid link, a wrong password, or a service that does not answer."""
     if error.row is INVALID_LINK:
         text = (
             "The link is incomplete, was used or withdrawn, or has expired. Ask the person who invited you."

@@ -1,4 +1,4 @@
-"""The texts of the pages that a person sees during an OAuth login, from the request to the result. Pure."""
+"""The web pages that a person sees while linking pages by OAuth, from the request to the result. Pure."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """Returns the page of a login, for the browser that it belongs to."""
+    """Returns the web page for the present state of linking, for the browser in which the person does it."""
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:
         page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)
@@ -24,7 +24,7 @@ def of_session(view: LinkPageView, form_token: str) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the page for an unknown session, another browser's session, or a service that does not answer."""
+    """Returns the web page for an unknown session, another browser's session, or a service that does not answer."""
     if error.extras.get("reason") == "other_browser":
         texts = (
             "This login was started in another browser, or by somebody else. Nothing was linked.",
@@ -41,7 +41,7 @@ def of_error(error: ApiError) -> Answer:
 
 
 def of_forgery() -> Answer:
-    """Returns the page for a decision that was not sent from our form."""
+    """Returns the web page for a decision that was not sent from our own form."""
     text = "This page was out of date. Go back, reload it, and press the button again."
     return _text_page(403, "failed", "Nothing was linked", text)
 

@@ -1,4 +1,4 @@
-"""An HTML page that loads and runs nothing; every text is escaped here. Pure."""
+"""Builds HTML pages that load and run nothing. Every text is escaped here. Pure."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that posts to the page's own address: hidden fields, and (name, value, text) of each button."""
+    """A form that posts to its page's own address. `buttons` are (name, value, text)."""
 
     hidden: dict[str, str]
     buttons: tuple[tuple[str, str, str], ...]
@@ -61,7 +61,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserPage:
-    """The contents of a page, from top to bottom. `outcome` is for programs that read the page."""
+    """What an HTML page shows, from top to bottom. `outcome` is for programs that read the page."""
 
     status: int
     outcome: str

@@ -1,4 +1,4 @@
-"""The texts of the page that a reset link opens. Pure."""
+"""The web page that a reset link opens. Pure."""
 
 from contracts.accounts import PasswordReset
 from contracts.errors import INVALID_LINK, VALIDATION_ERROR, ApiError
@@ -14,7 +14,7 @@ _FORM = Form(
 
 
 def of(reset: PasswordReset) -> Answer:
-    """Returns the page that asks for the new password."""
+    """Returns the web page that asks for the new password."""
     text = f"It replaces the password of {reset.email}. All devices are signed out."
     return _page(200, "verify", "Choose a new password", text, _FORM)
 
@@ -25,7 +25,7 @@ def of_reset(reset: PasswordReset) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the page for an invalid link, an unsuitable password, or a service that does not answer."""
+    """Returns the web page for an invalid link, an unsuitable password, or a service that does not answer."""
     if error.row is INVALID_LINK:
         text = "The link is incomplete, was used before, or has expired. Ask for a new one."
         return _page(400, "failed", "This link is invalid", text)

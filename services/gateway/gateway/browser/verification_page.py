@@ -1,4 +1,4 @@
-"""The texts of the page that the link in a verification mail opens. Pure."""
+"""The web page that the link in a verification mail opens. Pure."""
 
 from contracts.accounts import Verification
 from contracts.errors import NOT_FOUND, RATE_LIMITED, VALIDATION_ERROR, ApiError
@@ -13,7 +13,7 @@ _FORM = Form(
 
 
 def of(verification: Verification) -> Answer:
-    """Returns the page that asks for the password, or says that the address is confirmed."""
+    """Returns the web page that asks for the password, or says that the address is confirmed."""
     if verification.verified:
         text = f"{verification.email} is confirmed. You can close this window."
         return _text_page(200, "verified", "Your address is confirmed", text)
@@ -32,7 +32,7 @@ def of(verification: Verification) -> Answer:
 
 
 def of_refused(verification: Verification) -> Answer:
-    """Returns the page after the owner of the mailbox has said that somebody else signed up."""
+    """Returns the web page shown after the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
         text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
         return _text_page(400, "failed", "The account is still there", text)
@@ -41,7 +41,7 @@ def of_refused(verification: Verification) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the page for an invalid link, a wrong password, or a service that does not answer."""
+    """Returns the web page for an invalid link, a wrong password, or a service that does not answer."""
     if error.row is NOT_FOUND:
         text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
         return _text_page(404, "failed", "This link is invalid", text)

@@ -1,1 +1,1 @@
-"""Bytes of requests and answers: bodies, multipart, ranges, addresses, JSON. Knows no service and no endpoint."""
+"""Reads requests and writes answers: bodies, multipart, ranges, addresses, JSON. Knows no service and no endpoint."""

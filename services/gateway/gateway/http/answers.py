@@ -1,4 +1,4 @@
-"""Answers before they become HTTP: status, body and own headers.
+"""Answers to HTTP requests: status, body and headers.
 
 `gateway.app` adds the headers that depend on the token (rate, tier, scopes).
 """
@@ -26,7 +26,7 @@ _MICROSECONDS = re.compile(
 
 
 def encode(value: Any) -> bytes:
-    """Encodes JSON with timestamps in milliseconds (decisions "Timestamps out")."""
+    """Encodes a value as JSON, with timestamps in milliseconds (decisions "Timestamps out")."""
     return _MICROSECONDS.sub(b"", _encode(value))
 
 
@@ -40,12 +40,12 @@ class Answer:
 
     @property
     def whole(self) -> bytes:
-        """The body of an answer that is not streamed."""
+        """The whole body. Only for an answer that is not streamed."""
         assert isinstance(self.body, bytes)
         return self.body
 
     def http_headers(self, request_id: str) -> dict[str, str]:
-        """All headers but those of the caller's token. The answer's own come last."""
+        """Returns all headers except those about the token. The answer's own headers replace the general ones."""
         of_kind = JSON_HEADERS if self.content_type == JSON else {}
         return {"X-Request-Id": request_id, **of_kind, **self.headers}
 
@@ -55,7 +55,10 @@ def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
 
 
 def refusal(error: ApiError, request_id: str, *, waiting_helps: bool = True) -> Answer:
-    """Spec "Errors": error, code, request_id, and the code's extra fields; Retry-After if `waiting_helps`."""
+    """Builds the answer to a refused request (spec "Errors"): error, code, request_id, and the code's extra fields.
+
+    With `waiting_helps`, it has Retry-After.
+    """
     body = {"error": error.message, "code": error.code, "request_id": request_id, **error.extras}
     headers = {}
     retry_after = error.extras.get("retry_after_seconds")

@@ -1,4 +1,4 @@
-"""The raw body of a request: checks its size, content type and arrival; and reads the fields of a form in it."""
+"""Reads the raw body of a request, checks its size and content type; and parses forms."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,10 @@ _MOST_FIELDS = 8
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
-    """Reads the body. Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow)."""
+    """Reads the body of a request.
+
+    Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow).
+    """
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
@@ -37,7 +40,7 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
 
 
 def form_of(body: bytes) -> dict[str, str]:
-    """The fields of a form that a browser sent; none if the body is not a form."""
+    """Returns the fields of a form that a browser sent; none if the body is not a form."""
     try:
         return dict(parse_qsl(body.decode("ascii"), max_num_fields=_MOST_FIELDS))
     except ValueError:
@@ -45,7 +48,7 @@ def form_of(body: bytes) -> dict[str, str]:
 
 
 def _check_content_type(value: str) -> None:
-    """A body without a content type counts as JSON."""
+    """Raises ApiError UNSUPPORTED_MEDIA_TYPE unless the body is JSON. Without a content type it counts as JSON."""
     kind = value.partition(";")[0].strip().lower()
     if (
         kind

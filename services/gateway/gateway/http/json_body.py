@@ -19,7 +19,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
-    """Returns a JSON object. Raises ApiError INVALID_JSON: not JSON, not UTF-8, nested too deeply, or not an object."""
+    """Parses a body that must be a JSON object.
+
+    Raises ApiError INVALID_JSON if it is not JSON, not UTF-8, nested too deeply, or not an object.
+    """
     try:
         value = _decode(raw)
     except RecursionError:
@@ -32,7 +35,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
 
 
 def _parse_with_surrogates(raw: bytes) -> Any:
-    """Keeps lone surrogates, which msgspec refuses as malformed JSON, so that the error can name the field."""
+    """Parses JSON that contains lone surrogates: msgspec refuses the whole body, and the error is to name the field."""
     try:
         return json.loads(raw.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

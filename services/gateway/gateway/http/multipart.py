@@ -35,7 +35,7 @@ def boundary_of(content_type: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The head of a part."""
+    """The headers of one part of a multipart body."""
 
     name: str
     #: None: the part is a plain value.
@@ -45,7 +45,7 @@ class Part:
 
 
 class Multipart:
-    """Reads the parts in order: call `next_part`, then read all of `content` or `skip` it, and so on.
+    """Reads the parts of a multipart body in order: `next_part`, then all of `content` or `skip`, and so on.
 
     All methods raise ApiError UPLOAD_ERROR.
     """
@@ -60,7 +60,7 @@ class Multipart:
         self._skipped_bytes = 0
 
     def next_part(self) -> Part | None:
-        """Returns the head of the next part; None after the closing boundary."""
+        """Reads on to the next part and returns its headers; None after the closing boundary."""
         if not self._begun:
             self._begun = True
             self.skip()
@@ -76,7 +76,7 @@ class Multipart:
         return _part(_FOLDED.sub(b" ", head))
 
     def content(self) -> Iterator[memoryview]:
-        """Yields the part's bytes as they arrive, up to the next boundary."""
+        """Yields the bytes of the present part as they arrive, up to the next boundary."""
         keep = len(self.delimiter) - 1
         while (end := self._buffer.find(self.delimiter)) < 0:
             if len(self._buffer) > keep:
@@ -87,7 +87,7 @@ class Multipart:
         self._take(len(self.delimiter))
 
     def skip(self) -> None:
-        """Discards the part's content; all discarded parts together may have 64 KiB."""
+        """Discards the content of the present part. All discarded parts together may have 64 KiB."""
         for block in self.content():
             self._count_skipped(len(block))
 

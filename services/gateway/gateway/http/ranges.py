@@ -1,4 +1,4 @@
-"""Conditional and partial GETs (RFC 9110, 13 and 14): evaluates a request's headers. Pure; ETags without quotes."""
+"""Evaluates the headers of conditional and partial GETs (RFC 9110, 13 and 14). Pure; ETags without quotes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,10 +22,9 @@ def is_known(environ: Mapping[str, Any], etag: str, modified_at: datetime) -> bo
 def span_of(
     environ: Mapping[str, Any], etag: str, modified_at: datetime, size_bytes: int
 ) -> tuple[int, int] | None:
-    """Returns the first and last byte that a GET requests. None: the whole file, which also answers a request for
-    several ranges (RFC 9110, 14.2).
+    """Returns the first and last byte that a GET requests; None for the whole file.
 
-    Raises Unsatisfiable.
+    The whole file also answers a request for several ranges (RFC 9110, 14.2). Raises Unsatisfiable.
     """
     asked = parse_range_header(environ.get("HTTP_RANGE"))
     if (
@@ -44,7 +43,10 @@ def span_of(
 
 
 def _is_same(if_range: str | None, etag: str, modified_at: datetime) -> bool:
-    """Whether the client's parts belong to this state of the file. A weak ETag does not prove that."""
+    """Whether the parts that the client already has belong to this state of the file (If-Range).
+
+    A weak ETag does not prove that.
+    """
     if if_range is None:
         return True
     condition = parse_if_range_header(if_range)

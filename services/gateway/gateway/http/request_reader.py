@@ -1,8 +1,8 @@
-"""Makes an endpoint's record of a request's path, query and body, or raises the documented error.
+"""Turns a request's path, query and body into the endpoint's record, or raises the documented error.
 
 All fields are checked before one error is raised: for missing fields first (MISSING_FIELD), then for timestamps
-(INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored, but not
-in a record that forbids them.
+(INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored, except in a
+record that forbids them.
 """
 
 import re
@@ -39,7 +39,7 @@ MAX_REQUEST_BYTES = 128 * 1024
 
 
 class Field:
-    """One field of a request record, ready to convert a raw value."""
+    """One field of a request's record, with what is needed to convert a raw value."""
 
     def __init__(self, info: msgspec.structs.FieldInfo) -> None:
         self.name = info.encode_name
@@ -55,7 +55,10 @@ class Field:
         self.is_flag = bool in kinds
 
     def from_query(self, text: str) -> Any:
-        """Returns the JSON value that a query's text stands for, or the text, which `convert` then refuses."""
+        """Converts the text of a query parameter to the JSON value that it stands for.
+
+        Returns other texts unchanged; `convert` then refuses them.
+        """
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
         if self.is_flag:
@@ -63,7 +66,10 @@ class Field:
         return int(text) if self.is_integer and _INTEGER.fullmatch(text) else text
 
     def convert(self, value: Any) -> Any:
-        """Raises ValueError that names the broken rule (msgspec.ValidationError is a ValueError)."""
+        """Converts a JSON value to the field's type. Raises ValueError that names the broken rule.
+
+        msgspec.ValidationError is a ValueError.
+        """
         flaw = flaw_in(value)
         if flaw is not None:
             raise ValueError(flaw)
@@ -77,7 +83,7 @@ class Field:
 
 
 class Reader:
-    """Reads one endpoint's requests."""
+    """Turns the requests of one endpoint into records."""
 
     def __init__(self, record: type, path_names: frozenset[str], *, takes_body: bool) -> None:
         self.record = record
@@ -92,8 +98,10 @@ class Reader:
         self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
-        """Returns the record of a request. Raises the ApiErrors that the module's docstring lists, INVALID_JSON, and
-        NOT_FOUND for a malformed id in the path.
+        """Returns the record of a request.
+
+        Raises the ApiErrors that the module's docstring lists, INVALID_JSON, and NOT_FOUND for a malformed id in the
+        path.
         """
         if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)
@@ -109,7 +117,10 @@ class Reader:
         return request
 
     def ignored(self, body: bytes) -> list[tuple[str, str]]:
-        """Returns the first fields of a body that the request does not have, each with what may have been meant."""
+        """Returns the fields of a body that the endpoint does not know, each with advice such as a similar name.
+
+        Returns only the first of them.
+        """
         known = [field.name for field in self.own_fields]
         unknown = [name for name in parse_object(body) if name not in known and not flaw_in(name)]
         return [(name[:_NAME_SHOWN], _advice(name, known)) for name in unknown[:_MOST_IGNORED]]
@@ -167,7 +178,7 @@ class Reader:
 
 
 def _named(errors: list[dict[str, str]]) -> set[str]:
-    """Returns the names of the fields with errors, without the place inside a field."""
+    """Returns the names of the top-level fields that have errors."""
     return {re.split(r"[.\[]", error["field"])[0] for error in errors}
 
 
@@ -192,14 +203,14 @@ def _advice(unknown: str, known: list[str]) -> str:
 
 
 def _records_in(kind: Any) -> set[type[msgspec.Struct]]:
-    """Returns the records in a type such as a tuple of records."""
+    """Returns the record types in a type such as a tuple of records."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {kind}
     return {found for part in get_args(kind) for found in _records_in(part)}
 
 
 def _utc(value: datetime) -> datetime:
-    """Converts to UTC and cuts to milliseconds. Raises ValueError for a time without a zone."""
+    """Converts a time to UTC, in whole milliseconds. Raises ValueError for a time without a zone."""
     if value.tzinfo is None:
         raise ValueError("A time zone is required")
     value = min(max(value, _FIRST), _LAST)

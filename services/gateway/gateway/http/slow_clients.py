@@ -1,7 +1,7 @@
-"""Cuts off clients that send or take bytes too slowly: each connection is watched while the client has to send or take
-its next bytes.
+"""Cuts off clients that send or take bytes too slowly.
 
-gunicorn bounds the head of a request (`keepalive`); for a body, and for an answer, it waits without end.
+Each connection is watched while the client has to send or take its next bytes. gunicorn limits the time of a request's
+head (`keepalive`), but waits without end for a body and for an answer to be taken.
 """
 
 import socket
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 class SlowClients:
-    """Connections whose client has something to do. Thread safe: single dictionary operations."""
+    """The connections that wait for their clients, and since when. Thread-safe: single dictionary operations."""
 
     def __init__(self, side: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._side = side
@@ -18,16 +18,16 @@ class SlowClients:
         self._since: dict[socket.socket, float] = {}
 
     def watch(self, client: socket.socket, since: float | None = None) -> None:
-        """Notes that the client has to act, from now on or since `since` (monotonic)."""
+        """Records that a connection waits for its client, from now on or since `since` (monotonic)."""
         self._since[client] = self._monotonic() if since is None else since
 
     def forget(self, client: socket.socket | None) -> None:
-        """Notes that the client has acted, or has nothing to do any more."""
+        """Records that a connection no longer waits for its client."""
         if client is not None:
             self._since.pop(client, None)
 
     def cut_late(self, after_seconds: float) -> int:
-        """Shuts down connections noted more than `after_seconds` ago; returns how many.
+        """Shuts down connections that have waited for their clients for more than `after_seconds`. Returns how many.
 
         A thread that waits for such a connection sees the end of its stream.
         """

@@ -1,6 +1,6 @@
-"""Request bodies that are read as they arrive, never held in memory, at a minimum speed.
+"""Reads request bodies as they arrive, without holding them in memory, at a minimum speed.
 
-`SENDING.cut_late`, a periodic task of the process, ends those that fall behind.
+`SENDING.cut_late`, a periodic task of the process, cuts off clients that are too slow.
 """
 
 import time
@@ -21,7 +21,7 @@ _BLOCK_BYTES = 2**18
 
 
 class BodyStream:
-    """The body of one request."""
+    """The body of one request, read in pieces."""
 
     def __init__(self, environ: Mapping[str, Any]) -> None:
         length = environ.get("CONTENT_LENGTH") or ""
@@ -35,7 +35,7 @@ class BodyStream:
         SENDING.forget(self._client)  # from here on its speed counts, not its total time
 
     def read(self, most: int) -> bytes:
-        """Returns up to `most` bytes; b"" at the end of the body, and when the client is gone or too slow."""
+        """Returns up to `most` bytes; b"" at the end of the body, or when the client is gone or too slow."""
         if self._client is None:
             return self._receive(most)
         began = time.monotonic()
@@ -62,7 +62,7 @@ class BodyStream:
     def _receive_directly(self, most: int) -> bytes:
         """Reads from the socket itself: gunicorn's buffers copy each byte three times and wait for whole blocks.
 
-        Keeps gunicorn's count of the remaining bytes right, so that it finds the next request.
+        Corrects gunicorn's count of the remaining bytes, so that it finds the next request.
         """
         reader = self._reader
         most = min(most, reader.length)
@@ -75,7 +75,7 @@ class BodyStream:
 
 
 def discard_rest(environ: Mapping[str, Any]) -> None:
-    """Reads what the client still sends after a refusal, within bounds, so that it sees the answer."""
+    """Reads and drops the rest of a refused request, within limits, so that the client sees the answer."""
     stream, end = BodyStream(environ), time.monotonic() + _DISCARD_SECONDS
     discarded = 0
     while (

@@ -1,1 +1,1 @@
-"""Idempotency keys, their table, and the answers kept for repetitions."""
+"""Idempotency keys, their table, and the stored answers for repeated requests."""

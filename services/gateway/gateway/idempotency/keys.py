@@ -1,7 +1,7 @@
-"""Idempotency keys: which requests run, get a kept answer, or have to wait (decisions "Idempotency").
+"""Idempotency keys: which requests run, get a stored answer, or have to wait (decisions "Idempotency").
 
-A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is kept, or the
-key is released or unlocked. Only a killed process leaves a key locked; the same request then takes it over.
+A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is stored, or
+the key is deleted or unlocked. Only a killed process leaves a key locked; the same request then takes it over.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ class Verdict(Enum):
 
 
 class Claim(Record):
-    """The result of claiming a request's key."""
+    """The result of claiming a request's idempotency key."""
 
     verdict: Verdict
     token_id: str
@@ -87,7 +87,7 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether the operation may have happened, or may still happen, despite this error.
+    """Whether the operation may have taken effect, or still may, although the call ended with this error.
 
     Then its key stays bound to it. sends: as in `is_being_looked_up`.
     """
@@ -95,7 +95,7 @@ def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has a row for the operation and is finding out its outcome: the operation keeps its unit too.
+    """Whether publishing has stored the operation and is finding out its outcome. It then keeps its unit too.
 
     sends: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
@@ -103,7 +103,10 @@ def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
 
 
 class IdempotencyKeys:
-    """Thread safe. All state is in the database, except answers and released keys that are not written yet."""
+    """Claims idempotency keys and stores answers. Thread-safe.
+
+    All state is in the database, except answers and released keys that are not written yet.
+    """
 
     def __init__(
         self,
@@ -132,9 +135,9 @@ class IdempotencyKeys:
         *,
         is_used: bool = False,
     ) -> Claim | None:
-        """Claims the key. None if none was sent or required. Never raises: a refusal is part of the claim.
+        """Claims the key of a request. None if none was sent or required. A refusal is part of the claim, not an error.
 
-        is_used: another request has claimed it before.
+        is_used: another request has claimed the key before.
         """
         if key is None and not self._required:
             return None
@@ -148,9 +151,7 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits, for 10 s at most, until the request that holds the key has ended. Returns its answer, or claims the
-        key.
-        """
+        """Waits at most 10 s for the request that holds the key to end. Returns its answer, or claims the key."""
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:
@@ -187,16 +188,19 @@ class IdempotencyKeys:
         return [offer.operation_id in claimed for offer in offers]
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Keeps the answer for repetitions; `store_answers` writes it to the database a moment later.
+        """Stores the answer for repeated requests; `store_answers` writes it to the database a moment later.
 
-        A repetition that arrives before that finds the key running, and waits. A process that is killed in between
-        leaves the key locked, as if it was killed in the middle of the request.
+        A repeated request that arrives before that finds the key running, and waits. A process that is killed in
+        between leaves the key locked, as if it was killed in the middle of the request.
         """
         self._answers.append((claim, answer))
         self._has_answers.set()
 
     def store_answers(self, wait_seconds: float = 0) -> None:
-        """Stores all answers that wait, or waits for the first. Raises ApiError SERVICE_UNAVAILABLE; they stay."""
+        """Writes all waiting answers to the database. Without any, waits `wait_seconds` for the first.
+
+        Raises ApiError SERVICE_UNAVAILABLE; the answers are then tried again next time.
+        """
         if not self._has_answers.wait(wait_seconds):
             return
         self._has_answers.clear()
@@ -211,7 +215,7 @@ class IdempotencyKeys:
                 raise
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
-        """After an error, deletes the idempotency key; if the outcome is open, unlocks it for the same request instead.
+        """Deletes the key of a failed request. If the outcome is unknown, unlocks it for the same request instead.
 
         `at_once`: the request has time left for a statement. If it has none, or if the database is unreachable,
         `give_up_waiting` does it later. Without that, a repeated request would wait until the key's lock expires.
@@ -220,7 +224,9 @@ class IdempotencyKeys:
             self._waiting.append((claim, outcome_open))
 
     def give_up_waiting(self) -> None:
-        """Deletes or unlocks the keys that wait for it, oldest first; stops when the database does not answer."""
+        """Deletes or unlocks the keys that `give_up` has left for later, oldest first, until the database does not
+        answer.
+        """
         for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):
@@ -238,7 +244,7 @@ class IdempotencyKeys:
         return True
 
     def forget_old(self) -> int:
-        """Deletes keys older than 24 hours, 500 at a time; returns how many."""
+        """Deletes keys older than 24 hours, 500 at a time. Returns how many."""
         removed = 0
         while True:
             with self._database.reading() as connection:

@@ -1,7 +1,7 @@
-"""Encrypts answers that show a secret, before they are kept for repetitions.
+"""Encrypts stored answers that contain a secret.
 
-The key is derived from the caller's token, of which the database has only a hash: a kept answer can be opened only by a
-request with the same token.
+The key is derived from the caller's token, of which the database has only a hash: a stored answer can be decrypted only
+by a request with the same token.
 """
 
 import base64
@@ -15,10 +15,10 @@ def seal(body: bytes, token: str) -> bytes:
 
 
 def unseal(sealed: bytes, token: str) -> bytes:
-    """Raises cryptography's InvalidToken if another token sealed it."""
+    """Decrypts a sealed answer. Raises cryptography's InvalidToken if another token sealed it."""
     return _box(token).decrypt(sealed)
 
 
 def _box(token: str) -> Fernet:
-    """Derives the key from the token by a plain HMAC, which is enough for 32 random bytes."""
+    """Returns the cipher for a token. Its key is a plain HMAC, which is enough for a token of 32 random bytes."""
     return Fernet(base64.urlsafe_b64encode(hmac.digest(token.encode(), b"kept answers", "sha256")))

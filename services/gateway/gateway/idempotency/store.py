@@ -1,4 +1,4 @@
-"""All SQL of the gateway: idempotency keys are claimed, kept and deleted."""
+"""All SQL of the idempotency keys: they are claimed, get an answer, and are deleted."""
 
 from typing import Any, NamedTuple
 
@@ -10,14 +10,14 @@ from gateway.models import idempotency_keys as keys
 
 
 class Held(Record):
-    """The key is claimed for this request: its operation id, and the fence that further writes must show."""
+    """A key that this request holds: its operation id, and the fencing token that further writes must show."""
 
     operation_id: str
     fence: int
 
 
 class Offered(NamedTuple):
-    """A key that a request claims, and the operation id that it will have if the key is new."""
+    """A key that a request wants to claim, and the operation id that it will have if the key is new."""
 
     token_id: str
     key: str
@@ -27,7 +27,7 @@ class Offered(NamedTuple):
 
 
 class Found(Record):
-    """The key belongs to another request: its fingerprint, and its answer if there is one."""
+    """A key that another request has claimed: its fingerprint, and its answer if there is one."""
 
     fingerprint: bytes
     locked: bool
@@ -38,7 +38,7 @@ class Found(Record):
 
 
 class Kept(NamedTuple):
-    """The answer of the request that holds a key for this operation, under this fence."""
+    """An answer to store for the operation that holds a key under this fencing token."""
 
     token_id: str
     key: str
@@ -65,9 +65,9 @@ _KEEP = Prepared(
 
 
 def _mine(statement: Any) -> Any:
-    """Restricts `statement` to the request that holds the lock, and commits asynchronously, like `_KEEP`.
+    """Restricts `statement` to the key that this request holds, and makes its commit asynchronous, like `_KEEP`.
 
-    The fence alone is not enough: once a key is deleted, the next request with it has fence 1 again.
+    The fencing token alone is not enough: once a key is deleted, the next request with it has number 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
@@ -132,19 +132,19 @@ _FORGET = delete(keys).where(
 
 
 class Store:
-    """Idempotency keys over an open connection. A request that has lost its lock changes nothing."""
+    """Reads and writes idempotency keys on an open connection. A request that has lost its key changes nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def claim_new(self, offers: list[Offered]) -> set[str]:
-        """Claims the keys that no request has used. Returns their operation ids."""
+        """Claims those of the offered keys that no request has used. Returns their operation ids."""
         columns = zip(*offers, strict=True)
         rows = _CLAIM_NEW.fetch(self._connection, dict(zip(Offered._fields, map(list, columns), strict=True)))
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> Held | None:
-        """Claims a key that is older than 24 hours, or abandoned by the same request; None if it is neither."""
+        """Claims a used key if it is older than 24 hours, or if the same request left it. Otherwise returns None."""
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 
@@ -168,7 +168,7 @@ class Store:
         _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
 
     def unlock(self, token_id: str, key: str, held: Held) -> None:
-        """Lets the same request take over the key at once, with the same operation id."""
+        """Unlocks a key, so that the same request can take it over at once, with the same operation id."""
         self._connection.execute(_UNLOCK, _of(token_id, key, held))
 
     def release(self, token_id: str, key: str, held: Held) -> None:

@@ -55,7 +55,10 @@ class ProtocolError(Exception):
     """A message that cannot be handled; `code` is JSON-RPC's or MCP's."""
 
     def __init__(self, code: int, text: str, message: Message | None = None, *, data: Any = None) -> None:
-        """`message`: None if it could not be read. Earlier revisions answer an error to a message with status 200."""
+        """`message` is None if it could not be read.
+
+        Clients of earlier revisions get an error about a message with status 200.
+        """
         super().__init__(text)
         self.code, self.text, self.data = code, text, data
         self.id = None if message is None else message.id
@@ -63,7 +66,7 @@ class ProtocolError(Exception):
 
 
 def read(body: bytes, environ: Mapping[str, Any]) -> Message:
-    """Returns the message of a body with its headers (as WSGI names them). Raises ProtocolError."""
+    """Parses a message from a request's body and headers (as WSGI names them). Raises ProtocolError."""
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -94,7 +97,7 @@ def answer(message: Message, result: dict[str, Any]) -> Answer:
 
 
 def accepted() -> Answer:
-    """The answer to a notification."""
+    """Returns the answer to a notification."""
     return Answer(202, b"")
 
 
@@ -109,7 +112,10 @@ def _is_current(params: dict[str, Any], environ: Mapping[str, Any]) -> bool:
 
 
 def _check_current(message: Message, environ: Mapping[str, Any]) -> None:
-    """Checks that headers and body of the current revision are complete and say the same."""
+    """Checks that headers and body of a message of the current revision are complete and agree.
+
+    Raises ProtocolError.
+    """
     if message.id is None:
         _check_version(message, environ.get(_VERSION_HEADER, ""))
         return  # headers of notifications are not defined
@@ -142,7 +148,7 @@ def _check_version(message: Message, version: str) -> None:
 
 
 def _decoded(header: str | None) -> str | None:
-    """Returns a header's text; None if there is none, or its encoding is broken."""
+    """Returns the decoded value of a header; None if the header is missing or cannot be decoded."""
     if header is None or not (header.startswith(_ENCODED_BEFORE) and header.endswith(_ENCODED_AFTER)):
         return header
     try:

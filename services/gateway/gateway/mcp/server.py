@@ -55,7 +55,7 @@ def handle(exchange: Exchange, _request: Nothing) -> Answer:
 
 
 def _result(exchange: Exchange, message: Message) -> dict[str, Any]:
-    """Raises ProtocolError."""
+    """Carries out a message and returns its result. Raises ProtocolError."""
     if message.method == "tools/call":
         return _call(exchange, message)
     if message.method == "tools/list":
@@ -74,7 +74,10 @@ def _result(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
-    """Runs a tool. What the API refuses is a result too, which the assistant can read and act on."""
+    """Runs a tool and returns its result.
+
+    An error of the API is a result too, which the assistant can read and act on.
+    """
     name, arguments = message.params.get("name"), message.params.get("arguments")
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict | None):
@@ -93,7 +96,7 @@ def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
-    """Sends the call through the pipeline, as a request of its own with the token of the request that carries it."""
+    """Sends a tool's call through the pipeline, as a request of its own with the same token."""
     target: Endpoint = tool.endpoint
     environ = {name: value for name, value in exchange.environ.items() if name not in _OWN_PARTS}
     environ |= {
@@ -111,13 +114,13 @@ def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
 
 
 def _shown(value: Any, *, is_error: bool) -> dict[str, Any]:
-    """A tool's result: as text, which models read, and as data for programs."""
+    """Returns a tool's result in MCP's form: as text, which models read, and as data for programs."""
     text = msgspec.json.encode(value).decode()
     return {"content": [{"type": "text", "text": text}], "structuredContent": value, "isError": is_error}
 
 
 def _stamped(message: Message, result: dict[str, Any]) -> dict[str, Any]:
-    """Adds what the current revision wants in every result."""
+    """Adds the fields that the current revision requires in every result."""
     if not message.is_current:
         return result
     return {"resultType": "complete", **result, "_meta": {messages.SERVER_INFO_KEY: _SERVER_INFO}}
@@ -128,7 +131,10 @@ def _cacheable(message: Message) -> dict[str, Any]:
 
 
 def _check_origin(exchange: Exchange) -> None:
-    """Refuses browsers that show another site: a page could otherwise reach a server in its visitor's network."""
+    """Refuses requests from web pages of other sites.
+
+    Such a page could otherwise reach a server in its visitor's network.
+    """
     origin = exchange.environ.get("HTTP_ORIGIN")
     own = urlsplit(exchange.services.config.public_url)
     if origin is not None and origin != f"{own.scheme}://{own.netloc}":

@@ -1,4 +1,4 @@
-"""The tools: which operations of the API assistants may call, and how a call becomes a request. Pure."""
+"""The tools that AI assistants may call, each an operation of the API, and how a call becomes a request. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -27,7 +27,7 @@ _KEY_SCHEMA = {
 
 @dataclass(frozen=True)
 class Tool:
-    """One operation, as assistants see it."""
+    """One operation of the API, as assistants see it."""
 
     name: str
     endpoint: Endpoint
@@ -52,7 +52,7 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """Arguments as JSON Schema: the request's fields, and a key for writes."""
+        """Returns the JSON Schema of the tool's arguments: the request's fields, and for writes an idempotency key."""
         schema = whole_schema(self.endpoint.request)
         properties = dict(schema.get("properties", {}))
         if self.has_key:
@@ -66,7 +66,7 @@ class Tool:
 
     @cached_property
     def listed(self) -> dict[str, Any]:
-        """The tool in a list of tools."""
+        """Returns the tool as an entry of the list of tools."""
         return {
             "name": self.name,
             "title": self.title,
@@ -173,7 +173,7 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A request of the API, as its parts in WSGI."""
+    """An API request that a tool's call becomes, in parts as WSGI has them."""
 
     path: str
     path_values: dict[str, str]

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """One request, as it is sent."""
+    """One HTTP request that a code sample shows."""
 
     method: str
     url: str

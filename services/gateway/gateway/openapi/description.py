@@ -34,8 +34,9 @@ _MULTIPART = {
 def describe(
     endpoints: Iterable[Endpoint], *, public_url: str = "http://localhost:8000", key_required: bool = False
 ) -> dict[str, Any]:
-    """Describes all endpoints. public_url: where clients reach them. key_required: the deployment refuses writes
-    without an Idempotency-Key.
+    """Returns the OpenAPI description of all endpoints. `public_url` is where clients reach them.
+
+    `key_required`: the deployment refuses writes without an Idempotency-Key.
     """
     rows = list(endpoints)
     results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
@@ -102,7 +103,7 @@ def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str,
 
 
 def _call(row: Endpoint, base: str) -> Call:
-    """The operation's example as a request."""
+    """Returns the HTTP request that the operation's code samples show."""
     path = row.path
     for name in row.path_names:
         path = path.replace(f"{{{name}}}", examples.path_value(row, name))

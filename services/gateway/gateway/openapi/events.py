@@ -23,7 +23,7 @@ _ANSWERS = {
 
 
 def envelope_of(event: str, data: type[Record]) -> Any:
-    """Makes the record of an event's whole body: `post.published` is PostPublishedEvent."""
+    """Makes the record of an event's whole body; that of `post.published` is PostPublishedEvent."""
     words = event.replace("_", ".").split(".")
     return msgspec.defstruct(
         "".join(map(str.capitalize, words)) + "Event",
@@ -40,7 +40,7 @@ ENVELOPES: dict[str, Any] = {event: envelope_of(event, data) for event, data in 
 
 
 def described_events(schemas: Schemas) -> dict[str, Any]:
-    """The entry of each event, by its name."""
+    """Returns the entries of all events, by event name."""
     return {event: {"post": _described(event, kind, schemas)} for event, kind in ENVELOPES.items()}
 
 

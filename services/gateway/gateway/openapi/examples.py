@@ -117,12 +117,12 @@ _PATH = {
 
 
 def example_of(kind: Any) -> Any:
-    """An example of a type, as JSON."""
+    """Returns an example value of a type, as JSON."""
     return _example(inspect.type_info(kind), "", "")
 
 
 def body_of(row: Endpoint) -> dict[str, Any]:
-    """An example of a request's body."""
+    """Returns an example of a request's body."""
     known = _BODIES.get(row.handler.__name__)
     if known is not None:
         return dict(known)
@@ -146,14 +146,14 @@ def several_pages(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def path_value(row: Endpoint, name: str) -> str:
-    """An example of a part of the path."""
+    """Returns an example of a parameter in the path."""
     if name == "id":
         return _IDS.get(row.path.split("/")[1], _POST)
     return str(_PATH.get(name) or _VALUES.get(name) or f"{name}_1")
 
 
 def query_value(row: Endpoint, name: str) -> Any:
-    """An example of a query parameter that must be given."""
+    """Returns an example of a required query parameter."""
     field = next(one for one in msgspec.structs.fields(row.request) if one.encode_name == name)
     return _example(inspect.type_info(field.type), row.request.__name__, name, is_needed=True)
 

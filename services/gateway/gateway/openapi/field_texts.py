@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"\s*\((?:decisions|spec|Spec|platforms\.md)\b[^)]*\)|\b
 
 
 def texts_of(record: type) -> dict[str, str]:
-    """The text of each field of a record that has one, inherited ones included, by the field's name in Python."""
+    """Returns the text of each field of a record that has one (name in Python → text), inherited fields included."""
     texts: dict[str, str] = {}
     for base in reversed(record.__mro__):
         if issubclass(base, Record):  # not msgspec's own class, which has no source
@@ -25,14 +25,14 @@ def texts_of(record: type) -> dict[str, str]:
 
 
 def without_references(text: str) -> str:
-    """Takes references to our own pages out of a docstring or comment."""
+    """Removes references to our own documents from a docstring or comment."""
     left = _REFERENCE.sub("", text)
     return left[:1].upper() + left[1:]
 
 
 @cache
 def _texts_in(module: ModuleType) -> dict[str, dict[str, str]]:
-    """The texts of all classes of a module."""
+    """Returns the texts of the fields of all classes of a module: class → field → text."""
     found: dict[str, dict[str, str]] = {}
     fields: dict[str, str] = {}
     comment: list[str] = []

@@ -20,12 +20,12 @@ _HEAD = (
 
 
 def for_programs() -> dict[str, dict[str, Any]]:
-    """All fields of the table, by platform code."""
+    """Returns all fields of the table, by platform code."""
     return {code: msgspec.to_builtins(platform) for code, platform in PLATFORMS.items()}
 
 
 def for_people() -> str:
-    """The table in Markdown, without the guardrails."""
+    """Returns the table in Markdown, without the guardrails."""
     rows = [_HEAD, ("-",) * len(_HEAD), *map(_row, PLATFORMS.values())]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -69,7 +69,7 @@ _PAGE = {"text/html": {"schema": {"type": "string"}}}
 
 
 def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
-    """All documented errors of an endpoint."""
+    """Returns all errors that an endpoint documents."""
     return (
         *_EVERYWHERE,
         *(_WITH_TOKEN if row.token else ()),
@@ -79,7 +79,7 @@ def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
 
 
 def responses_of(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
-    """The responses of an operation, by status."""
+    """Returns the responses of an operation, by HTTP status."""
     responses = {str(row.status): _success(row, schemas), **_refusals(row)}
     if row.several is not None and row.status != HTTPStatus.OK:  # a dry run has no pages that failed
         some = {
@@ -117,7 +117,7 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 
 def _examples(row: Endpoint) -> dict[str, Any]:
-    """The example of a success, or one for one page and one for several."""
+    """Returns the example of a successful answer, or two: for one page and for several."""
     one = example_of(row.result)
     if row.several is None:
         return {"example": one}
@@ -142,7 +142,7 @@ def _header(kind: str, text: str) -> dict[str, Any]:
 
 
 def _refusals(row: Endpoint) -> dict[str, Any]:
-    """One response per HTTP status, with the error codes that it may have."""
+    """Returns one response per HTTP status of an error, with the error codes that it may have."""
     codes: dict[int, list[str]] = {}
     for error in refusals_of(row):
         found = codes.setdefault(error.http_status, [])
@@ -169,7 +169,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def error_schema() -> dict[str, Any]:
-    """Spec "Errors"."""
+    """Returns the schema of an error's body (spec "Errors")."""
     return {
         "type": "object",
         "properties": {

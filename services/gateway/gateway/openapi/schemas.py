@@ -1,5 +1,7 @@
-"""The component schemas of records: msgspec's with formats, field descriptions and the platforms' settings, and a named
-one per body. Pure."""
+"""The component schemas of records in `/openapi.json`. Pure.
+
+They are msgspec's, with formats, descriptions of fields and the platforms' settings added, and a named one per body.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,10 +28,13 @@ _SETTINGS = {
 
 
 class Schemas:
-    """The component schemas of a set of types. Bodies are added as they are asked for."""
+    """The component schemas of a set of types. Those of request bodies are added by `of_body`."""
 
     def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
-        """bodies: records of requests. They become components through `of_body` alone."""
+        """Makes the schemas of `types`.
+
+        `bodies` are records of requests; they become components only through `of_body`.
+        """
         self._types = [*types, *POST_SETTINGS.values()]
         self._bodies = list(dict.fromkeys(bodies))
         schemas, self.components = msgspec.json.schema_components(
@@ -44,8 +49,11 @@ class Schemas:
         return self._schemas[self._types.index(kind)]
 
     def of_body(self, reader: Reader, name: str) -> Schema:
-        """The body without the fields of its path: a component of this name, or one for each field of which one must be
-        given, whose bodies accept no other of these fields."""
+        """Returns the schema of a request's body, without the fields that are in the path.
+
+        It is a component of this name. If one of several fields must be given, there is one component for each of them,
+        which accepts none of the others.
+        """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
         bodies = [
@@ -68,13 +76,13 @@ class Schemas:
 
 
 def _not_beside(reader: Reader, given: str) -> frozenset[str]:
-    """The fields that may not be given together with this one of several."""
+    """Returns the fields that may not be sent together with `given`, which is one of several alternatives."""
     bound = {name for name, other in reader.only_with.items() if other != given}
     return frozenset(reader.one_of) - {given} | bound
 
 
 def described_fields(record: type) -> dict[str, Schema]:
-    """The schema of each field of a query's or path's record, by its name in JSON."""
+    """Returns the schemas of the fields of a record of a query or path, by their names in JSON."""
     _, components = msgspec.json.schema_components([record], ref_template=_REF)
     schema = components[record.__name__]
     _complete(schema, record)
@@ -83,7 +91,7 @@ def described_fields(record: type) -> dict[str, Schema]:
 
 
 def whole_schema(record: type) -> Schema:
-    """The schema of a record in one piece: what it refers to stands under `$defs`."""
+    """Returns the schema of a record with all schemas that it refers to, under `$defs`."""
     _, parts = msgspec.json.schema_components([record, *POST_SETTINGS.values()], ref_template=_DEF)
     for found in {found for kind in (record, *POST_SETTINGS.values()) for found in _records_in(kind)}:
         _complete(parts[found.__name__], found, _DEF)
@@ -99,7 +107,7 @@ def whole_schema(record: type) -> Schema:
 
 
 def not_null(schema: Schema) -> Schema:
-    """The schema of a value that is never null, only absent."""
+    """Returns the schema of a value that may be absent but never null, from one that allows null."""
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if not options:
         return {key: value for key, value in schema.items() if value is not None}
@@ -107,16 +115,21 @@ def not_null(schema: Schema) -> Schema:
 
 
 def _without_empty_default(schema: Schema) -> Schema:
-    """Of a body's field: such a default tells nothing, and openapi-typescript takes a field with any default for
-    required."""
+    """Removes an empty default from the schema of a body's field.
+
+    It tells nothing, and openapi-typescript takes a field with any default for required.
+    """
     if schema.get("default", 0) in (None, (), [], {}):
         return {key: value for key, value in schema.items() if key != "default"}
     return schema
 
 
 def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
-    """Adds what msgspec leaves out: `date-time` (a datetime may lack a time zone; ours always have one), the fields'
-    descriptions, and the records of platforms' settings."""
+    """Adds to a record's schema what msgspec leaves out.
+
+    That is `date-time` (a datetime may lack a time zone; ours always have one), the descriptions of fields, and the
+    records of platforms' settings.
+    """
     texts = texts_of(record)
     if "description" in schema:
         schema["description"] = without_references(schema["description"])
@@ -137,7 +150,7 @@ def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
 
 
 def _records_in(kind: Any, seen: frozenset[type] = frozenset()) -> Iterator[type]:
-    """All records in a type, at any depth."""
+    """Yields all records in a type, at any depth."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if kind in seen:
             return

@@ -1,4 +1,4 @@
-"""The groups of operations in `/openapi.json`: one per module of the routes, and one for pages of browsers. Pure."""
+"""The groups of operations in `/openapi.json`: one per module of routes, and one for web pages. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -39,7 +39,7 @@ def tag_of(row: Endpoint) -> str:
 
 
 def described_tags(rows: Iterable[Endpoint]) -> list[dict[str, Any]]:
-    """The tags of these operations, in their order."""
+    """Returns the tags of these operations with their descriptions, in the order of the operations."""
     return [
         {"name": name, **({"description": text} if text else {})}
         for name, text in dict.fromkeys(map(_described, rows))

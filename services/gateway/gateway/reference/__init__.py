@@ -1,1 +1,1 @@
-"""/docs: the reference of the API as HTML pages, made from its description; /llms.txt, its table of contents."""
+"""The API reference at /docs: HTML pages made from the OpenAPI description; and /llms.txt, its table of contents."""

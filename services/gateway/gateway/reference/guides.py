@@ -21,7 +21,7 @@ PATH = "/docs/guides/"
 
 
 class Guide(NamedTuple):
-    """A Markdown file. `source`: its path in the repository."""
+    """A guide: a Markdown file and its place in /docs. `source` is its path in the repository."""
 
     slug: str
     title: str
@@ -30,7 +30,7 @@ class Guide(NamedTuple):
 
 
 def read_guides(folder: Path = FOLDER) -> dict[str, Guide]:
-    """Returns the guides by slug, in the order in which the list of docs/api/README.md names them."""
+    """Reads the guides, by slug, in the order of the list in docs/api/README.md."""
     found = {}
     for place, source in _PLACES.items():
         for path in sorted((folder / place).glob("*.md")):
@@ -60,7 +60,7 @@ def render(guide: Guide, guides: Mapping[str, Guide]) -> str:
 
 
 def _name_headings(tokens: list[Token]) -> None:
-    """Gives headings the ids that GitHub gives them."""
+    """Gives headings the same ids as GitHub does."""
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             words = re.sub(r"[^\w\- ]", "", _plain(inline).lower())
@@ -72,7 +72,10 @@ def _plain(inline: Token) -> str:
 
 
 def _led(children: list[Token], guide: Guide, paths: Mapping[str, str]) -> Iterator[Token]:
-    """Points links to other guides at their pages. A link to a file that is not served becomes its text and path."""
+    """Makes links to other guides lead to their pages in /docs.
+
+    A link to a file that is not served becomes its text and path.
+    """
     lost: list[str] = []
     for child in children:
         if child.type == "link_open":

@@ -1,4 +1,4 @@
-"""What a page of /docs shows of each operation, taken from the API's description. Pure."""
+"""Takes from the OpenAPI description what the pages of /docs show of each operation. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 class Operations:
-    """The operations and events of a description, by their tags."""
+    """The operations and events of an OpenAPI description, grouped by tag."""
 
     def __init__(self, description: Json) -> None:
         self._schemas: Json = description["components"]["schemas"]
@@ -69,7 +69,7 @@ class Operations:
             yield {"name": name, "type": self._type(field), "required": name in required, "text": text}
 
     def _records(self, body: Json) -> list[str]:
-        """The names of the records that are values of a body's fields."""
+        """Returns the names of the records that are values of a body's fields."""
         choices = [
             choice
             for content in body.get("content", {}).values()
@@ -87,7 +87,7 @@ class Operations:
         return found
 
     def _type(self, schema: Json) -> str:
-        """Says in a few words what a value may be."""
+        """Says in a few words what a value of this schema may be."""
         if "$ref" in schema:
             resolved = self._resolved(schema)
             name: str = schema["$ref"].rpartition("/")[2]

@@ -30,7 +30,10 @@ _HEADERS = {
 
 
 class Reference:
-    """Answers the paths of the reference. A page is made when it is first asked for, in some hundredths of a second."""
+    """Answers requests for pages of /docs.
+
+    A page is made when it is first requested, in some hundredths of a second.
+    """
 
     def __init__(self, description: dict[str, Any], templates: "Environment") -> None:
         self._description = description
@@ -38,7 +41,10 @@ class Reference:
         self._made: dict[str, Answer] = {}
 
     def answer(self, path: str, known: str | None) -> Answer | None:
-        """Returns a page, or 304 if the browser knows it by its ETag (`known`: If-None-Match); None: no such page."""
+        """Returns a page, or 304 if the browser has it already; None if there is no such page.
+
+        `known` is the request's If-None-Match.
+        """
         page = self._made.get(path) or self._make(path)
         if page is None:
             return None
@@ -119,7 +125,7 @@ def _prose(text: str) -> Markup:
 
 
 def _contents(about: str, shared: dict[str, Any], tags: list[dict[str, Any]]) -> str:
-    """The text of /llms.txt (llmstxt.org): what this is, and where each part is described."""
+    """Returns the text of /llms.txt (llmstxt.org): what this API is, and where each part is described."""
     server = shared["server"]
     root = server.removesuffix("/api/v1")
     lines = [

@@ -15,7 +15,10 @@ _EXAMPLES = {"onePage": "one page", "severalPages": "several pages"}
 
 
 def collection_of(description: Json) -> Json:
-    """Returns a folder for each tag with a request for each operation; `token` and `baseUrl` are its variables."""
+    """Returns a Postman collection with a folder per tag and a request per operation.
+
+    Its variables are `token` and `baseUrl`.
+    """
     server = description["servers"][0]["url"]
     folders = [
         {
@@ -85,7 +88,10 @@ def _request(method: str, path: str, operation: Json, example: Any) -> Json:
 
 
 def _url(path: str, operation: Json) -> Json:
-    """Returns the address with `:name` for each value of the path; queries that may be left out are switched off."""
+    """Returns the address of an operation's request, with `:name` for each value in the path.
+
+    Optional query parameters are switched off.
+    """
     host = "{{rootUrl}}" if "servers" in operation else "{{baseUrl}}"
     pieces = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
     url: Json = {"raw": "/".join((host, *pieces)), "host": [host], "path": pieces}

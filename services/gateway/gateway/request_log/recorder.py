@@ -1,4 +1,4 @@
-"""Takes a line for each request, and writes the lines in batches, so that no request waits for the log.
+"""Adds a line to the request log for each request, in batches, so that no request waits for the log.
 
 A line has the operation and its result; never a body, a header, a query or an id from the path.
 """
@@ -27,7 +27,7 @@ _FORGET_AT_ONCE = 2_000
 
 
 class RequestLog:
-    """Thread safe. Lines that are not written yet are lost with their process."""
+    """The request log of this process. Thread-safe. Lines that are not written yet are lost with the process."""
 
     def __init__(self, database: Database, *, keep_days: int) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class RequestLog:
         return self._keep_days > 0
 
     def note(self, line: Line, *, is_over_limit: bool = False) -> None:
-        """Takes a line, or drops it if too many wait. Never blocks, never raises.
+        """Takes a line to write later; drops it if too many wait. Never blocks, never raises.
 
         `is_over_limit`: quota refused the request. Of those, each batch has one per token, so that a client in a loop,
         which nothing else slows down, cannot fill the table.
@@ -57,7 +57,10 @@ class RequestLog:
             self._dropped += 1
 
     def write(self) -> int:
-        """Writes the lines that wait; returns how many. Raises ApiError SERVICE_UNAVAILABLE; they wait on."""
+        """Writes the waiting lines to the database. Returns how many.
+
+        Raises ApiError SERVICE_UNAVAILABLE; the lines then wait on.
+        """
         self._tell_dropped()
         self._over_limit.clear()
         written = 0
@@ -73,7 +76,10 @@ class RequestLog:
         return written
 
     def forget_old(self) -> int:
-        """Deletes lines older than the setting and days older than a year, some at a time; returns how many lines."""
+        """Deletes lines older than the setting, and daily counts older than a year, in batches.
+
+        Returns how many lines.
+        """
         removed = 0
         while True:
             with self._database.reading() as connection:
@@ -88,7 +94,10 @@ class RequestLog:
     def page(
         self, account_id: str, criteria: Criteria, *, before: tuple[datetime, str] | None, limit: int
     ) -> list[Found]:
-        """Returns the account's lines that fit, newest first. Raises ApiError SERVICE_UNAVAILABLE."""
+        """Returns those of the account's lines that match the criteria, newest first.
+
+        Raises ApiError SERVICE_UNAVAILABLE.
+        """
         with self._database.reading() as connection:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
 
@@ -98,7 +107,7 @@ class RequestLog:
             return RequestLogStore(connection).of_request(account_id, request_id, limit)
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns the counts of the last days, today first. Raises ApiError SERVICE_UNAVAILABLE."""
+        """Returns an account's counts of the last days, today first. Raises ApiError SERVICE_UNAVAILABLE."""
         with self._database.reading() as connection:
             return RequestLogStore(connection).days(account_id, count)
 

@@ -1,4 +1,4 @@
-"""All SQL of the request log: its lines and the counts of each day."""
+"""All SQL of the request log: one line per request, and counts per day."""
 
 from datetime import date, datetime
 
@@ -15,7 +15,7 @@ DAYS_KEPT = 400
 
 
 class Line(Record):
-    """One request of an account."""
+    """A line of the request log: one request of an account, as it is written."""
 
     id: str
     account_id: str
@@ -40,7 +40,7 @@ class Line(Record):
 
 
 class Found(Record):
-    """One line of a list; the fields as in `Line`."""
+    """A line of the request log, as it is listed."""
 
     id: str
     at: datetime
@@ -57,7 +57,7 @@ class Found(Record):
 
 
 class Day(Record):
-    """The requests of a UTC day."""
+    """How many requests an account made on one UTC day."""
 
     day: date
     requests: int
@@ -70,7 +70,7 @@ class Day(Record):
 
 
 class Criteria(Record):
-    """Which lines a list has. None: any."""
+    """Filters for a list of lines. None: any value."""
 
     token_id: str | None = None
     operation: str | None = None
@@ -152,19 +152,22 @@ _COLUMNS = [lines.c[name] for name in Found.__struct_fields__]
 
 
 class RequestLogStore:
-    """The request log over an open connection."""
+    """Reads and writes the request log on an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, batch: list[Line]) -> None:
-        """Adds lines and counts them. Lines that were added before change nothing."""
+        """Adds lines, and counts them in their days. Lines that were added before change nothing."""
         _ADD.fetch(self._connection, {"lines": _encode(batch).decode()})
 
     def page(
         self, account_id: str, criteria: Criteria, *, before: tuple[datetime, str] | None, limit: int
     ) -> list[Found]:
-        """Returns rows of the account's lines, newest first; `before`: time and id of the previous page's last."""
+        """Returns one page of the account's lines that match the criteria, newest first.
+
+        `before`: time and id of the previous page's last line.
+        """
         statement = select(*_COLUMNS).where(lines.c.account_id == account_id)
         for name in ("token_id", "operation", "method", "status", "code", "request_id"):
             wanted = getattr(criteria, name)
@@ -197,7 +200,7 @@ class RequestLogStore:
         return []
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns the counts of the last days, today first."""
+        """Returns an account's counts of the last days, today first."""
         rows = _DAYS.fetch(self._connection, {"account_id": account_id, "days": count})
         return [Day(**dict(zip(Day.__struct_fields__, row, strict=True))) for row in rows]
 

@@ -46,7 +46,10 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds the header to an error (spec "AI generation"), except to errors by quota and to outages."""
+    """Adds the header with the credits left to an error (spec "AI generation").
+
+    Not to errors by quota and to outages.
+    """
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:
@@ -58,7 +61,7 @@ def add_credits_header(exchange: Exchange, error: ApiError) -> None:
 
 
 class AiJobAccepted(Record):
-    """Spec "AiJobAccepted"."""
+    """A video job that has begun, and where to ask for its result (spec "AiJobAccepted")."""
 
     job: api.AiJob
     poll_url: str
@@ -156,7 +159,7 @@ def receive_stripe_event(exchange: Exchange, _request: Nothing) -> Answer:
 
 
 def _brand(exchange: Exchange, brand_id: str | None) -> Brand | None:
-    """Raises ApiError NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns the brand that a request names, if any. Raises ApiError NOT_FOUND, BRAND_NOT_AUTHORIZED."""
     if brand_id is None:
         return None
     return exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field="brand_id"))
@@ -167,7 +170,7 @@ def _fields(body: Record) -> dict[str, Any]:
 
 
 def _spend(exchange: Exchange, method: Callable[[Caller, Request], Result], request: Request) -> Result:
-    """Calls a method whose result has `credits`, and puts them into the header too."""
+    """Calls a method whose result has `credits`, and puts the credits left into the response header too."""
     result = exchange.ask(method, request)
     exchange.headers[CREDITS_HEADER] = str(result.credits.remaining)  # type: ignore[attr-defined]
     return result

@@ -44,7 +44,7 @@ class BrandPath(Record):
 
 
 class NewBrand(Record):
-    """`timezone`: an IANA name such as Europe/Berlin."""
+    """A request to create a brand. `timezone` is an IANA name such as Europe/Berlin."""
 
     name: BrandName
     timezone: str = "UTC"

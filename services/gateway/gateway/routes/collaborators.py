@@ -1,4 +1,4 @@
-"""The people who work on a brand besides its owner, who alone manages them."""
+"""The people who work on a brand besides its owner. Only the owner manages them."""
 
 from typing import Literal
 
@@ -24,13 +24,13 @@ class CollaboratorPath(Record):
 
 
 class EditedCollaborator(CollaboratorPath, kw_only=True):
-    """With the role `limited`, the tokens that the person issued answer COLLABORATOR_INSUFFICIENT."""
+    """A request to change a role. With `limited`, tokens that the person issued answer COLLABORATOR_INSUFFICIENT."""
 
     role: Literal["full", "limited"]
 
 
 class RemovedCollaborator(CollaboratorPath, kw_only=True):
-    """`keep`: the person's subscriptions stay active, and posts stay queued."""
+    """A request to remove a collaborator. With `keep`, their subscriptions stay active, and their posts stay queued."""
 
     keep: bool = False
 

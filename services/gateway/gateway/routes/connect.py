@@ -1,4 +1,4 @@
-"""Linking pages by OAuth (decisions "connect"): endpoints for the app, and HTML pages for the person in the browser."""
+"""Linking pages by OAuth (decisions "connect"): endpoints for apps, and HTML pages for the person in the browser."""
 
 from typing import Annotated, Literal
 
@@ -153,7 +153,7 @@ def finish_link(exchange: Exchange, request: OAuthCallback) -> Answer:
 
 
 def _account_name(exchange: Exchange) -> str:
-    """Name and e-mail address of the account's owner, also when a collaborator's token asks."""
+    """Returns the name and e-mail address of the account's owner, also when a collaborator's token asks."""
     user, account_id = exchange.identity.user, exchange.caller.account_id
     if user.id != account_id:
         user = exchange.ask(exchange.services.accounts.get_user, GetUser(user_id=account_id))
@@ -166,7 +166,10 @@ def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
 
 
 def _to_page(session_id: str) -> Answer:
-    """Redirects, so that the code leaves the address bar and reloading the page repeats nothing."""
+    """Redirects the browser to the web page of a linking session.
+
+    So the code leaves the address bar, and reloading the page repeats nothing.
+    """
     headers = {
         "Location": f"../start/{session_id}",  # relative to the callback's path and to its own
         "Cache-Control": "no-store",

@@ -1,4 +1,4 @@
-"""Query filters and brand ids of bodies: platforms by code or name, brands within the caller's reach."""
+"""Checks platforms and brand ids that a request names in its query or body."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from gateway.exchange import Exchange
 
 
 def platform_code(value: str | None) -> str | None:
-    """Returns a platform's code for its code or full name. Raises ApiError VALIDATION_ERROR for anything else."""
+    """Returns the code of a platform that is given by code or full name. Raises ApiError VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)
@@ -20,14 +20,20 @@ def platform_code(value: str | None) -> str | None:
 
 
 def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) -> None:
-    """Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED. A restricted token lists its own brands."""
+    """Checks that the token may use the brand. Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+
+    No call is needed if the token is limited to a list of brands with this one.
+    """
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
         exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field=field))
 
 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
-    """Checks all of a body's `brand_ids` at the same time; raises as `check_brand` does for the first bad one."""
+    """Checks that the token may use all of a body's `brand_ids`, at the same time.
+
+    Raises the error of `check_brand` for the first brand that it may not use.
+    """
     within = exchange.caller.brand_ids or ()
     get_brand = remote(exchange.services.accounts.get_brand)
     checks = [

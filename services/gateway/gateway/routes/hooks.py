@@ -22,7 +22,7 @@ _LEVEL = 1
 
 
 class Challenge(Record):
-    """Meta's verification request, sent before any event."""
+    """The request with which Meta verifies our webhook address, before it sends any event."""
 
     platform: str
     mode: str = field(name="hub.mode", default="")

@@ -1,4 +1,4 @@
-"""The root probe, the list of errors and the API's description; the token, its account and the account's audit log."""
+"""The API itself (name, errors, description), the request's token, its account, and the account's audit log."""
 
 from typing import Annotated, Any
 

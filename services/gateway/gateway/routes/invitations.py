@@ -46,7 +46,10 @@ class InvitationPath(BrandPath):
 
 
 class AcceptInvitation(Record):
-    """`invitation_id` and `code` stand in the link: /auth/invitations/{invitation_id}/{code}."""
+    """A request to accept an invitation.
+
+    `invitation_id` and `code` are in the link: /auth/invitations/{invitation_id}/{code}.
+    """
 
     invitation_id: Code
     code: Code

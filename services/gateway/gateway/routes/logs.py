@@ -1,4 +1,4 @@
-"""The request log of an account, and its requests per day: both are the gateway's own."""
+"""The request log of an account, and its number of requests per day. Both are stored by the gateway."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -70,7 +70,7 @@ class RequestPath(Record):
 
 
 class RequestDetails(Record):
-    """The requests that were sent with one request id, and what became of them."""
+    """The requests that were sent with one request id, and the posts and webhook deliveries that followed."""
 
     #: Newest first, at most 20: one, unless the client sent the same X-Request-Id again.
     entries: tuple[LogEntry, ...]
@@ -204,6 +204,6 @@ def _entry(line: Found) -> LogEntry:
 
 
 def _check_reach(exchange: Exchange) -> None:
-    """Refuses tokens that are limited to brands: the log has the requests of all brands and tokens."""
+    """Refuses tokens that are limited to some brands: the log has the requests of all brands and tokens."""
     if exchange.caller.brand_ids is not None:
         raise ApiError(BRAND_NOT_AUTHORIZED)

@@ -1,4 +1,4 @@
-"""Pages, which are connected accounts of platforms."""
+"""Pages: accounts of platforms that are connected to brands."""
 
 import msgspec
 

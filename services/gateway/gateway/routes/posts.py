@@ -193,7 +193,7 @@ def get_engagement(exchange: Exchange, request: api.PostId) -> api.Engagement:
 
 
 def _ignored(exchange: Exchange) -> tuple[api.Finding, ...]:
-    """Returns a warning for each field of the body that is ignored: a misspelt one is not what was meant."""
+    """Returns a warning for each field of the body that is ignored, as it may be misspelt."""
     return tuple(
         api.Finding(code=VALIDATION_ERROR.code, message=f"{name}: is ignored; {advice}", field=name)
         for name, advice in exchange.endpoint.reader.ignored(exchange.body)
@@ -206,5 +206,5 @@ def _shared_names(record: type[msgspec.Struct], request: type[msgspec.Struct]) -
 
 
 def _fields_for(record: type[msgspec.Struct], request: msgspec.Struct) -> dict[str, Any]:
-    """The request's fields that `record` has too."""
+    """Returns those fields of the request that the type `record` has too, as name → value."""
     return {name: getattr(request, name) for name in _shared_names(record, type(request))}

@@ -35,7 +35,7 @@ class TokenQuery(Record):
 
 
 class NewToken(Record):
-    """`expires_at` at most two years ahead; without it the token does not expire."""
+    """A request to create a token. `expires_at` is at most two years ahead; without it the token does not expire."""
 
     name: TokenName
     scopes: Scopes
@@ -53,7 +53,7 @@ class EditedToken(TokenPath, kw_only=True):
 
 
 class RevokedToken(TokenPath, kw_only=True):
-    """`keep`: subscriptions made with the token stay active, and posts stay queued."""
+    """A request to revoke a token. With `keep`, subscriptions made with it stay active, and its posts stay queued."""
 
     keep: bool = False
 

@@ -1,4 +1,4 @@
-"""Answers whose shape differs from the service's record (spec "Resources" and "Endpoints")."""
+"""Bodies of answers that differ from the records of the services (spec "Resources" and "Endpoints")."""
 
 from datetime import datetime
 

@@ -93,8 +93,9 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 
 
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
-    """Lets publishing report posts made at once, before a subscription asks for them: none that begins after the answer
-    is missing.
+    """Tells publishing that a subscription will ask for events of posts made at once.
+
+    This happens before the subscription is stored, so that no such post is missed that begins after the answer.
     """
     if is_asked is True:
         exchange.ask(exchange.services.publishing.report_posts_made_at_once, Nothing())

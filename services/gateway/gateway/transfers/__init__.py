@@ -1,1 +1,1 @@
-"""Files on their way in and out: object storage, and limits on how many go at once."""
+"""Moves files to and from object storage, and limits how many move at once."""

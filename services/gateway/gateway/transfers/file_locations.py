@@ -1,4 +1,4 @@
-"""Caches where recently requested public files lie in storage, so that media is not asked for each request."""
+"""Caches where recently requested public files are in storage, so that media is not asked for each request."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,10 @@ _MOST_FILES = 10_000
 
 
 class FileLocations:
-    """The places of public files, as media gave them at most a minute ago. Thread safe, by single dictionary calls."""
+    """Where public files are in storage, as media said at most a minute ago.
+
+    Thread-safe, by single dictionary calls.
+    """
 
     def __init__(
         self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic
@@ -23,7 +26,10 @@ class FileLocations:
         self._files: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
 
     def find(self, request: LocateFile) -> LocatedFile:
-        """Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached."""
+        """Returns where a public file is in storage.
+
+        Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached.
+        """
         name = (request.key, request.filename)
         until, file = self._files.get(name, (0.0, None))
         if file is None or until <= self._monotonic():

@@ -15,7 +15,7 @@ _MESSAGE = (
 
 
 class SpoolBudget:
-    """The bytes that are left for temporary files. Thread safe."""
+    """Counts the bytes that are left for temporary files. Thread-safe."""
 
     def __init__(self, max_bytes: int) -> None:
         self._free_bytes, self._lock = max_bytes, threading.Lock()

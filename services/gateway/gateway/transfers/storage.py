@@ -1,4 +1,4 @@
-"""Object storage: files are put to and got from presigned addresses. The gateway holds no storage key."""
+"""Stores and fetches the bytes of files at presigned addresses. The gateway holds no storage key."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,14 +20,18 @@ _BLOCK_BYTES = 2**18
 
 
 class Storage:
-    """Thread safe; keeps connections open. Raises ApiError SERVICE_UNAVAILABLE when storage fails."""
+    """Stores and fetches files in object storage, over connections that stay open. Thread-safe.
+
+    Raises ApiError SERVICE_UNAVAILABLE when storage fails.
+    """
 
     def __init__(self, connections: int) -> None:
         self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())
 
     def put(self, url: str, headers: Mapping[str, str], size_bytes: int, blocks: Iterable[Any]) -> None:
-        """Streams `blocks`, `size_bytes` in all. An error that `blocks` raises ends the transfer, and nothing is
-        stored.
+        """Stores a file: streams `blocks`, which have `size_bytes` in all, to `url`.
+
+        An error that `blocks` raises ends the transfer, and nothing is stored.
         """
         headers = {**headers, "Content-Length": str(size_bytes)}
         try:
@@ -38,7 +42,7 @@ class Storage:
             raise _away("put", f"status {answer.status}")
 
     def get(self, url: str, first: int, last: int) -> "Download":
-        """Returns the bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
+        """Fetches the bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
         headers = {"Range": f"bytes={first}-{last}"}
         try:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)
@@ -56,7 +60,7 @@ class Storage:
 
 
 class Download:
-    """The body of storage's answer, block by block; blocks that are not read are not fetched."""
+    """A part of a file while it is fetched from storage, block by block. Blocks that are not read are not fetched."""
 
     def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
         self._answer = answer
@@ -70,7 +74,7 @@ class Download:
 
 
 def _is_range(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
-    """Tells by the headers whether this is the requested range: rclone answers a range with status 200."""
+    """Whether the headers of an answer say that it is the requested range: rclone answers a range with status 200."""
     content_range = answer.headers.get("Content-Range", "")
     length = answer.headers.get("Content-Length")
     return (

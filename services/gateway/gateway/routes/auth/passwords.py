@@ -34,7 +34,7 @@ class ResetRequested(Record):
 
 
 class ResetPassword(Record):
-    """`reset_id` and `code` stand in the link: /auth/reset/{reset_id}/{code}."""
+    """A request to set a new password. `reset_id` and `code` are in the link: /auth/reset/{reset_id}/{code}."""
 
     reset_id: Code
     code: Code
@@ -47,7 +47,7 @@ class ChangePassword(Record):
 
 
 class VerifyEmail(Record):
-    """`user_id` and `code` stand in the link: /auth/verify/{user_id}/{code}."""
+    """A request to confirm an address. `user_id` and `code` are in the link: /auth/verify/{user_id}/{code}."""
 
     user_id: Code
     code: Code

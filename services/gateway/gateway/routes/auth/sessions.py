@@ -93,6 +93,6 @@ def enter_brand(exchange: Exchange, request: BrandPath) -> sign_in.BrandEntered:
 
 
 def agent_of(exchange: Exchange) -> str:
-    """Returns the client's User-Agent in characters that can be stored and shown."""
+    """Returns the client's User-Agent, without characters that cannot be stored or shown."""
     sent = str(exchange.environ.get("HTTP_USER_AGENT", ""))
     return "".join(character for character in sent if character.isprintable())[:_MAX_AGENT]

@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 class Outgoing:
-    """The body of an answer while it is sent; `close` releases its slot."""
+    """The body of a file while it is sent. `close` frees the slot that limits concurrent downloads."""
 
     def __init__(self, download: Download, client: Any, release: Callable[[], None]) -> None:
         self._download = download
@@ -50,7 +50,7 @@ class Outgoing:
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
-    """Answers 200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Answers a request for a public file with 200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
     environ = exchange.environ
     file = exchange.services.locations.find(request)
     headers = {

@@ -1,7 +1,7 @@
-"""POST /media/upload: a file from the client's multipart body straight into storage (spec "Upload rules").
+"""POST /media/upload: sends a file from the client's multipart body straight into storage (spec "Upload rules").
 
-media says where the file is stored, and checks it after it has arrived; the rules are media's. This module only finds
-the file in the body, and checks that it is not larger than the tier allows.
+The media service says where the file is stored, and checks it after it has arrived; the rules are there. This module
+only finds the file in the body, and checks that it is not larger than the tier allows.
 """
 
 import tempfile
@@ -46,7 +46,7 @@ _WRONG_ENDING = (
 
 
 def receive(exchange: Exchange) -> UploadedMedia:
-    """Receives and stores the file. Raises ApiError, after which nothing of the file is kept."""
+    """Receives the file of a request and stores it. After an ApiError, nothing of the file is kept."""
     content_type = exchange.environ.get("CONTENT_TYPE", "")
     max_bytes = PLANS[exchange.caller.tier].max_file_bytes
     stream = BodyStream(exchange.environ)
@@ -73,7 +73,10 @@ def receive(exchange: Exchange) -> UploadedMedia:
 
 
 def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
-    """Reads the stream, but raises ApiError UPLOAD_ERROR after `_MAX_SECONDS`, however steadily bytes arrive."""
+    """Returns the stream's `read` with a time limit: it raises ApiError UPLOAD_ERROR after `_MAX_SECONDS`.
+
+    The limit holds however steadily bytes arrive.
+    """
     end = time.monotonic() + _MAX_SECONDS
 
     def read(most: int) -> bytes:
@@ -86,7 +89,7 @@ def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
 
 
 def _find_file(parts: Multipart) -> Part:
-    """Skips to the part named file. Raises ApiError NO_FILE, UPLOAD_ERROR."""
+    """Reads on to the part that is named file. Raises ApiError NO_FILE, UPLOAD_ERROR."""
     while (part := parts.next_part()) is not None:
         if part.name == "file" and part.filename:
             flaw = flaw_in(part.filename)
@@ -104,7 +107,10 @@ def _checked(size_bytes: int, max_bytes: int) -> int:
 
 
 def _blocks_of_length(parts: Multipart, size_bytes: int) -> Iterator[memoryview]:
-    """The file's bytes as they arrive. The last block is released only when the body has ended as computed."""
+    """Yields the file's bytes as they arrive. Raises ApiError if there are more or fewer than `size_bytes`.
+
+    The last block is yielded only when the body has ended.
+    """
     sent, held = 0, memoryview(b"")
     for block in parts.content():
         if sent + len(held) + len(block) > size_bytes:
@@ -118,7 +124,10 @@ def _blocks_of_length(parts: Multipart, size_bytes: int) -> Iterator[memoryview]
 
 
 def _fill(spool: IO[bytes], parts: Multipart, max_bytes: int, grow: Callable[[int], None]) -> int:
-    """Spools a file of unknown size for the length of this request; returns its size."""
+    """Writes a file of unknown size to a temporary file. Returns its size in bytes.
+
+    `grow` is called with each size that the file is about to have.
+    """
     size_bytes = 0
     for block in parts.content():
         size_bytes = _checked(size_bytes + len(block), max_bytes)
@@ -158,7 +167,7 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
 
 
 def _abort(exchange: Exchange, ticket: UploadTicket) -> None:
-    """Aborts the upload with media, whose sweep removes it if this call fails."""
+    """Tells media that an upload has failed. If this call fails too, media removes the upload later."""
     aborted = UploadId(upload_id=ticket.upload_id)
     try:
         exchange.ask(exchange.services.media.abort_upload, aborted, timeout_seconds=_ABORT_SECONDS)

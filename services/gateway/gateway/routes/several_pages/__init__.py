@@ -1,7 +1,7 @@
-"""One post on each of several pages (decisions "page_ids"): a month unit and an operation per page, and one answer.
+"""Makes one post on each of several pages (decisions "page_ids"), with one answer.
 
-Admission has taken the call's own unit, which is the first page's; the first page's operation is the call's. Publishing
-checks each page's content.
+Each page has its own month unit and operation. Admission has taken the call's own unit, which is the first page's; the
+first page's operation is the call's. Publishing checks each page's content.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -76,9 +76,10 @@ def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
 
 
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
-    """Takes a month unit for each page but the first; pages that get none are not sent. A repetition takes none again.
+    """Takes a month unit for each page but the first. A page that gets none is not sent (`goes` is false).
 
-    If quota's answer is lost, units that it took are given back when quota asks publishing about their operations.
+    A repeated request takes no units again. If quota's answer is lost, units that it took are refunded when quota asks
+    publishing about their operations.
     """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
@@ -106,8 +107,9 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
 
 
 def _over_quota(exchange: Exchange) -> ApiError:
-    """Returns the error of a page without a month unit. If quota did not answer, the error has neither limit nor
-    time.
+    """Returns the error for a page that got no month unit.
+
+    If quota did not answer, the error has neither limit nor time.
     """
     try:
         usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
@@ -129,7 +131,7 @@ def _refused(page: PlannedPage, error: ApiError) -> PageResult:
 
 
 def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
-    """Adds the request_id that every error body has (decisions), also the error of one page."""
+    """Adds the request_id, which every error body has (decisions), to the error of one page."""
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
@@ -143,7 +145,7 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """Returns the first error that leaves a page's outcome open without anything looking it up."""
+    """Returns the first outage: an error after which nobody finds out whether the page's post exists."""
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error
@@ -151,7 +153,8 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 
 
 def _error_of_all(errors: list[ApiError]) -> ApiError:
-    """Returns the error of a call in which no page succeeded. An error with an open outcome comes first: it keeps the
-    key, so that nothing is sent twice.
+    """Returns the error that answers a call in which no page succeeded.
+
+    An error with an unknown outcome comes first: it keeps the key, so that nothing is sent twice.
     """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])

@@ -1,4 +1,4 @@
-"""Another text or other settings for some of several pages (decisions "page_ids"). Pure."""
+"""Applies `overrides`: another text or other settings for some of several pages (decisions "page_ids"). Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ from gateway.http.request_reader import ID
 
 
 def pages_of(request: api.PagesOfPost) -> tuple[api.PageContent, ...]:
-    """Returns the pages with what each has of its own, in the order of the request.
+    """Returns the pages of a request, each with its own message and settings, in the order of the request.
 
     Raises VALIDATION_ERROR for a page that is named twice or not among page_ids, NOT_FOUND for a malformed id.
     """
@@ -36,7 +36,7 @@ def pages_of(request: api.PagesOfPost) -> tuple[api.PageContent, ...]:
 
 
 def renamed(error: ApiError, request: api.PagesOfPost) -> ApiError:
-    """Returns the error of a page with its fields as the client wrote them: `overrides[0].message`."""
+    """Returns the error of a page with the names of fields as the client wrote them: `overrides[0].message`."""
     page_id, rows = error.extras.get("page_id"), error.extras.get("errors")
     if page_id is None or not rows:
         return error
@@ -50,7 +50,7 @@ def renamed(error: ApiError, request: api.PagesOfPost) -> ApiError:
 def findings_of(
     found: Iterable[api.Finding], page_id: str, request: api.PagesOfPost
 ) -> tuple[api.Finding, ...]:
-    """Returns the findings of a page with their fields, and the names in their messages, as the client wrote them."""
+    """Returns the findings of a page with the names of fields, also in messages, as the client wrote them."""
     renamed_findings = []
     for finding in found:
         if finding.field is not None:
@@ -62,7 +62,9 @@ def findings_of(
 
 
 def field_of(field: str, page_id: str, request: api.PagesOfPost) -> str:
-    """Returns the place of a post's field in the request: in its page's override, if that has set it."""
+    """Returns where the client wrote a post's field: in the page's override if that sets it, else in the request
+    itself.
+    """
     places: Mapping[str, int] = {one.page_id: number for number, one in enumerate(request.overrides)}
     if page_id not in places:
         return field
