@@ -445,7 +445,10 @@ export interface EditToken {
   expires_at?: Date | string | null | undefined;
 }
 
-/** The fields that a new user chooses. The operator sets the others, such as the tier. */
+/**
+ * A request to open an account, with the fields that a new user chooses. The operator sets others,
+ * such as the tier.
+ */
 export interface SignUp {
   email: string;
   password: string;
@@ -514,7 +517,10 @@ export interface ChangeEmail {
   totp_code?: string | null | undefined;
 }
 
-/** `change_id` and `code` stand in the link: /auth/email/{change_id}/{code}. */
+/**
+ * A request to confirm a new address. `change_id` and `code` are in the link:
+ * /auth/email/{change_id}/{code}.
+ */
 export interface ConfirmEmail {
   change_id: string;
   code: string;

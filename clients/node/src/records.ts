@@ -437,7 +437,10 @@ export interface CollaboratorRemoved {
   user_id: string;
 }
 
-/** An invitation that waits for its answer. Accepting it makes the person a collaborator with its role. */
+/**
+ * An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its
+ * `role`.
+ */
 export interface Invitation {
   id: string;
   brand_id: string;
@@ -465,7 +468,10 @@ export interface AcceptedInvitation {
   role: string;
 }
 
-/** A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`. */
+/**
+ * A linking session that has begun. A person continues it at `authorize_url` (a web page of ours). It
+ * is valid until `expires_at`.
+ */
 export interface LinkBegun {
   session_id: string;
   authorize_url: string;
@@ -542,7 +548,7 @@ export interface ScheduledPostView {
   scheduled_post: ScheduledPost;
 }
 
-/** A post with a time, in any state. */
+/** A post that is or was scheduled, in any state. */
 export interface ScheduledPost {
   message?: string | null;
   media_ids?: string[];
@@ -1298,7 +1304,7 @@ export interface Verification {
   verified: boolean;
 }
 
-/** The same for every address, whether or not it has an account. */
+/** The answer to every request for another address, whether or not that address has an account. */
 export interface EmailChangeRequested {
   success: boolean;
   /** The new address, which gets the link. */

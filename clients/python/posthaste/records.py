@@ -503,7 +503,9 @@ class CollaboratorRemoved:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Invitation:
-    """An invitation that waits for its answer. Accepting it makes the person a collaborator with its role."""
+    """An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its
+    `role`.
+    """
 
     id: str
     brand_id: str
@@ -537,7 +539,9 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`."""
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours). It
+    is valid until `expires_at`.
+    """
 
     session_id: str
     authorize_url: str
@@ -626,7 +630,7 @@ class ScheduledPostView:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledPost:
-    """A post with a time, in any state."""
+    """A post that is or was scheduled, in any state."""
 
     message: str | None = None
     media_ids: list[str] = dataclasses.field(default_factory=list)
@@ -1470,7 +1474,7 @@ class Verification:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmailChangeRequested:
-    """The same for every address, whether or not it has an account."""
+    """The answer to every request for another address, whether or not that address has an account."""
 
     success: bool
     #: The new address, which gets the link.

@@ -167,7 +167,7 @@ class AccountChanged(Record):
 
 
 class AccessRevoked(Record):
-    """A person or token lost access to the account. Posts and subscriptions made with these tokens are stopped."""
+    """A person or token lost access to the account. Posts and subscriptions made with `token_ids` are stopped."""
 
     #: token_revoked or collaborator_removed
     reason: str

@@ -118,7 +118,10 @@ class BeginUpload(Record):
 
 
 class UploadTicket(Record):
-    """Where to PUT the bytes, with these headers. Only our own services can reach the URL."""
+    """Where the gateway sends the bytes of an upload: PUT to `url`, with these headers.
+
+    Only our own services can reach the URL.
+    """
 
     upload_id: str
     url: str
@@ -207,7 +210,7 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """A request for the files of a post that is being sent. `platform`: in the form that it takes."""
+    """A request for the files of a post that is being sent. With `platform`, they are those made for this platform."""
 
     media_ids: MediaIds
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is

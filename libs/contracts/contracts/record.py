@@ -10,10 +10,10 @@ import msgspec
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """An immutable record. A reader ignores unknown fields.
+    """An immutable record: the base class of all records between processes. A reader ignores unknown fields.
 
-    msgspec applies `kw_only` only to a class's own fields, so a subclass with required fields after optional ones
-    repeats it.
+    msgspec applies `kw_only` only to a class's own fields, so a subclass that has required fields after optional ones
+    sets `kw_only` again.
     """
 
 

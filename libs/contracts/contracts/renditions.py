@@ -152,7 +152,7 @@ def _usual_sound(file: FileFacts) -> tuple[str, ...]:
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the size nearest to this one that has the same shape and is within the platform's limits.
+    """Returns the width and height nearest to these that have the same shape and are within the platform's limits.
 
     The limits are those of sides and of pixels.
     """

@@ -1,4 +1,4 @@
-"""`python -m ctl`, the same as `posthaste`."""
+"""Runs the operator's command line: `python -m ctl` is the same as `posthaste`."""
 
 from ctl.cli import main
 

@@ -1,4 +1,4 @@
-"""What an attacker with the broker's address does by hand: sends a frame with any signature, or uses any right."""
+"""Does what an attacker can do who knows the broker's address: sends frames with any signature, tries any right."""
 
 import time
 from collections.abc import Callable

@@ -53,12 +53,12 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS for a process that runs these services (or gateway, or ctl), for every receiver."""
+    """Returns MESSAGE_KEYS for a process that runs these services (or gateway, or ctl), to send to any service."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
 def signed_by(sender: str) -> Signatures:
-    """Returns the keys that a sender signs with in tests, for every service."""
+    """Returns the keys with which `sender` signs messages to any service in tests."""
     return Signatures.read(sender, keys_for_tests(sender))
 
 
@@ -140,14 +140,14 @@ def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
-    """`database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
+    """Returns a function: `database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
     with cloned_databases(admin) as make:
         yield make
 
 
 @pytest.fixture
 def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str], Database]]:
-    """`open_database("quota")` → a Database on a fresh, migrated database, closed after the test."""
+    """Returns a function: `open_database("quota")` → a Database on a fresh clone, closed after the test."""
     opened: list[Database] = []
 
     def make(service: str) -> Database:
@@ -283,7 +283,7 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
 
 @pytest.fixture
 def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
-    """`running_service("quota", env={…})` → the service on a fresh database. It is stopped after the test."""
+    """Returns a function: `running_service("quota", env={…})` → the service on a fresh database until the test ends."""
     with _running(admin, virtual_host) as start:
         yield start
 
@@ -365,7 +365,7 @@ def own_bucket() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
-    """`certificate_for("localhost")` → one file with a key and a self-signed certificate."""
+    """Returns a function: `certificate_for("localhost")` → one file with a key and a self-signed certificate."""
     return lambda name: certificate_of(tmp_path, name)
 
 

@@ -1,1 +1,1 @@
-"""Who may do what: users, brands, collaborators, API tokens and the audit log."""
+"""The accounts service: users, brands, collaborators, API tokens and the audit log. It decides who may do what."""

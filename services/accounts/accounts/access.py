@@ -1,4 +1,4 @@
-"""Shared steps of the use cases: find an account or a brand, announce a change of it."""
+"""Steps that several use cases share: finding an account or a brand, and announcing its changes."""
 
 from accounts import fields
 from accounts.store import Connection

@@ -35,10 +35,11 @@ def list_collaborators(
 
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
-    """Adds a collaborator, which only the operator may do, or changes the role.
+    """Changes the role of a collaborator, or adds one, which only the operator may do.
 
-    Without full access, their tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation changes nothing, also
-    after a later change: it does not bring a removed person back. Raises NOT_FOUND, VALIDATION_ERROR.
+    With another role than full, the collaborator's tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation
+    changes nothing, also after a later change: it does not bring a removed person back. Raises NOT_FOUND,
+    VALIDATION_ERROR.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)

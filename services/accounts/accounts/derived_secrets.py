@@ -28,7 +28,7 @@ def live_token(config: AccountsConfig, operation_id: str | None, *, legacy: bool
 
 
 def sandbox_token(config: AccountsConfig, account_id: str) -> str:
-    """Returns the account's sandbox token, always the same."""
+    """Returns the account's sandbox token, which is always the same."""
     return make_token(SANDBOX_PREFIX, _derive(config, "sandbox", account_id))
 
 

@@ -116,7 +116,10 @@ def timezone(value: str) -> str:
 
 
 def language(value: str) -> str:
-    """Accepts a BCP 47 tag of a language, with or without script and region; returns it in its usual spelling."""
+    """Returns a BCP 47 language tag in its usual spelling, with or without script and region.
+
+    Raises VALIDATION_ERROR for other texts.
+    """
     if not _LANGUAGE.fullmatch(value):
         raise invalid("language", "is not a BCP 47 language tag such as de or pt-BR")
     primary, *rest = value.split("-")

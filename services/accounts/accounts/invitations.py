@@ -1,7 +1,8 @@
-"""Invitations to work on a brand: the owner names an address and a role, its owner accepts with the link in a mail.
+"""Invitations to work on a brand. The brand's owner names an address and a role; a link is mailed to the address.
 
-The link proves who reads the mailbox, so an account that is opened with it is verified at once. Only the account with
-this address gets the role. Nothing that the inviting owner sees depends on whether the address has an account.
+The owner of the mailbox accepts with the link, which proves who reads the mailbox: an account that is opened with it is
+verified at once. Only the account with this address gets the role. Nothing that the brand's owner sees depends on
+whether the address has an account.
 """
 
 import msgspec

@@ -26,7 +26,7 @@ metadata = MetaData()
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time, returned in UTC whatever the session's time zone."""
+    """A column type for points in time, which are returned in UTC whatever the session's time zone is."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

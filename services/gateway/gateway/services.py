@@ -1,4 +1,4 @@
-"""What all requests of a process share: clients of the services, caches, limits and periodic tasks."""
+"""The clients, caches, limits and periodic tasks that all requests of a gateway process share."""
 
 from contextlib import suppress
 from fractions import Fraction
@@ -112,7 +112,10 @@ class Services:
         self.database.close()
 
     def check_clock(self) -> None:
-        """Raises ConfigError when the clock is shifted but must not be; skipped while the database is away."""
+        """Raises ConfigError when the database's clock is shifted although the settings do not allow it.
+
+        Does nothing while the database is away.
+        """
         try:
             with self.database.reading() as connection:
                 refuse_shifted(connection, allowed=self.config.clock_shift_allowed)

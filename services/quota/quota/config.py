@@ -7,7 +7,7 @@ from contracts.record import Record
 
 
 class QuotaConfig(Record):
-    """The settings of the quota service, without those that every service has."""
+    """The quota service's own settings. Those that every service has are in `chassis.config`."""
 
     #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str

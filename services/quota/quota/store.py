@@ -140,12 +140,11 @@ class Store:
     def lock(
         self, subjects: Collection[str], operation_ids: Collection[str] = (), *, wait_seconds: float = 1.0
     ) -> Locked | None:
-        """Locks the counter rows of all subjects, always in the same order; None when one of them has no row yet (see
-        `add`).
+        """Locks the counter rows of all subjects. Returns None when one of them has no row yet (see `add`).
 
-        The commit of this transaction does not wait for the disk: counters that a crash of the database loses
-        are under a second's worth. See `wait_for_disk`. Raises LockTimeout when another transaction holds a row for
-        longer than `wait_seconds`.
+        Rows are always locked in the same order. The commit of this transaction does not wait for the disk: counters
+        that a crash of the database loses are under a second's worth. See `wait_for_disk`. Raises LockTimeout when
+        another transaction holds a row for longer than `wait_seconds`.
         """
         values = {
             "subjects": list(subjects),
@@ -259,8 +258,7 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Moves charges (operation id, try number) to the end of the order, so that publishing is asked again, and
-        commits.
+        """Moves charges (operation id, try number) to the end of the order, and commits: publishing is asked again.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """

@@ -99,7 +99,7 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Has publishing asked again about charges that it could not decide yet, at the usual age, and commits.
+    """Makes sure that publishing is asked again, at the usual age, about charges that it could not decide. Commits.
 
     Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of them: the event is delivered again.
     """

@@ -1,4 +1,4 @@
-"""pika's connection, with fewer system calls on its socket.
+"""pika's AMQP connection, changed so that it needs fewer system calls on its socket.
 
 pika passes each AMQP frame to the socket in a call of its own: three for a message, and each of them wakes the broker.
 On two cores a call and its reply took 0.42 ms of CPU that way, the broker's part included, and 0.25 ms with joined

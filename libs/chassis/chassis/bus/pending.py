@@ -1,4 +1,4 @@
-"""A call that waits for its answer, and the errors that it may end with."""
+"""An RPC call that waits for its answer, and the errors with which it may end."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ class ServiceAway(ApiError):
 
 
 class PendingCall:
-    """A call without an answer yet; `result()` waits for the answer."""
+    """An RPC call that has no answer yet; `result()` waits for it."""
 
     __slots__ = (
         *("_done", "_error", "_method", "_raw"),
@@ -79,7 +79,7 @@ class PendingCall:
 
 
 def unavailable(reason: str, error_type: type[ApiError] = ApiError) -> ApiError:
-    """Returns SERVICE_UNAVAILABLE with the reason as a note for the operator. Clients do not see it. Logs it too."""
+    """Builds SERVICE_UNAVAILABLE with the reason in a note, which the operator sees and clients do not. Logs it too."""
     log.warning("service_unavailable", reason=reason)
     error = error_type(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     error.add_note(reason)
@@ -96,5 +96,8 @@ def failed(service: str, failure: Failure | None) -> ApiError | None:
 
 
 def reason_of(error: ApiError) -> str:
-    """Returns why a call failed, for the operator: the note of `unavailable`, or the service's message."""
+    """Returns the reason for which a call failed, as the operator sees it.
+
+    That is the note of `unavailable`, or the service's message.
+    """
     return next(iter(getattr(error, "__notes__", ())), error.message)

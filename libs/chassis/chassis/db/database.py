@@ -154,7 +154,7 @@ def fetch(connection: Connection, statement: str, parameters: Any = None) -> lis
 
 
 class Compiled:
-    """A SQLAlchemy statement, compiled once to the driver's SQL."""
+    """A SQLAlchemy statement whose SQL text for psycopg2 is made only once."""
 
     def __init__(self, statement: Any) -> None:
         self._text, self._constants = _compiled(statement)

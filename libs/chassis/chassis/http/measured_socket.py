@@ -21,7 +21,7 @@ _WIRE_BYTES = 8
 
 
 class MeasuredSocket(socket.socket):
-    """A socket with limits, which yields to other green threads even when data is always ready."""
+    """A socket with limits of time and bytes, which yields to other green threads even when data is always ready."""
 
     _deadline = 0.0
     _read_seconds = _send_seconds = math.inf

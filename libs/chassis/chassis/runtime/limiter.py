@@ -14,7 +14,10 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """A number of slots. Each holder gets at most a share of the slots that the other holders leave."""
+    """Counts how many of a number of slots each holder has.
+
+    A holder gets at most a certain share of the slots that the other holders leave.
+    """
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share

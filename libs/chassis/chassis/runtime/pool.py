@@ -1,4 +1,4 @@
-"""A bounded number of concurrent tasks, so that a slow task does not delay the loop that starts it.
+"""Runs a limited number of tasks at the same time, so that a slow task does not delay the loop that starts it.
 
 Rows are claimed only for free places: a claimed row that waits for a place would be kept from other processes.
 """

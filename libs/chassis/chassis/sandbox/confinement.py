@@ -35,7 +35,7 @@ _system = ctypes.CDLL(None, use_errno=True)
 
 
 class Confinement(Record):
-    """What the kernel of this machine enforces."""
+    """Which parts of the sandbox the kernel of this machine enforces."""
 
     #: 0: no Landlock.
     landlock_abi: int = 0

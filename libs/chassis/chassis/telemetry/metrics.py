@@ -33,7 +33,7 @@ WAIT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3
 
 
 class Instrument:
-    """A named instrument. `unit` is written as in OTLP (s, By, {post})."""
+    """Base class of metrics. `unit` is written as in OTLP (s, By, {post})."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         self.name, self.unit, self.description = name, unit, description
@@ -44,7 +44,7 @@ class Instrument:
 
 
 class Summed(Instrument, Generic[Sum]):
-    """An instrument that adds up values by their attributes."""
+    """A metric that adds up values, separately for each combination of attributes."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         super().__init__(name, unit, description)
@@ -55,7 +55,7 @@ class Summed(Instrument, Generic[Sum]):
 
 
 class Counter(Summed[float]):
-    """A sum that only grows."""
+    """A metric whose value only grows."""
 
     def add(self, amount: float, attributes: Attributes | None = None) -> None:
         if not _is_on:
@@ -77,7 +77,7 @@ class Buckets:
 
 
 class Histogram(Summed[Buckets]):
-    """An instrument that counts values by size, in buckets."""
+    """A metric that counts values by size, in buckets."""
 
     def __init__(self, name: str, unit: str, description: str, bounds: tuple[float, ...]) -> None:
         super().__init__(name, unit, description)
@@ -100,7 +100,10 @@ class Histogram(Summed[Buckets]):
 
 
 class Gauge(Instrument):
-    """A value that is read only when metrics are sent, so that a query for it costs nothing while telemetry is off."""
+    """A metric whose value is read only when metrics are sent.
+
+    So a query for it costs nothing while telemetry is off.
+    """
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         super().__init__(name, unit, description)

@@ -78,7 +78,7 @@ class GetBrand(Record):
 
 
 class BrandOwner(Record):
-    """A brand and the account that owns it (operator)."""
+    """A brand and the account that owns it, for the operator."""
 
     brand: Brand
     account_id: str

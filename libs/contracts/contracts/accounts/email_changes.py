@@ -1,4 +1,4 @@
-"""Messages about another e-mail address for an account."""
+"""Messages about changing the e-mail address of an account."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from contracts.record import Record
 
 
 class ChangeEmail(Record):
-    """Asks for a link to the new address. Nothing changes before it is confirmed."""
+    """A request for another e-mail address, which gets a mail with a link. Nothing changes before it is confirmed."""
 
     email: str
     password: str
@@ -15,7 +15,7 @@ class ChangeEmail(Record):
 
 
 class EmailChangeRequested(Record):
-    """The same for every address, whether or not it has an account."""
+    """The answer to every request for another address, whether or not that address has an account."""
 
     success: bool
     #: The new address, which gets the link.
@@ -32,7 +32,10 @@ class EmailChangeLink(Record):
 
 
 class ConfirmEmailChange(EmailChangeLink, kw_only=True):
-    """Confirms the new address. The password proves that the mailbox belongs to the person who asked for it."""
+    """Confirms a new e-mail address.
+
+    The password proves that the mailbox belongs to the person who requested the change.
+    """
 
     password: str
 
@@ -44,7 +47,7 @@ class EmailChange(Record):
 
 
 class MadeEmailLink(Record):
-    """The link of a change that waits, for the operator to hand over."""
+    """The link that confirms a requested change of address, for the operator to hand over."""
 
     email: str
     link: str

@@ -15,7 +15,7 @@ class InvitePerson(Record):
 
 
 class Invitation(Record):
-    """An invitation that waits for its answer. Accepting it makes the person a collaborator with its role."""
+    """An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its `role`."""
 
     id: str
     brand_id: str
@@ -51,7 +51,7 @@ class InvitationLink(Record):
 
 
 class OpenedInvitation(Record):
-    """What a person who opens the link of an invitation is shown."""
+    """What the web page shows to a person who opens the link of an invitation."""
 
     brand_name: str
     #: The e-mail address of the brand's owner.

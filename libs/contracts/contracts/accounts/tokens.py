@@ -98,7 +98,7 @@ class SetTokenUse(Record):
 
 
 class Authenticate(Record):
-    """A request for the token whose SHA-256 is given in hex."""
+    """A request to find out whom a token belongs to. The token is given by its SHA-256 in hex."""
 
     token_sha256: str
 

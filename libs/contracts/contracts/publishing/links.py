@@ -29,7 +29,10 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """A begun linking: `authorize_url` is our web page, on which the person goes on until `expires_at`."""
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours).
+
+    It is valid until `expires_at`.
+    """
 
     session_id: str
     authorize_url: str

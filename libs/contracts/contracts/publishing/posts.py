@@ -42,7 +42,7 @@ class FirstCommentResult(Record):
 
 
 class ScheduledPost(PostContent, kw_only=True):
-    """A post with a time, in any state (spec "ScheduledPost")."""
+    """A post that is or was scheduled, in any state (spec "ScheduledPost")."""
 
     id: str
     page_id: str

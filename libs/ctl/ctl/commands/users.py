@@ -105,9 +105,9 @@ def verification_link(session: Session, user_id: str) -> None:
 @click.argument("user_id")
 @pass_session
 def totp_off(session: Session, user_id: str) -> None:
-    """Sign USER_ID in without a code, after they lost the authenticator app and the recovery codes.
+    """Turn off the second factor of USER_ID, who has lost the authenticator app and the recovery codes.
 
-    Make sure first that you talk to the owner of the account: the password alone is enough afterwards.
+    Make sure first that you talk to the owner of the account: the password alone is enough to sign in afterwards.
     """
     session.show(session.accounts.turn_off_totp(session.caller, UserId(user_id=user_id)))
 

@@ -55,7 +55,7 @@ class Interleaver:
         self._watching.close()
 
     def process(self, name: str) -> Process:
-        """Returns the process of this name, which is alive. Its pool is kept from run to run."""
+        """Returns the simulated process of this name. Its connections are kept from run to run."""
         if name not in self._processes:
             self._processes[name] = Process(name, self._url)
         return self._processes[name]

@@ -29,7 +29,7 @@ _SHOWN_CHARACTERS = 90
 
 
 class Thread:
-    """A thread of a process: a try's own, or a helper that the process has started."""
+    """A thread of a simulated process: it runs a try, or helps one that runs."""
 
     def __init__(self, name: str, process: "Process", cuts: tuple[Cut, ...], ident: int = 0) -> None:
         self.name, self.process, self.cuts = name, process, cuts

@@ -1,4 +1,4 @@
-"""A run under one seed: how its tries ended, and what happened in which order."""
+"""The record of a run under one seed: how its tries ended, and what happened in which order."""
 
 import enum
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Rows of `email_changes`."""
+"""Reads and writes the rows of `email_changes`: changes of address that wait for confirmation."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +27,7 @@ class EmailChangeStore:
         self.connection = connection
 
     def put(self, *, change_id: str, user_id: str, email: str, days: int) -> EmailChangeRow:
-        """Replaces the change of an account; the link before becomes invalid."""
+        """Stores the change that an account requests, in place of an earlier one, whose link becomes invalid."""
         expires_at = func.date_trunc("milliseconds", clock_now() + timedelta(days=days))
         new = {"id": change_id, "email": email, "expires_at": expires_at}
         statement = insert(email_changes).values(user_id=user_id, **new)
@@ -37,15 +37,15 @@ class EmailChangeStore:
         return row
 
     def find(self, change_id: str) -> EmailChangeRow | None:
-        """Returns an unexpired change."""
+        """Returns a requested change that has not expired."""
         return self._one(select(*_COLUMNS).where(email_changes.c.id == change_id, _LIVE))
 
     def find_of(self, user_id: str) -> EmailChangeRow | None:
-        """Returns the change of an account, also an expired one."""
+        """Returns the change that an account has requested, also an expired one."""
         return self._one(select(*_COLUMNS).where(email_changes.c.user_id == user_id))
 
     def use(self, change_id: str) -> EmailChangeRow | None:
-        """Deletes an unexpired change. Returns None if it was used or replaced before."""
+        """Deletes a requested change and returns it. Returns None if it was used or replaced before, or has expired."""
         statement = delete(email_changes).where(email_changes.c.id == change_id, _LIVE)
         return self._one(statement.returning(*_COLUMNS))
 

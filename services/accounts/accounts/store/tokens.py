@@ -139,7 +139,10 @@ class TokenStore:
         self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
 
     def rotations_of(self, owned: OwnedToken) -> tuple[str, ...]:
-        """Returns the ids of all tokens that were rotated into one another with this one, oldest first."""
+        """Returns the ids of all tokens of this token's chain of rotations, oldest first.
+
+        In a chain, each token has replaced the one before.
+        """
         statement = select(tokens.c.id).where(
             tokens.c.account_id == owned.account_id,
             (tokens.c.id == owned.first_id) | (tokens.c.first_token_id == owned.first_id),

@@ -1,6 +1,6 @@
-"""Working on a brand of another account: the brands that a collaborator works on, and sessions on them.
+"""Lets collaborators work on brands of other accounts: lists these brands, and opens brand sessions.
 
-Such a session acts on the owner's account, for this one brand, with the scopes of the collaborator's role at each
+A brand session acts on the owner's account, for this one brand, with the scopes of the collaborator's role at each
 request. It ends with the session that it was opened from, and when the person is removed from the brand.
 """
 

@@ -1,7 +1,7 @@
-"""Another e-mail address for an account: asked for in a session, confirmed with the link in a mail to the new address.
+"""Changes the e-mail address of an account: requested in a session, confirmed with a link mailed to the new address.
 
 Nothing changes before that. Neither the answer nor the mails depend on whether the new address has an account; only the
-reader of its mailbox learns it. The old address is told twice: of the request, and of the change.
+reader of its mailbox learns it. The old address gets two mails: about the request, and about the change.
 """
 
 from accounts import access, audit, derived_secrets, fields
@@ -34,9 +34,9 @@ DAYS = 1
 def change_email(
     database: Database, config: AccountsConfig, caller: Caller, request: ChangeEmail
 ) -> EmailChangeRequested:
-    """Queues a mail with a link to the new address, and one that tells the old address. Earlier links end.
+    """Queues a mail with a link to the new address, and one that informs the old address. Earlier links stop working.
 
-    A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code and for the same
+    A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code and for the present
     address, RATE_LIMITED.
     """
     access.check_owner(caller)
@@ -77,16 +77,16 @@ def change_email(
 def view_email_change(
     connection: Connection, config: AccountsConfig, request: EmailChangeLink
 ) -> EmailChange:
-    """Returns the address that the link confirms. Changes nothing. Raises INVALID_LINK."""
+    """Returns the new address that a link confirms. Changes nothing. Raises INVALID_LINK."""
     return EmailChange(email=_linked(connection, config, request).email)
 
 
 def confirm_email_change(
     database: Database, config: AccountsConfig, request: ConfirmEmailChange
 ) -> EmailChange:
-    """Changes the address, uses up the link and tells the old address. Sessions go on.
+    """Changes the address of the account, uses up the link and informs the old address. Sessions go on.
 
-    An unverified account at the address is replaced, as by a sign-up with an invite. Raises INVALID_LINK,
+    An unverified account at the new address is replaced, as by a sign-up with an invite. Raises INVALID_LINK,
     VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them, EMAIL_TAKEN.
     """
     with database.reading() as connection:
@@ -115,7 +115,7 @@ def confirm_email_change(
 def make_email_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: UserId
 ) -> MadeEmailLink:
-    """Returns the link of the account's change for the operator to hand over. Raises NOT_FOUND."""
+    """Returns the link that confirms an account's requested change, for the operator to hand over. Raises NOT_FOUND."""
     caller.check_operator()
     user = access.account(connection, request.user_id)
     waiting = EmailChangeStore(connection).find_of(user.id)
@@ -128,7 +128,7 @@ def make_email_link(
 
 
 def forget(connection: Connection) -> None:
-    """Deletes expired changes."""
+    """Deletes requested changes of address that have expired."""
     EmailChangeStore(connection).delete_expired()
 
 

@@ -167,7 +167,7 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Moves requests that quota has deferred to the head of the second queue, without those whose time is up."""
+        """Moves the requests that quota has deferred to the head of the second queue. Drops those whose time is up."""
         with self._lock:
             for pending in batch:
                 queue.forget(pending)

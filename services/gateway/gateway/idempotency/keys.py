@@ -279,7 +279,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """Returns the verdict on a key that another request holds; None if the key became free meanwhile."""
+    """Decides what a request gets whose key another request holds; None if the key became free in the meantime."""
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:

@@ -42,7 +42,7 @@ Id = str | int
 
 
 class Message(Record):
-    """A request, or a notification, which has no id and gets no answer."""
+    """A message of an MCP client: a request, or a notification, which has no id and gets no answer."""
 
     method: str
     params: dict[str, Any]
@@ -55,7 +55,7 @@ class ProtocolError(Exception):
     """A message that cannot be handled; `code` is JSON-RPC's or MCP's."""
 
     def __init__(self, code: int, text: str, message: Message | None = None, *, data: Any = None) -> None:
-        """`message` is None if it could not be read.
+        """`message` is the message that the error is about; None if it could not be read.
 
         Clients of earlier revisions get an error about a message with status 200.
         """

@@ -1,4 +1,4 @@
-"""The fields that errors have besides `error`, `code` and `request_id`, in `/openapi.json`. Pure."""
+"""Describes, for `/openapi.json`, the fields that errors have besides `error`, `code` and `request_id`. Pure."""
 
 from typing import Any, NamedTuple
 

@@ -91,7 +91,7 @@ def choose_accounts(exchange: Exchange, request: api.ChooseAccounts) -> api.Page
 
 @endpoint("GET", "/connect/start/{session_id}", scope=None, meter="", result=str, token=False, outside=True)
 def show_link(exchange: Exchange, request: Session) -> Answer:
-    """Show the login's page: who asks for access, then the accounts found, then the result. Changes nothing."""
+    """Show the web page of a login: who asks for access, then the accounts found, then the result. Changes nothing."""
     cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
         request.session_id, is_https=exchange.services.config.is_https
     )
@@ -110,7 +110,7 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
     outside=True,
 )  # fmt: skip
 def decide_link(exchange: Exchange, request: Session) -> Answer:
-    """Give access to the accounts found, or cancel; sent by the form of that page, from the same browser."""
+    """Give access to the accounts found, or cancel; sent by the form of the login's web page, from the same browser."""
     cookie = _cookie(exchange, request.session_id)
     form = form_of(exchange.body)
     decision = form.get("decision")
@@ -135,7 +135,7 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
     token=False, outside=True,
 )  # fmt: skip
 def finish_link(exchange: Exchange, request: OAuthCallback) -> Answer:
-    """Receive the browser from a platform's login (facebook, instagram, …) and redirect it to the login's page."""
+    """Receive the browser from a platform's login (facebook, instagram, …) and redirect it to our web page."""
     cookie = _cookie(exchange, request.state.partition(".")[0])
     finished = api.FinishLink(
         platform=request.platform,

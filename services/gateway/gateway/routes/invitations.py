@@ -1,4 +1,4 @@
-"""Invitations to work on a brand, and the page that the link in their mail opens (outside the base path)."""
+"""Invitations to work on a brand, and the web page that the link in their mail opens (outside the base path)."""
 
 from typing import Annotated, Literal
 
@@ -99,7 +99,7 @@ def accept_invitation(exchange: Exchange, request: AcceptInvitation) -> api.Acce
     outside=True,
 )  # fmt: skip
 def view_invitation(exchange: Exchange, request: api.InvitationLink) -> Answer:
-    """Show the page that the link of an invitation opens. Changes nothing, because mail scanners follow links."""
+    """Show the web page that the link of an invitation opens. Changes nothing, because mail scanners follow links."""
     try:
         return invitation_page.of(exchange.ask(exchange.services.accounts.view_invitation, request))
     except ApiError as error:
@@ -111,7 +111,7 @@ def view_invitation(exchange: Exchange, request: api.InvitationLink) -> Answer:
     token=False, outside=True,
 )  # fmt: skip
 def accept_by_form(exchange: Exchange, request: api.InvitationLink) -> Answer:
-    """Accept the invitation; sent by the form of that page."""
+    """Accept an invitation; sent by the form of the web page that its link opens."""
     form = {name: value[:_MAX_CHARACTERS] for name, value in form_of(exchange.body).items()}
     accepting = AcceptInvitation(
         invitation_id=request.invitation_id,

@@ -1,4 +1,4 @@
-"""Another e-mail address for an account, and the page that the link to it opens: outside the base path."""
+"""Changes of an account's e-mail address, and the web page that their links open: outside the base path."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ class ChangeEmail(Record):
 
 
 class ConfirmEmail(Record):
-    """`change_id` and `code` stand in the link: /auth/email/{change_id}/{code}."""
+    """A request to confirm a new address. `change_id` and `code` are in the link: /auth/email/{change_id}/{code}."""
 
     change_id: Code
     code: Code
@@ -58,7 +58,7 @@ def confirm_email(exchange: Exchange, request: ConfirmEmail) -> api.EmailChange:
     "GET", "/auth/email/{change_id}/{code}", scope=None, meter="", result=str, token=False, outside=True
 )
 def view_email_change(exchange: Exchange, request: api.EmailChangeLink) -> Answer:
-    """Show the page that the link opens. Changes nothing, because mail scanners follow links."""
+    """Show the web page that the link in the mail opens. Changes nothing, because mail scanners follow links."""
     try:
         return email_page.of(exchange.ask(exchange.services.accounts.view_email_change, request))
     except ApiError as error:
@@ -70,7 +70,7 @@ def view_email_change(exchange: Exchange, request: api.EmailChangeLink) -> Answe
     outside=True,
 )  # fmt: skip
 def confirm_email_by_form(exchange: Exchange, request: api.EmailChangeLink) -> Answer:
-    """Change the address; sent by the form of that page."""
+    """Change the address; sent by the form of the web page that the link in the mail opens."""
     password = form_of(exchange.body).get("password", "")[:_MAX_CHARACTERS]
     confirmed = api.ConfirmEmailChange(change_id=request.change_id, code=request.code, password=password)
     try:

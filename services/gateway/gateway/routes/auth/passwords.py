@@ -1,4 +1,4 @@
-"""New passwords, the page of a reset link, and verification of an address by programs: outside the base path."""
+"""New passwords, the web page of a reset link, and verification of an address by programs: outside the base path."""
 
 from typing import Annotated
 
@@ -104,7 +104,7 @@ def verify_email(exchange: Exchange, request: VerifyEmail) -> Verification:
 
 @endpoint("GET", "/auth/reset/{reset_id}/{code}", scope=None, meter="", result=str, token=False, outside=True)
 def view_reset(exchange: Exchange, request: sign_in.ResetLink) -> Answer:
-    """Show the page that a reset link opens. Changes nothing, because mail scanners follow links."""
+    """Show the web page that a reset link opens. Changes nothing, because mail scanners follow links."""
     try:
         return reset_page.of(exchange.ask(exchange.services.accounts.view_reset, request))
     except ApiError as error:
@@ -116,7 +116,7 @@ def view_reset(exchange: Exchange, request: sign_in.ResetLink) -> Answer:
     outside=True,
 )  # fmt: skip
 def reset_by_form(exchange: Exchange, request: sign_in.ResetLink) -> Answer:
-    """Set the new password; sent by the form of that page."""
+    """Set a new password; sent by the form of the web page that a reset link opens."""
     password = form_of(exchange.body).get("password", "")[:_MAX_CHARACTERS]
     reset = sign_in.ResetPassword(reset_id=request.reset_id, code=request.code, password=password)
     try:

@@ -1,4 +1,4 @@
-"""Sign-up, and the page that the link in a verification mail opens: outside the base path, without a token."""
+"""Sign-up, and the web page that the link in a verification mail opens: outside the base path, without a token."""
 
 from typing import Annotated
 
@@ -24,7 +24,10 @@ Name = Annotated[str, Meta(max_length=100)]
 
 
 class SignUp(Record):
-    """The fields that a new user chooses. The operator sets the others, such as the tier."""
+    """A request to open an account, with the fields that a new user chooses.
+
+    The operator sets others, such as the tier.
+    """
 
     email: Annotated[str, Meta(max_length=254)]
     password: Annotated[str, Meta(min_length=8, max_length=256)]
@@ -57,7 +60,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
 
 @endpoint("GET", "/auth/verify/{user_id}/{code}", scope=None, meter="", result=str, token=False, outside=True)
 def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
-    """Show the page that the link in a verification mail opens. Changes nothing, because mail scanners follow links."""
+    """Show the web page that the link in a verification mail opens. Changes nothing: mail scanners follow links."""
     try:
         return verification_page.of(exchange.ask(exchange.services.accounts.view_verification, request))
     except ApiError as error:
@@ -69,7 +72,7 @@ def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     outside=True,
 )  # fmt: skip
 def decide_verification(exchange: Exchange, request: VerificationLink) -> Answer:
-    """Confirm the address with the password of the sign-up, or delete the account; sent by the form of that page."""
+    """Confirm an address with the sign-up's password, or delete the account; sent by the form of the link's page."""
     form = form_of(exchange.body)
     accounts = exchange.services.accounts
     try:
