@@ -1332,7 +1332,7 @@ export abstract class Operations {
   }
 
   /**
-   * Ask for codes from now on; the recovery codes are shown only in this answer.
+   * Turn the second factor on with a code of the app; the recovery codes are shown only in this answer.
    *
    * `POST /auth/totp/confirm`. Needs the scope `manage:account`.
    */
@@ -1341,7 +1341,7 @@ export abstract class Operations {
   }
 
   /**
-   * Ask for no codes any more.
+   * Turn the second factor off: signing in needs no code any more.
    *
    * `POST /auth/totp/disable`. Needs the scope `manage:account`.
    */

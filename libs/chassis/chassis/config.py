@@ -46,8 +46,8 @@ def _content(name: str, path: str) -> str:
 def page_url(page: str, tag: str) -> str:
     """Returns the address of a web page for people.
 
-    That is a page of the dashboard, or without `DASHBOARD_URL` the page about `tag` in the API's own guide, which every
-    installation serves.
+    That is `page` of the dashboard, or without `DASHBOARD_URL` the API's own page /docs/`tag`, which every installation
+    serves.
     """
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")

@@ -54,10 +54,10 @@ class Vault:
     def rotate_batch(
         self, batch: Sequence[tuple[str, str]], replace: Callable[[str, str, str], bool]
     ) -> KeysRotated:
-        """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key. They are given as (id, stored), in the order
-        of ids.
+        """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key.
 
-        `replace(id, stored, fresh)` stores the secret again; it returns False when it has changed meanwhile.
+        `batch` holds (id, stored secret), in the order of ids. `replace(id, stored, fresh)` stores a secret again; it
+        returns False when it has changed meanwhile.
         """
         rotated, unreadable = 0, []
         for id_, stored in batch:

@@ -210,7 +210,7 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """A request for the files of a post that is being sent. With `platform`, they are those made for this platform."""
+    """A request for the files of a post that is being sent. Files that `platform` does not take come as renditions."""
 
     media_ids: MediaIds
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is

@@ -92,7 +92,7 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """Refuses a request with 402 where the plan or the month's units do not allow it, and with 429 above the rate
+    """Refuses a request over a limit: 402 where the plan or the month's units do not allow it, 429 above the rate
     limit.
 
     A request takes a unit of the month only if its token has the scope and it will run, not replay a stored answer.

@@ -35,7 +35,8 @@ class SecondFactorOperations(Caller):
         )
 
     def confirm_totp(self, *, totp_code: str, idempotency_key: str | None = None) -> records.TotpEnabled:
-        """Ask for codes from now on; the recovery codes are shown only in this answer.
+        """Turn the second factor on with a code of the app; the recovery codes are shown only in this
+        answer.
 
         `POST /auth/totp/confirm`. Needs the scope `manage:account`.
         """
@@ -53,7 +54,7 @@ class SecondFactorOperations(Caller):
     def disable_totp(
         self, *, password: str, totp_code: str, idempotency_key: str | None = None
     ) -> records.TotpDisabled:
-        """Ask for no codes any more.
+        """Turn the second factor off: signing in needs no code any more.
 
         `POST /auth/totp/disable`. Needs the scope `manage:account`.
         """
@@ -98,7 +99,8 @@ class AsyncSecondFactorOperations(AsyncCaller):
     async def confirm_totp(
         self, *, totp_code: str, idempotency_key: str | None = None
     ) -> records.TotpEnabled:
-        """Ask for codes from now on; the recovery codes are shown only in this answer.
+        """Turn the second factor on with a code of the app; the recovery codes are shown only in this
+        answer.
 
         `POST /auth/totp/confirm`. Needs the scope `manage:account`.
         """
@@ -116,7 +118,7 @@ class AsyncSecondFactorOperations(AsyncCaller):
     async def disable_totp(
         self, *, password: str, totp_code: str, idempotency_key: str | None = None
     ) -> records.TotpDisabled:
-        """Ask for no codes any more.
+        """Turn the second factor off: signing in needs no code any more.
 
         `POST /auth/totp/disable`. Needs the scope `manage:account`.
         """

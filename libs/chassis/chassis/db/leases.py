@@ -192,8 +192,7 @@ class WorkerLease:
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Ends the claims of workers whose lease has expired, and returns how many. `lapse` does it in the service's
-        tables.
+        """Ends the claims of workers whose lease has expired, in the service's tables by `lapse`. Returns how many.
 
         Locked rows are left to the next call. Does nothing until this process's own renewals have succeeded for
         GRACE_SECONDS.

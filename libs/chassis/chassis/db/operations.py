@@ -83,11 +83,10 @@ class Operation(NamedTuple):
     is_void: bool
 
     def check(self, own: str | None = None) -> None:
-        """Does nothing if this try should do the work. `own` is the result that this try itself may have stored
-        already.
+        """Returns normally if this try should do the work.
 
         Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
-        this try was voided.
+        this try was voided. `own` is the result that this try itself may have stored already.
         """
         if self.result not in (None, own):
             raise Done(self.result)

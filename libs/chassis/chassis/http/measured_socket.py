@@ -51,7 +51,7 @@ class MeasuredSocket(socket.socket):
         self._left_bytes = _HEAD_BYTES + _WIRE_BYTES * body_bytes
 
     def extend(self, seconds: float) -> None:
-        """Moves the deadline back by some seconds, once the size of the body is known."""
+        """Gives the peer some seconds more until the deadline, once the size of the body is known."""
         self._deadline += seconds
 
     def recv(self, *arguments: Any) -> bytes:

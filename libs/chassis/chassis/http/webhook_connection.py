@@ -72,7 +72,7 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The status and body of the server's answer; `body` is None if it did not come completely."""
+    """The status and body of the server's answer. `body` is None if the server's address is not public."""
 
     status: int
     #: The beginning of the body, up to the limit. None for a server outside the public internet: a stranger must not

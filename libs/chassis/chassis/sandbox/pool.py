@@ -126,7 +126,7 @@ class SandboxPool:
         return self._answer(order, files, has_turn=has_turn)
 
     def confinement(self) -> Confinement:
-        """Returns which confinements the kernel enforces, as seen by a process in the sandbox. Raises NotStarted."""
+        """Returns which parts of the sandbox the kernel enforces, as a process inside it reports. Raises NotStarted."""
         try:
             return msgspec.convert(self._answer(_Order(limits=self._limits), ()), Confinement)
         except WorkFailed as error:

@@ -40,7 +40,7 @@ class BrandStore:
         return self.connection.execute(mine).scalar_one()
 
     def edit(self, brand_id: str, *, archived: bool, **values: object) -> Brand:
-        """Changes the columns of a brand, which must exist. If it is archived already, it keeps the time of that."""
+        """Changes the columns of a brand, which must exist. If it was archived before, the time of archiving stays."""
         at = func.coalesce(brands.c.archived_at, clock_now()) if archived else None
         edited = self._one(
             update(brands).where(brands.c.id == brand_id).values(archived_at=at, **values).returning(*_OWNED)
@@ -49,7 +49,7 @@ class BrandStore:
         return edited.brand
 
     def ids_of(self, account_id: str, brand_ids: Collection[str] | None) -> list[str]:
-        """Returns those of these brand ids that belong to the account; for None, the ids of all its brands."""
+        """Returns the brand ids among `brand_ids` that belong to the account; for None, the ids of all its brands."""
         statement = select(brands.c.id).where(brands.c.account_id == account_id)
         if brand_ids is not None:
             statement = statement.where(brands.c.id.in_(brand_ids))

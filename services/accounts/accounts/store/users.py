@@ -84,7 +84,7 @@ class UserStore:
         return user
 
     def set_email(self, user_id: str, email: str) -> User | None:
-        """Changes the address of a user who exists. Returns None if another account has it."""
+        """Changes the e-mail address of a user, who must exist. Returns None if another account has the address."""
         try:
             with self.connection.begin_nested():
                 return self.change(user_id, email=email)

@@ -39,11 +39,11 @@ ROLE_SCOPES = {
 
 
 def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[str, ...]:
-    """Checks the scopes for a token and returns them without repetitions. `brand_ids`: the brands it is limited to, if
-    any.
+    """Checks the scopes for a token and returns them without repetitions.
 
-    Raises VALIDATION_ERROR for an empty list or an unknown scope, and for a scope that manages the account when the
-    token is limited: it could make itself a token without limits.
+    `brand_ids` are the brands that the token is limited to, if any. Raises VALIDATION_ERROR for an empty list or an
+    unknown scope, and for a scope that manages the account when the token is limited: it could make itself a token
+    without limits.
     """
     if not scopes:
         raise invalid("scopes", "must name at least one scope")

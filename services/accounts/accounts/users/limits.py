@@ -36,7 +36,10 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 
 
 def count_password(connection: Connection, linked_id: str) -> None:
-    """Counts a password tried with a link that confirms an address, of a user or of a change. Raises RATE_LIMITED."""
+    """Counts a password that is tried with a link that confirms an address. Raises RATE_LIMITED.
+
+    `linked_id` is that of the user, or of the requested change of address.
+    """
     _take(connection, f"verification:{linked_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
 
@@ -78,8 +81,9 @@ def count_invitation(connection: Connection, config: AccountsConfig, account_id:
 
 
 def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts a link to a new address, of the account first. Raises RATE_LIMITED, whether the address has an account or
-    not.
+    """Counts a link to a new address, for the account and then for the address. Raises RATE_LIMITED.
+
+    The error does not depend on whether the address has an account.
     """
     _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "new-email", email)

@@ -115,7 +115,7 @@ def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
 
 
 def email_link(config: AccountsConfig, change_id: str) -> str:
-    """Returns the address of the page that confirms another e-mail address."""
+    """Returns the link with which a change of the e-mail address is confirmed."""
     return f"{config.link_prefix}/email/{change_id}/{derived_secrets.email_code(config, change_id)}"
 
 

@@ -1,4 +1,4 @@
-"""The texts of the page that confirms another e-mail address of an account. Pure."""
+"""The web page that confirms another e-mail address of an account. Pure."""
 
 from contracts.accounts import EmailChange
 from contracts.errors import EMAIL_TAKEN, INVALID_LINK, RATE_LIMITED, VALIDATION_ERROR, ApiError
@@ -9,7 +9,7 @@ _FORM = Form({}, (("decision", "confirm", "Use this address"),), asks_for="Passw
 
 
 def of(change: EmailChange) -> Answer:
-    """Returns the page that asks for the password."""
+    """Returns the web page that asks for the password."""
     text = (
         f"You sign in with {change.email} from then on. If you did not ask for this, close this window: the address is "
         "not used."
@@ -23,7 +23,7 @@ def of_confirmed(change: EmailChange) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the page for an invalid link, a wrong password, a taken address, or a service that does not answer."""
+    """Returns the web page for an invalid link, a wrong password, a taken address, or a service without an answer."""
     if error.row is INVALID_LINK:
         text = "The link is incomplete, was used before, or has expired. Ask for a new one in your account."
         return _page(400, "failed", "This link is invalid", text)

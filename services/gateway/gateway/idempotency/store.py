@@ -163,7 +163,7 @@ class Store:
         )
 
     def keep(self, answers: list[Kept]) -> None:
-        """Stores answers for repetitions."""
+        """Stores answers for repeated requests."""
         columns = zip(*answers, strict=True)
         _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
 

@@ -1,6 +1,6 @@
 """The component schemas of records in `/openapi.json`. Pure.
 
-They are msgspec's, with formats, descriptions of fields and the platforms' settings added, and a named one per body.
+msgspec makes them; added are formats, descriptions of fields, the platforms' settings, and a named schema per body.
 """
 
 import re

@@ -48,13 +48,13 @@ def begin_totp(exchange: Exchange, request: BeginTotp) -> sign_in.BegunTotp:
     shows_secret=True,
 )  # fmt: skip
 def confirm_totp(exchange: Exchange, request: ConfirmTotp) -> sign_in.TotpEnabled:
-    """Ask for codes from now on; the recovery codes are shown only in this answer."""
+    """Turn the second factor on with a code of the app; the recovery codes are shown only in this answer."""
     confirmed = sign_in.ConfirmTotp(totp_code=request.totp_code)
     return exchange.relay(exchange.services.accounts.confirm_totp, confirmed)
 
 
 @endpoint("POST", "/auth/totp/disable", scope=SCOPE, meter="writes", outside=True)
 def disable_totp(exchange: Exchange, request: DisableTotp) -> sign_in.TotpDisabled:
-    """Ask for no codes any more."""
+    """Turn the second factor off: signing in needs no code any more."""
     disabled = sign_in.DisableTotp(password=request.password, totp_code=request.totp_code)
     return exchange.relay(exchange.services.accounts.disable_totp, disabled)
