@@ -1,4 +1,4 @@
-"""Which packages there are: found, so that a platform's folder is named nowhere. All else is in pyproject.toml."""
+"""Finds the packages to install, so that no platform's folder has to be named. All else is in pyproject.toml."""
 
 from setuptools import find_packages, setup
 

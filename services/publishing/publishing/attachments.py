@@ -1,8 +1,8 @@
-"""Attaches media's files to posts before they are stored, and detaches them at once if they are not stored.
+"""Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
-An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it: a
-process that dies before leaves nothing behind. Some calls here do what an event does later: a client can then delete a
-file right after its post released it. Nothing here runs inside a transaction.
+An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it: if
+the process dies before, the service media drops the attachment. Some calls here do at once what an event does later,
+so that a client can delete a file right after its post released it. Nothing here runs inside a transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ _DETACH_SECONDS = 1.0
 
 
 class Attachment:
-    """The files of a post that is about to be stored.
+    """Attaches files to a post that is about to be stored.
 
-    A context manager, which detaches the files if the post is refused inside it, or if another try has already made the
-    post.
+    A context manager: it detaches the files again if the post is refused inside it, or if another try has already
+    made the post.
     """
 
     def __init__(
@@ -51,8 +51,9 @@ class Attachment:
         self.files: tuple[Attached, ...] = ()
 
     def attach(self, platform: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-        """Attaches the files to the post, which goes to this platform. Returns them. Raises NOT_FOUND,
-        SERVICE_UNAVAILABLE."""
+        """Attaches the files to the post, which will be sent to this platform, and returns them. Raises NOT_FOUND,
+        SERVICE_UNAVAILABLE.
+        """
         self.files = attach(self._app, self._caller, self.post_id, platform, media_ids, self._revision)
         return self.files
 
@@ -75,10 +76,10 @@ class Attachment:
 def attach(
     app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
-    """Attaches files provisionally for this `media_revision` of a post, beside those that an event has confirmed.
-    media begins the renditions that the platform needs. Returns the files in their order.
+    """Attaches files to a post provisionally, as its version `revision` of the list of files (`media_revision`).
 
-    Raises NOT_FOUND, SERVICE_UNAVAILABLE.
+    The service media then begins the renditions that the platform needs. Files that an event has confirmed stay
+    attached. Returns the files in the order of `media_ids`. Raises NOT_FOUND, SERVICE_UNAVAILABLE.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
@@ -89,7 +90,7 @@ def attach(
 
 
 def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-    """Returns the files without attaching them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Reads the details of files without attaching them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
     known = {
         media_id: Attached.of(_asked(app.media.get_media, caller, api.MediaId(id=media_id)))
         for media_id in _plausible(media_ids)
@@ -98,9 +99,10 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells media at once which files a post uses now; if media does not answer, the event tells it later.
+    """Tells the service media at once which files a post uses now; if media does not answer, the event tells it
+    later.
 
-    `revision`: that of the newest event about the files, so that media ignores older ones that arrive later.
+    `revision` is that of the newest event about the files, so that media ignores older events that arrive later.
     """
     if post.state in UNENDED and post.media_ids:
         try:
@@ -112,7 +114,7 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
 
 
 def restore(app: AppContext, post_id: str) -> None:
-    """Tells media which files the stored post uses, after a change that was refused."""
+    """Tells the service media which files the stored post uses, after a change of the post was refused."""
     with app.database.reading() as connection:
         post = Posts(connection).get(post_id)
     if post is not None:
@@ -128,7 +130,7 @@ def _detach(app: AppContext, caller: Caller, post_id: str, revision: int = 0) ->
 
 
 def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
-    """Returns each id once. Raises NOT_FOUND for a value that cannot be an id."""
+    """Returns each id once, in order. Raises NOT_FOUND for a value that cannot be an id."""
     for media_id in media_ids:
         if not is_id(media_id):
             find_nothing((media_id,))
@@ -136,7 +138,7 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
-    """Calls media; its NOT_FOUND gets the field media_ids."""
+    """Calls a method of the service media. If that raises NOT_FOUND, the error names the field media_ids."""
     try:
         return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:

@@ -1,4 +1,5 @@
-"""The service's settings; the only reader of its environment, including the platforms' variables."""
+"""The settings of the service publishing. Only this module reads its environment, including the platforms' variables.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +21,7 @@ LONGEST_CALL_SECONDS = 10.0 + MAX_PLATFORM_TIMEOUT_SECONDS
 
 
 class Settings(Record):
-    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+    """The settings of one process. Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     credential_keys: tuple[str, ...]
     #: Each platform's own settings by its code; its folder reads them.
@@ -73,7 +74,7 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Raises ConfigError."""
+        """Reads the settings from the environment. Raises ConfigError."""
         if config.number("PLATFORM_TIMEOUT_SECONDS", 0) > MAX_PLATFORM_TIMEOUT_SECONDS:
             raise config.ConfigError(
                 f"PLATFORM_TIMEOUT_SECONDS must be at most {MAX_PLATFORM_TIMEOUT_SECONDS:.0f}: the leases of calls to"
@@ -118,7 +119,7 @@ class Settings(Record):
 
 
 def _stages(name: str, default: str) -> Stages:
-    """Raises ConfigError."""
+    """Reads a variable that holds polling intervals by a post's age. Raises ConfigError."""
     try:
         return parse_stages(config.text(name, default))
     except ValueError as error:

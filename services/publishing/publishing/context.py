@@ -1,4 +1,5 @@
-"""What the use cases of one process share: settings, vault, connectors, worker lease, task pools, media's client."""
+"""What one process shares between requests and loops: settings, vault, connectors, worker lease, task pools, clients.
+"""
 
 import time
 from fractions import Fraction
@@ -30,7 +31,7 @@ _SLOT_SECONDS = 2.0
 
 
 class AppContext:
-    """One process's shared parts over one database."""
+    """Everything that one process of publishing shares, over one database."""
 
     def __init__(
         self, database: Database, settings: Settings, media: MediaApi, registry: Registry | None = None
@@ -51,12 +52,12 @@ class AppContext:
 
     @cached_property
     def page_queues(self) -> Pool:
-        """Sends the due posts of pages, one task a page."""
+        """The pool that sends due posts: one task per page."""
         return Pool(self.settings.page_queues)
 
     @cached_property
     def brands(self) -> Pool:
-        """Waits for the locks of brands, beside the claims of all other brands."""
+        """The pool of tasks that wait for the lock of a brand, so that claims for other brands go on."""
         return Pool(_BRANDS_POOL)
 
     @cached_property
@@ -72,10 +73,10 @@ class AppContext:
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:
-        """Begins no further due post. Returns when no call to a platform is in progress, or after FINISH_SECONDS.
+        """Stops sending due posts. Returns when no call to a platform is in progress, or after FINISH_SECONDS.
 
-        A call that still runs then has lost its claim and sends nothing more. Live calls count as well, because a call
-        may go on after its client was answered.
+        A call that still runs then has lost its claim and sends nothing more. Calls for clients' requests count as
+        well, because such a call may go on after its client was answered.
         """
         self.is_stopping = True
         end = time.monotonic() + FINISH_SECONDS
@@ -85,12 +86,14 @@ class AppContext:
         self.lease.end()
 
     def login_of(self, platform: str, credentials: Credentials) -> Login | None:
-        """Returns the login of the app that issued the credentials; None: it is not configured here."""
+        """Returns the login of the platform's app that issued the credentials; None if that app is not configured
+        here.
+        """
         login = self.logins.get(platform)
         return login and login.of_app(credentials.app, credentials.scopes)
 
     def expired(self, page_id: str) -> ApiError:
-        """Builds PAGE_EXPIRED with the address for reconnecting the page."""
+        """Builds the error PAGE_EXPIRED with the address for reconnecting the page."""
         return ApiError(PAGE_EXPIRED, page_id=page_id, reconnect_url=self.reconnect_url(page_id))
 
     def reconnect_url(self, page_id: str) -> str:

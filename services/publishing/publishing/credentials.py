@@ -14,9 +14,9 @@ from contracts.record import Record
 
 
 class Credentials(Record, omit_defaults=True):
-    """The credentials of a page; times by the database's clock. Never logged.
+    """The credentials of a page. Times are by the database's clock. Never logged.
 
-    At rest it is JSON; rows from before there was more than a token hold the bare token.
+    Stored as encrypted JSON; rows written by old releases hold the encrypted token alone.
     """
 
     access_token: str
@@ -34,7 +34,7 @@ class Credentials(Record, omit_defaults=True):
 
 
 class CredentialVault(Vault):
-    """Also encrypts records, and signs."""
+    """A vault that also encrypts records and signs texts."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         super().__init__(keys)
@@ -45,25 +45,25 @@ class CredentialVault(Vault):
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[Any]) -> Any:
-        """Raises UnreadableSecret."""
+        """Decrypts a record of the class `kind`. Raises UnreadableSecret."""
         try:
             return msgspec.json.decode(self.decrypt(stored), type=kind)
         except msgspec.MsgspecError:
             raise UnreadableSecret("the stored value has another format") from None
 
     def credentials(self, stored: str) -> Credentials:
-        """Raises UnreadableSecret."""
+        """Decrypts a page's credentials. Raises UnreadableSecret."""
         text = self.decrypt(stored)
         if text.startswith("{"):  # no platform's tokens do
             return msgspec.json.decode(text, type=Credentials)
         return Credentials(access_token=text)
 
     def sign(self, text: str) -> str:
-        """Returns a signature of 43 URL-safe characters."""
+        """Signs a text. Returns 43 URL-safe characters."""
         return self._signature(self._signing_keys[0], text)
 
     def is_signed(self, text: str, signature: str) -> bool:
-        """Whether any of the keys made the signature."""
+        """Whether one of the configured keys made the signature of the text."""
         given = signature.encode("ascii", "replace")
         fits = [hmac.compare_digest(self._signature(key, text).encode(), given) for key in self._signing_keys]
         return any(fits)

@@ -12,10 +12,10 @@ from publishing.store.posts import Posts
 
 
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages the events of the posts that have ended; the other posts have none.
+    """Stages the events of those posts that have ended; a pending post has none.
 
-    A publish at once whose client still waits for the outcome has an event only for the subscriptions that ask for such
-    posts (decisions). Returns the revision of each post's message to media, by post id.
+    A publish at once whose client still waits for the outcome has an event only for the subscriptions that ask for
+    such posts (decisions). Returns the revision of each post's event to the service media, by post id.
     """
     ended = [post for post in posts if post.state not in PENDING]
     media, revisions = _media_events(connection, [post for post in ended if post.media_ids])
@@ -27,22 +27,22 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the events of posts whose clients were answered without the stored outcome after all: for the
-    subscriptions that `stage_ended` left out.
+    """Stages the events that `stage_ended` left out because clients waited for the outcome, for posts whose clients
+    were answered without it after all.
     """
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 
 
 def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages one posts.held for each brand, reason and maker of these posts, which are held from now on."""
+    """Stages the event posts.held for posts that are held from now on: one for each brand, reason and maker."""
     ordered = sorted(posts, key=_held_with)
     stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages an event for each brand and maker: who released or cancelled these posts. `posts`: as they were while
-    held.
+    """Stages the event posts.hold.ended for each brand and maker: who released or cancelled these posts. `posts` are
+    as they were while held.
     """
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
@@ -67,7 +67,9 @@ def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Call
 
 
 def stage_media(connection: Connection, post: Post) -> int:
-    """Tells media which files a stored, changed or cancelled post uses from now on; returns the message's revision."""
+    """Stages an event that tells the service media which files a stored, changed or cancelled post uses from now on.
+    Returns its revision.
+    """
     events, revisions = _media_events(connection, [post])
     stage_all(connection, events)
     return revisions[post.id]
@@ -91,9 +93,9 @@ def _held_event(posts: list[Post]) -> Staging:
 
 
 def _media_events(connection: Connection, posts: list[Post]) -> tuple[list[Staging], dict[str, int]]:
-    """Returns a post.media event for each post, and the new media revision of each post by its id.
+    """Builds a post.media event for each post, and returns with them the posts' new media revisions by post id.
 
-    The caller's transaction has locked the posts: a later transaction on the same post gets a higher revision.
+    The caller's transaction has locked the posts, so a later transaction on the same post gets a higher revision.
     """
     if not posts:
         return [], {}

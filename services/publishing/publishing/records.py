@@ -1,4 +1,4 @@
-"""Rows as the store returns them, and their views for clients."""
+"""Rows of the service's tables as the store returns them, and what clients see of them."""
 
 import posixpath
 from collections.abc import Mapping
@@ -29,7 +29,9 @@ _ENDINGS = {
 
 
 class Attached(Record):
-    """A file as media described it when it was attached: enough to show and check it without asking again."""
+    """A file as the service media described it when it was attached: enough to show and check it without asking
+    again.
+    """
 
     media_id: str
     #: Public.
@@ -51,7 +53,7 @@ class Attached(Record):
 
     @property
     def source(self) -> MediaSource:
-        """The file as the platforms' limits are checked; its bytes are fetched when it is sent."""
+        """The file in the form in which platforms' limits are checked. Its bytes are fetched when it is sent."""
         return MediaSource(
             type=self.type,
             url=self.url,
@@ -68,7 +70,9 @@ class Attached(Record):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A table row; times in UTC. A Struct, because it costs a tenth of a frozen dataclass and lists have many rows."""
+    """A row of a table, with times in UTC. A Struct because it costs a tenth of a frozen dataclass, and lists have
+    many rows.
+    """
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -77,23 +81,23 @@ class Row(msgspec.Struct, frozen=True):
 
 @cache
 def column_names(kind: type[Row]) -> tuple[str, ...]:
-    """Returns the columns that a row holds, in its order."""
+    """Returns the names of the columns that this class of row reads from its table, in the order of its fields."""
     return kind.__struct_fields__
 
 
 @cache
 def _untouched(kind: type[Row]) -> dict[str, Any]:
-    """Returns the default of each column."""
+    """Returns a value for each column of a row that nobody has set: 0 for numbers, else None."""
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 
 def remote_page(platform: str, remote_account_id: str) -> str:
-    """Returns the name of the lock of a platform's page, the same for all brands that link it."""
+    """Returns the name under which a platform's page is locked. It is the same for all brands that link the page."""
     return f"{platform}:{remote_account_id}"
 
 
 class PageRow(Row):
-    """A page with its encrypted token."""
+    """A row of the table of linked pages, with the encrypted token."""
 
     id: str
     account_id: str
@@ -114,7 +118,7 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The platform's page, which other brands and accounts may link as well."""
+        """The lock name of the platform's page, which other brands and accounts may link as well."""
         return remote_page(self.platform, self.remote_account_id)
 
     def view(self) -> api.Page:
@@ -134,7 +138,7 @@ class PageRow(Row):
 
 
 class Post(Row):
-    """A post of either origin; columns are explained in `models.posts`."""
+    """A row of the table of posts, scheduled or published at once. `models.posts` explains the columns."""
 
     id: str
     operation_id: str | None
@@ -183,12 +187,13 @@ class Post(Row):
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
-        """Returns the row as it is once these values are inserted: other columns have their defaults."""
+        """Returns the row as the table has it after these values are inserted; the other columns have their defaults.
+        """
         return cls(**_untouched(cls) | dict(values))
 
     @property
     def status(self) -> str:
-        """The state as clients see it."""
+        """The status that clients see: `queued` for every pending state, otherwise the state itself."""
         return "queued" if self.state in PENDING else self.state
 
     @property
@@ -219,7 +224,7 @@ class Post(Row):
 
     @property
     def hold(self) -> api.PostHold | None:
-        """Why the post is held; None if it is not held."""
+        """The reason and time of the hold, and the post's maker; None if the post is not held."""
         if self.state != "held":
             return None
         assert self.held_at is not None
@@ -227,12 +232,12 @@ class Post(Row):
 
     @property
     def files(self) -> tuple[Attached, ...]:
-        """The files behind media_ids, in their order."""
+        """The files behind media_ids, in the order of the ids."""
         return msgspec.convert(self.media_files or (), tuple[Attached, ...])
 
     @property
     def media(self) -> tuple[api.MediaItem, ...]:
-        """The media as shown and sent: media_ids first, then media_urls."""
+        """The post's media as they are shown and sent: files of media_ids first, then media_urls."""
         types = self.media_types or [media_type_of(url) or "photo" for url in self.media_urls]
         by_url = zip(self.media_urls, types, strict=True)
         return (
@@ -242,7 +247,9 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller for media's files when no client calls: the post's account, for all of its brands."""
+        """The caller in whose name we call the service media when no client calls: the post's account, with all its
+        brands.
+        """
         return Caller(account_id=self.account_id, user_id=self.account_id)
 
     @property
@@ -314,7 +321,7 @@ class Post(Row):
 
 
 class OpenPost(NamedTuple):
-    """Another post that may be on the platform although its remote id is not known."""
+    """Another post of the page that may be on the platform although we do not know its remote id."""
 
     post: Post
     #: Whether this post's last attempt began before the attempt that is looked up.
@@ -322,13 +329,15 @@ class OpenPost(NamedTuple):
 
 
 def media_type_of(url: str) -> str | None:
-    """Returns photo or video by the URL's ending, if it has one; when publishing, the file's bytes decide."""
+    """Returns photo or video by the ending of the URL's path; None if that does not tell. When the post is published,
+    the file's bytes decide.
+    """
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
     return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)
 
 
 class Poll(Row):
-    """A claimed poll; columns are explained in `models.comment_polls`."""
+    """A claimed row of the table of comment polls. `models.comment_polls` explains the columns."""
 
     post_id: str
     page_id: str

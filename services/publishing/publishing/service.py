@@ -1,4 +1,4 @@
-"""The publishing service on the bus: calls, events and worker loops. No rules."""
+"""Connects the service to the bus: calls, events and worker loops. Contains no rules."""
 
 from functools import partial
 

@@ -1,8 +1,8 @@
-"""Receives the platforms' webhooks about new comments: checks them and answers once their comments are stored.
+"""Receives the platforms' webhooks about new comments: checks them, stores their comments, then answers.
 
-If a webhook leaves a detail out (Instagram omits the time), a loop asks the platform for the comment, and its event
-waits. If the platform does not answer soon, or no longer knows the comment, the event is sent with what the webhook
-said.
+If a webhook leaves a detail out (Instagram omits the time), a worker loop reads the comment from the platform before
+its event is sent. If the platform does not answer soon, or no longer knows the comment, the event is sent with what
+the webhook contained.
 """
 
 import hmac
@@ -53,7 +53,9 @@ def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
 
 
 def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
-    """Stores all comments of a webhook. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON, PAYLOAD_TOO_LARGE."""
+    """Checks a platform's webhook and stores the comments in it. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON,
+    PAYLOAD_TOO_LARGE.
+    """
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
     hooks, settings = _hooks(app, platform)
@@ -85,7 +87,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def finish(app: AppContext, page: PageRow, post: Post, row: WaitingComment) -> None:
-    """Asks for the details of one comment and stages its event."""
+    """Reads the details of one comment from the platform and stages the event comment.received."""
     with tracing.working("finish comment", row.traceparent, "publishing", page.account_id, post_id=post.id):
         comment, wait_seconds = _look(app, page, row)
         with app.database.transaction() as connection:
@@ -110,7 +112,7 @@ def _hooks(app: AppContext, platform: str) -> tuple[Hooks, Any]:
 
 
 def _inflated(deflated: bytes) -> bytes:
-    """Raises ApiError INVALID_JSON, PAYLOAD_TOO_LARGE."""
+    """Decompresses the body of a webhook. Raises ApiError INVALID_JSON, PAYLOAD_TOO_LARGE."""
     stream = zlib.decompressobj()
     try:
         body = stream.decompress(deflated, api.MAX_HOOK_BYTES + 1)
@@ -122,7 +124,9 @@ def _inflated(deflated: bytes) -> bytes:
 
 
 def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
-    """Stores all comments in one transaction. Comments on posts that Posthaste did not make are ignored."""
+    """Stores the comments of one webhook in one transaction. Comments on posts that Posthaste did not make are
+    ignored.
+    """
     places: defaultdict[tuple[str, str], dict[str, HookComment]] = defaultdict(dict)
     for one in told:
         places[one.account_id, one.post_id].setdefault(one.comment.id, one)
@@ -148,8 +152,8 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Returns the comment for the event, and the seconds until the next try to get its details (None: no further
-    try).
+    """Returns the comment as its event will show it, and the seconds until the next try to read its details (None: no
+    further try).
     """
     said = row.comment
     if row.is_closed:

@@ -1,8 +1,8 @@
-"""Polls platforms for new comments: where they send no webhooks, and for comments whose webhook was lost.
+"""Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
-A poll is claimed, called and recorded. It reads the list page by page, newest first, back to where it was read last.
-Each page's comments and the position in the list are stored in one transaction; when a process dies, its poll continues
-there after the claim has lapsed.
+A poll is the reading of one post's comments. It is claimed, called and recorded: it reads the list page by page,
+newest first, back to the newest comment of the last poll. The comments of each page and the position in the list are
+stored in one transaction; when a process dies, another continues there after the claim has lapsed.
 """
 
 from functools import partial
@@ -44,7 +44,8 @@ _REFUSED_SECONDS = 3_600.0
 
 
 def poll_comments(app: AppContext) -> int:
-    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop keeps its pace."""
+    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop waits a full tick before the next.
+    """
     most = max(int(app.settings.polls_per_second * TICK_SECONDS), 1)
     app.polling.fill("polls", partial(_claim, app), most)
     return 0
@@ -59,7 +60,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
-    """Reads up to ten pages of one post's comments."""
+    """Reads up to ten pages of the list of one post's comments."""
     pause = _pause(poll)
     if pause > 0:
         _put_off(app, poll, pause)
@@ -93,12 +94,12 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
 
 
 def _pause(poll: Poll) -> float:
-    """Returns how many seconds the platform still takes no calls for the page."""
+    """Returns how many seconds the platform will still refuse calls for the linked page."""
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 
 def _interval(app: AppContext, poll: Poll) -> float | None:
-    """Returns the seconds until the next reading of the list; None when the post is too old for one."""
+    """Returns the seconds until the next poll of a post's comments; None when the post is too old to be polled."""
     settings = app.settings
     if poll.subscribed and settings.hears_hooks:
         return wait_before_poll(settings.polls_pushed, poll.age_seconds)
@@ -112,18 +113,21 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
-    """Returns the wait after a refusal; a turn that continued down the list starts again without the longer wait."""
+    """Returns the seconds until the next try after the platform refused a poll. With `is_put_off` at least
+    `_REFUSED_SECONDS`, also for a young post.
+    """
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """Removes a position that the platform refuses for good: the next turn starts at the top."""
+    """Removes the position in the list if the platform refuses it for good, so that the next turn starts at the top.
+    """
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 
 def _put_off(app: AppContext, poll: Poll, wait_seconds: float) -> None:
-    """Puts the poll off, or ends it if the post is too old."""
+    """Postpones the poll, or ends it if the post is too old."""
     with app.database.transaction() as connection:
         _save(connection, poll, None if _interval(app, poll) is None else wait_seconds)
 
@@ -131,7 +135,9 @@ def _put_off(app: AppContext, poll: Poll, wait_seconds: float) -> None:
 def _save(
     connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
 ) -> bool:
-    """Stores the poll, or ends it without a wait. False when the claim was lost or the poll has ended."""
+    """Stores the progress of a poll and its next time; without `wait_seconds` ends the poll. Returns False if the
+    claim was lost or the poll has ended.
+    """
     if wait_seconds is None:
         Polls(connection).end(poll)
         return False

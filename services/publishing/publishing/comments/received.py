@@ -1,7 +1,8 @@
-"""Stores platforms' comments: each gets an id of ours, and one comment.received event unless the page itself wrote the
-comment.
+"""Stores the comments read from platforms: each gets an id of ours and one event comment.received, unless the page
+itself wrote it.
 
-The first of webhook, poll and client's GET to see a comment stages the event, in the transaction that marks it as told.
+A comment is seen by a webhook, a poll or a client's GET: whichever is first stages the event, in the transaction that
+marks the comment as reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """Our ids of comments by the platform's ids. Includes the comments that were replied to."""
+    """Our ids of a post's comments, by the platform's ids. Includes the comments that others reply to."""
 
     ids: dict[str, str]
     #: Whether any comment was seen for the first time.
@@ -35,7 +36,7 @@ def store_comments(
 ) -> StoredComments:
     """Gives these comments ids of ours, and stages comment.received once for each new comment.
 
-    Without `tells` the comments only get ids, and the next reader stages the events.
+    With `tells` False the comments only get ids; whoever reads them next stages the events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
@@ -83,7 +84,7 @@ def view(post: Post, comment: RemoteComment, ids: Mapping[str, str]) -> api.Comm
 
 
 def _plain(text: str) -> str:
-    """Removes NUL, which PostgreSQL cannot store: receivers of the event store it too."""
+    """Removes NUL characters: neither our PostgreSQL nor that of the event's receivers can store them."""
     return text.replace("\0", "")
 
 

@@ -1,4 +1,5 @@
-"""Replies to comments: sent once per operation; unknown outcomes are looked up."""
+"""Replies to comments: each is sent once per operation. If the outcome is unknown, it is looked up on the platform.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -101,7 +102,7 @@ def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer:
 
 
 def look_up_replies(app: AppContext) -> int:
-    """Runs one tick: starts look-ups of replies whose outcome is unknown; returns how many."""
+    """Runs one tick: starts looking up replies whose outcome is unknown. Returns how many."""
     return app.side.fill("replies", partial(_claim_replies, app))
 
 
@@ -112,9 +113,9 @@ def _claim_replies(app: AppContext, places: int) -> list[Task]:
 
 
 def look_up(app: AppContext, row: ReplyRow) -> None:
-    """Looks for one reply under its comment.
+    """Looks for one reply under its comment on the platform.
 
-    A reply that is not there after the settling time has failed, and its operation may run again.
+    A reply that is not there after the settle time has failed, and its operation may run again.
     """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(app, row)
@@ -167,9 +168,10 @@ def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, de
 
 
 def _record(app: AppContext, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
-    """Stores the outcome with its event and returns the reply; None when the database is down: a look-up will find out.
+    """Stores the outcome of a reply with its event and returns the reply; None when the database is down: a look-up
+    finds the outcome later.
 
-    Raises SERVICE_UNAVAILABLE for a reply that is known not to be sent.
+    Raises SERVICE_UNAVAILABLE for a reply that was certainly not sent.
     """
     first, is_failed = app.settings.reconcile_first_seconds, sent.state == "failed"
     try:
@@ -218,8 +220,8 @@ def _begin(
 
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
-    """Returns the reply that an earlier request of the operation made; None if the platform refused it, so that it may
-    be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is open.
+    """Returns the reply that an earlier request of the operation made; None if the platform refused that reply, so
+    that it may be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is unknown.
     """
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
@@ -246,7 +248,7 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
 
 
 def _check_message(page: PageRow, message: str) -> None:
-    """Checks that a reply is not empty nor longer than spec and platform allow. Raises VALIDATION_ERROR."""
+    """Checks that a reply is neither empty nor longer than the platform allows. Raises VALIDATION_ERROR."""
     check_text(message, "message")
     if not message.strip():
         raise invalid("message", "must not be empty")

@@ -1,4 +1,4 @@
-"""Subscribes linked pages to their platform's webhooks about comments, and tries again until the platform agrees.
+"""Subscribes linked pages to their platform's webhooks about comments, and tries again until the platform accepts.
 
 Repeating is harmless: the platform keeps one subscription of ours for a page.
 """
@@ -24,7 +24,8 @@ _FIRST_WAIT_SECONDS = 5.0
 
 
 def subscribe_pages(app: AppContext) -> int:
-    """Runs one tick: claims pages and starts subscribing them; returns how many. 0 where no webhooks are configured."""
+    """Runs one tick: claims pages and starts subscribing them. Returns how many; 0 where no webhooks are configured.
+    """
     return app.side.fill("subscriptions", partial(_claim, app)) if app.settings.hears_hooks else 0
 
 
@@ -55,7 +56,9 @@ def subscribe(app: AppContext, subscription: Subscription) -> None:
 
 
 def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
-    """Returns the seconds until the next try; None for an expired page, which is subscribed when it is linked again."""
+    """Returns the seconds until the next try to subscribe a page; None for an expired page, which is subscribed when
+    it is linked again.
+    """
     if refusal.kind is Refusal.EXPIRED:
         return None
     if not refusal.retryable:

@@ -1,7 +1,8 @@
-"""The browser in which a person logs in at a platform, known by a key that only its cookie leads to. Pure.
+"""The browser in which a person logs in at a platform. It is known by a random key in its cookie. Pure.
 
-The key is never stored. Its hash names the browser, in the state and in the session's row. What was found is encrypted
-with the key until the person agrees: the database and all keys of this server do not suffice to read it.
+The key is never stored. Its hash names the browser, in the OAuth state and in the row of the link session. The
+accounts that the login finds are encrypted with the key until the person agrees: the database and all keys of this
+server do not suffice to read them.
 """
 
 import base64
@@ -19,29 +20,29 @@ _KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A browser by its key (`contracts.publishing.ViewLink`)."""
+    """A person's browser, known by the key in its cookie (`contracts.publishing.ViewLink`)."""
 
     key: str = field(repr=False)
 
     @classmethod
     def of(cls, key: str) -> "Browser | None":
-        """Returns the browser; None if the key is missing or malformed."""
+        """Returns the browser with this key; None if the key is missing or malformed."""
         return cls(key) if _KEY.fullmatch(key) else None
 
     @property
     def id(self) -> str:
-        """Names the browser to others: SHA-256 (hex) of the key."""
+        """Returns the public name of the browser: SHA-256 (hex) of its key."""
         return hashlib.sha256(self.key.encode()).hexdigest()
 
     def has_id(self, id_: str | None) -> bool:
         return hmac.compare_digest(self.id.encode(), (id_ or "").encode())
 
     def lock(self, text: str) -> str:
-        """Encrypts a text so that only this browser's key reads it."""
+        """Encrypts a text so that only this browser's key can decrypt it."""
         return self._fernet().encrypt(text.encode()).decode()
 
     def unlock(self, locked: str) -> str:
-        """Raises UnreadableSecret for a text of another browser."""
+        """Decrypts a text. Raises UnreadableSecret if it was encrypted for another browser."""
         try:
             return self._fernet().decrypt(locked.encode()).decode()
         except InvalidToken:

@@ -1,4 +1,4 @@
-"""A page's connection to its platform, for one call."""
+"""What a call to a platform needs for one page: the platform's connector and the page's credentials."""
 
 from collections.abc import Collection
 
@@ -13,15 +13,17 @@ from publishing.records import PageRow
 def connection_to(app: AppContext, page: PageRow) -> tuple[Connector, Account]:
     """Returns the platform's connector and the page's credentials.
 
-    Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no key reads.
+    Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no configured key can
+    decrypt.
     """
     return app.registry.connector(page.platform), _account(app, page)
 
 
 def can_comment(app: AppContext, page: PageRow) -> bool | None:
-    """Tells whether the page's token may write comments, by the scopes that were granted when it was linked or renewed.
+    """Whether the page's token may write comments, by the scopes that were granted when the page was linked or
+    renewed.
 
-    None: not known, as for pages that the operator linked.
+    None if that is not known, as for pages that the operator linked.
     """
     try:
         granted = app.vault.credentials(page.access_token).scopes
@@ -31,7 +33,9 @@ def can_comment(app: AppContext, page: PageRow) -> bool | None:
 
 
 def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
-    """Tells whether a token with these scopes may write comments; None: not known, or no platform of this release."""
+    """Whether a token with these scopes may write comments; None if the scopes are not known or this release does not
+    know the platform.
+    """
     plugin = PLUGINS.get(platform)
     if granted is None or plugin is None:
         return None

@@ -1,4 +1,5 @@
-"""The end of a page's connection: the page is marked once, and its owner is told once (event page.expired)."""
+"""Ends a page's connection to its platform: marks the page as expired and tells its owner, once (event page.expired).
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from publishing.store.pages import Pages
 
 
 class Expired(NamedTuple):
-    """A refusal that ended a connection: the page with the credentials that were refused, and the platform's words."""
+    """What is known when a platform has ended a connection: the page with the refused credentials, and the platform's
+    error.
+    """
 
     page: PageRow
     code: str
@@ -22,14 +25,14 @@ class Expired(NamedTuple):
 
 
 def expiry_in(app: AppContext, page: PageRow, refusal: PlatformRefusal | None) -> Expired | None:
-    """Returns the expiry that a refusal shows; None when it shows none."""
+    """Returns the expiry if the refusal says that the page's connection has ended; otherwise None."""
     if refusal is None or refusal.kind is not Refusal.EXPIRED:
         return None
     return Expired(page, refusal.code, refusal.message, app.reconnect_url(page.id))
 
 
 def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> None:
-    """Marks the page if the refusal shows that its connection has ended."""
+    """Marks the page as expired if the refusal says that its connection has ended."""
     found = expiry_in(app, page, refusal)
     if found is not None:
         with app.database.transaction() as connection:
@@ -39,8 +42,8 @@ def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> Non
 def expire(connection: Connection, found: Expired) -> PageRow | None:
     """Marks the page as expired and stages page.expired.
 
-    Returns None when the page was marked before, or when it has other credentials by now: a late refusal of the old
-    ones says nothing about them.
+    Returns the page; None if it was marked before, or has other credentials by now: a late refusal of old credentials
+    says nothing about new ones.
     """
     page = Pages(connection).expire(found.page)
     if page is not None:

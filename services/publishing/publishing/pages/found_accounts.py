@@ -1,6 +1,7 @@
-"""The accounts that a login gives access to: kept encrypted with the link session, and linked once they are chosen.
+"""The accounts that a login gives access to: stored encrypted with the link session, and linked once the client
+chooses them.
 
-Until the person agrees only that person's browser can decrypt them (`pages/browser.py`).
+Until the person agrees, only that person's browser can decrypt them (`pages/browser.py`).
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from publishing.store.links import LinkRow, Links
 
 
 class FoundAccount(Record):
-    """An account found, with its credentials."""
+    """An account of the platform that a login gives access to, with its credentials."""
 
     account_id: str
     name: str
@@ -57,7 +58,7 @@ def found_account(found: Found, connection: Connection) -> FoundAccount:
 def link_chosen(
     app: AppContext, connection: Connection, link: LinkRow, accounts: Sequence[FoundAccount], chosen: set[str]
 ) -> list[FoundAccount]:
-    """Links the chosen accounts, stores all accounts with the session and returns them."""
+    """Links the chosen accounts, stores all found accounts with the link session and returns all of them."""
     linked = [
         _link_account(app, connection, link, account)
         if account.account_id in chosen and not account.page_id
@@ -103,13 +104,15 @@ def shown(account: FoundAccount, platform: str) -> api.LinkableAccount:
 
 
 def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) -> str:
-    """Encrypts accounts so that they can be read only with the browser's key and with ours."""
+    """Encrypts the found accounts so that reading them takes both the browser's key and ours."""
     found = FoundAccounts(accounts=tuple(accounts))
     return app.vault.encrypt(browser.lock(msgspec.json.encode(found).decode()))
 
 
 def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
-    """Decrypts what `locked` made. Raises NOT_FOUND for another browser, and when no configured key reads it."""
+    """Decrypts the accounts that `locked` encrypted. Raises NOT_FOUND if they belong to another browser, or if no
+    configured key can decrypt them.
+    """
     if stored is None:
         return []
     try:
@@ -120,7 +123,8 @@ def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[Foun
 
 
 def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:
-    """Decrypts the accounts found. Raises NOT_FOUND when no configured key reads them."""
+    """Decrypts the accounts that a link session has found. Raises NOT_FOUND when no configured key can decrypt them.
+    """
     if sealed is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The health of a page's connection, asked of its platform now."""
+"""Checks whether a page's connection works, by asking its platform now."""
 
 from chassis.db import clock
 from chassis.vault import UnreadableSecret
@@ -22,8 +22,8 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
     A page that was found expired stays expired until it is linked again.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when nothing is known now (a temporary
-    failure, a rate limit, a renewal without an answer).
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform cannot tell now (a
+    temporary failure, a rate limit, a renewal without an answer).
     """
     with app.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.id), field=None)
@@ -48,7 +48,9 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
-    """Asks the platform, after renewing an expired token if possible. Returns the page and the refusal, if any."""
+    """Reads the page's profile from the platform, after renewing an expired token if possible. Returns the page and
+    the refusal, if any.
+    """
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
         renewed = renew_now(app, page)
@@ -74,8 +76,9 @@ def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
 
 
 def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
-    """Returns the scopes that linking asks for and the page lacks. If the platform does not tell, the scopes stored
-    when the page was linked count.
+    """Returns the scopes that linking asks for but the page has not been granted; None if not known.
+
+    If the platform does not tell, the scopes stored when the page was linked count.
     """
     login = None if credentials is None else app.login_of(page.platform, credentials)
     if login is None or credentials is None:
@@ -89,7 +92,7 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
 
 
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
-    """Reads and stores the profile. Returns the platform's refusal, or None."""
+    """Reads the page's profile from the platform and stores it. Returns the platform's refusal, or None."""
     try:
         connector, account = connection_to(app, page)
         profile = connector.profile(account)

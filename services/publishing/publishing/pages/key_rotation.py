@@ -1,4 +1,4 @@
-"""Encrypts stored credentials with the newest key, so that older keys can be removed."""
+"""Encrypts stored page credentials with the newest key, so that older keys can be removed."""
 
 from chassis.vault import ROTATED_AT_ONCE
 from contracts.caller import Caller
@@ -8,8 +8,8 @@ from publishing.store.pages import Pages
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Rotates the credentials of the next pages. Credentials that are renewed meanwhile use the newest key already, and
-    are kept.
+    """Encrypts the credentials of the next pages with the newest key. Credentials that are renewed meanwhile use it
+    already, and are left alone.
     """
     caller.check_operator()
     with app.database.transaction() as connection:

@@ -1,7 +1,7 @@
 """The browser's side of linking: what the person sees, and the consent without which nothing is linked.
 
-A session belongs to the browser that came back from the platform with the state made for it. Another browser that knows
-the session's address sees at most who asks for access, and cannot decide.
+A link session belongs to the browser that came back from the platform's login with the state made for it. Another
+browser that knows the session's address sees at most who asks for access, and cannot decide.
 """
 
 import structlog
@@ -25,10 +25,10 @@ _CANCELLED = {
 
 
 def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
-    """Shows the session. Changes nothing, as link previews and prefetchers ask too.
+    """Returns what the web page of a link session shows. Changes nothing, as link previews and prefetchers ask too.
 
-    Until a browser has come back every browser may look. Raises NOT_FOUND, with reason other_browser if another browser
-    has come back.
+    Any browser may see it until one has come back from the platform's login. Raises NOT_FOUND, with reason
+    other_browser if another browser has come back.
     """
     browser = Browser.of(request.browser)
     if browser is None:
@@ -41,9 +41,10 @@ def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
 
 
 def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
-    """Stores the person's decision, once: a second one changes nothing and is shown the first.
+    """Stores whether the person agrees to the linking, once: a second decision changes nothing, and is answered with
+    the first.
 
-    Raises as `view` does.
+    Raises the errors of `view`.
     """
     browser = Browser.of(request.browser)
     with app.database.transaction() as connection:

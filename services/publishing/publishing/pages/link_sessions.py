@@ -1,9 +1,10 @@
-"""Links pages by OAuth: a session begins, a browser comes back from the platform's login, the app chooses accounts.
+"""Links pages by OAuth: a client begins a link session, a browser comes back from the platform's login, the client
+chooses accounts.
 
-The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the code
-is claimed before the call. The accounts found wait for the person's consent (`link_consent.py`). Once it is given,
-pages that the brand had linked before get their new credentials, even if the app does not choose them. They keep their
-ids.
+The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the
+code for tokens is claimed before the platform is called. The accounts found wait for the person's consent
+(`link_consent.py`). Once it is given, pages that the brand had linked before get their new credentials, even if the
+client does not choose them. They keep their ids.
 """
 
 import re
@@ -58,7 +59,7 @@ _STATUS = {"pending": "pending", "exchanging": "pending", "refused": "refused", 
 
 
 def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBegun:
-    """Begins a session. The gateway has checked that the brand exists.
+    """Begins a link session. The gateway has checked that the brand exists.
 
     Raises BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, VALIDATION_ERROR.
     """
@@ -88,7 +89,7 @@ def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBe
 def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
     """Returns the address of the platform's login for this browser.
 
-    Raises NOT_FOUND when no configured key can decrypt the session, as after a rotation.
+    Raises NOT_FOUND when no configured key can decrypt the session, as after a rotation of keys.
     """
     bound = f"{link.id}.{browser.id}"
     state = f"{bound}.{app.vault.sign(bound)}"
@@ -97,7 +98,8 @@ def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
 
 
 def _read_state(app: AppContext, state: str) -> tuple[str, str]:
-    """Returns the session's id and the browser's from a state of ours. Raises NOT_FOUND for any other state.
+    """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for any
+    other state.
 
     A state of the previous release names no browser: it is refused, and the person begins again.
     """
@@ -108,20 +110,23 @@ def _read_state(app: AppContext, state: str) -> tuple[str, str]:
 
 
 def other_browser() -> ApiError:
-    """Builds the error for a session of another browser; `reason` chooses the text of the HTML page."""
+    """Builds the error for a browser that does not own the session; `reason` chooses the text of the HTML page."""
     return ApiError(NOT_FOUND, reason="other_browser")
 
 
 def redirect_uri(app: AppContext, platform: str) -> str:
-    """Returns the redirect URI, which is registered with the platform and the same in both calls of a login."""
+    """Returns the redirect URI of a platform's login. It is registered with the platform, and is the same in both
+    calls of a login.
+    """
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
 def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
-    """Handles a browser's return from the platform's login. Nothing is linked yet. A repeated return shows the result.
+    """Handles a browser's return from the platform's login. Nothing is linked yet. A repeated return shows the same
+    result.
 
-    Raises NOT_FOUND for a state that is not ours or too old, and with reason other_browser for one that was made for
-    another browser.
+    Raises NOT_FOUND for a state that we did not sign or that is too old, and with reason other_browser for one that
+    was made for another browser.
     """
     link_id, made_for = _read_state(app, request.state)
     platform = parse_platform(request.platform)
@@ -146,7 +151,7 @@ def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
 
 
 def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSession:
-    """Shows a session to the app. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns a link session to the client that began it. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
     with app.database.reading() as connection:
         link = _reached(caller, Links(connection).get(request.session_id))
     return _view(app, link)
@@ -163,7 +168,7 @@ def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.
 
 
 def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
-    """Answers a repeat of the operation: the pages as they are now."""
+    """Answers a repeated operation with the pages it linked, as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
     with app.database.reading() as connection:
         rows = Pages(connection).many(page_ids)
@@ -195,13 +200,15 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 
 def forget_links(app: AppContext) -> int:
-    """Runs one tick: removes expired sessions with the credentials that were not chosen; returns how many."""
+    """Runs one tick: removes expired link sessions with the credentials of accounts that were not chosen. Returns how
+    many.
+    """
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Browser) -> LinkRow:
-    """Exchanges the code of a claimed return and stores the result or the failure."""
+    """Exchanges the code with which a browser came back, and stores the accounts found or the failure."""
     state, values, accounts = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},
@@ -230,8 +237,8 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Br
 
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
-    """Stages page.connect.refused, once per session: another browser used the session's address, or this one lost its
-    cookie.
+    """Stages the event page.connect.refused, once per session: another browser used the session's address, or this
+    browser lost its cookie.
     """
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
@@ -253,7 +260,7 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
 
 
 def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
-    """Exchanges the code and returns the accounts found. Raises PlatformRefusal, ApiError."""
+    """Exchanges the code for tokens and returns the accounts found. Raises PlatformRefusal, ApiError."""
     login = login_of(app, link.platform, link.account_type)
     tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))
     with app.database.reading() as connection:
@@ -266,7 +273,7 @@ def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
 
 
 def _verifier(app: AppContext, link: LinkRow) -> str:
-    """Returns the PKCE verifier. Raises NOT_FOUND when no configured key reads it."""
+    """Returns the PKCE verifier of the session. Raises NOT_FOUND when no configured key can decrypt it."""
     try:
         return app.vault.decrypt(link.verifier)
     except UnreadableSecret as error:
@@ -288,7 +295,9 @@ def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
 
 
 def status_of(link: LinkRow, accounts: Sequence[FoundAccount]) -> str:
-    """Returns the status that `LinkSession` documents. Until the person agrees the accounts found are hidden."""
+    """Returns the session's status as `LinkSession` documents it. `accounts` are those found; all of them linked
+    means "linked".
+    """
     return _STATUS.get(link.state) or ("linked" if all(account.page_id for account in accounts) else "choose")
 
 
@@ -326,7 +335,7 @@ def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
 
 
 def _storable(values: dict[str, str]) -> dict[str, str]:
-    """Removes from the platform's texts what PostgreSQL cannot store."""
+    """Removes characters from the platform's texts that PostgreSQL cannot store."""
     return {
         name: content.storable(value) if name != "unconfirmed" else value for name, value in values.items()
     }

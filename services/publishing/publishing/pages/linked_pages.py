@@ -24,7 +24,7 @@ from publishing.store.polls import Polls
 def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
     """Links a platform's account to a brand, for the operator.
 
-    Linked again, the same page gets the new token and works again; repeating the operation only returns the page.
+    A page that is linked again gets the new token and works again. Repeating the operation only returns the page.
     """
     caller.check_operator()
     page = once(app.database, caller, partial(_link, app, caller, request), partial(_page, app))
@@ -63,7 +63,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeat of the operation: the page as it is now. Raises NOT_FOUND."""
+    """Answers a repeated operation with the page as it is now. Raises NOT_FOUND."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:
@@ -85,9 +85,9 @@ def wake_linked() -> None:
 
 
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
-    """Marks a page, for the operator, as if the platform had ended the connection.
+    """Marks a page as expired, for the operator, as if the platform had ended the connection.
 
-    Links that its account began before are void. Repeating the operation only returns the page.
+    Link sessions that the account began before become void. Repeating the operation only returns the page.
     """
     caller.check_operator()
     return once(app.database, caller, partial(_expire, app, caller, request), partial(_page, app))

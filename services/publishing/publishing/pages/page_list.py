@@ -1,4 +1,4 @@
-"""Lists, shows and counts pages."""
+"""Lists, shows and counts linked pages."""
 
 from chassis.cursor import decode_position, encode_position
 from chassis.ids import is_id

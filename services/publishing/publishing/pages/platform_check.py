@@ -1,6 +1,6 @@
 """Compares what a platform tells now with what Posthaste relies on, for the operator.
 
-Nothing becomes visible but the test post that the operator asks for (`trial_post`).
+Nothing becomes visible except the test post, if the operator asks for one (`trial_post`).
 """
 
 import time
@@ -40,7 +40,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def check(app: AppContext, caller: Caller, request: CheckPlatform) -> PlatformReport:
-    """Asks the platform about our app, and about a page if the request names one. Returns the report.
+    """Asks the platform about our app there, and about a linked page if the request names one. Returns the report.
 
     Raises MISSING_SCOPE unless the caller is the operator, NOT_FOUND for an unknown page, and VALIDATION_ERROR for a
     page of another platform.
@@ -97,7 +97,9 @@ def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
 
 
 def _address(check: str, url: str) -> PlatformCheck:
-    """Checks that a platform can reach an address of ours; only the platform knows whether it is registered."""
+    """Checks that platforms can reach an address of this installation. Whether it is registered there, only the
+    platform knows.
+    """
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         return PlatformCheck(
@@ -151,7 +153,9 @@ def _of_the_page(
 def _without_tokens(
     app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
 ) -> Iterator[PlatformCheck]:
-    """Hides the page's tokens of before and after the check, which a platform may quote in a refusal."""
+    """Hides the page's tokens in the results, because a platform may quote a token in a refusal. A check may renew
+    the token: both are hidden.
+    """
     with app.database.reading() as connection:
         rows = (page, Pages(connection).get(page.id) or page)
     tokens: set[str | None] = set()
@@ -200,7 +204,9 @@ def _permissions(missing: tuple[str, ...] | None) -> PlatformCheck:
 def _reading(
     app: AppContext, page: PageRow, connector: Connector, account: Account
 ) -> Iterator[PlatformCheck]:
-    """Reads comments and counts of the page's latest post, if Posthaste offers them on this platform."""
+    """Checks that comments and counts of the page's latest post can be read, if Posthaste offers them on this
+    platform.
+    """
     row = PLATFORMS[page.platform]
     with app.database.reading() as connection:
         posts = Lists(connection).published(

@@ -1,4 +1,5 @@
-"""What a platform's refusal means for the page: its connection has ended, or the platform takes no calls for it now."""
+"""Decides what a platform's refusal means for the page: its connection has ended, or it takes no calls for some time.
+"""
 
 import structlog
 
@@ -19,8 +20,8 @@ _REST_SECONDS = 300.0
 
 
 def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
-    """Marks an expired page, and stores for how long a rate-limited page takes no calls. Returns the refusal as
-    `effective_refusal` does.
+    """Marks an expired page as such, and stores for how long a rate-limited page takes no calls. Returns the refusal
+    as `effective_refusal` does.
     """
     log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
     refusal = effective_refusal(app, page, first)
@@ -32,5 +33,5 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
 
 
 def rest_seconds(refusal: PlatformRefusal) -> float:
-    """Returns how long a rate-limited page is left alone: as long as the platform says, up to a day."""
+    """Returns for how many seconds a rate-limited page gets no calls: as long as the platform says, up to a day."""
     return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)

@@ -1,8 +1,8 @@
-"""Renews credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
+"""Renews page credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
 
-A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a definite
-answer of the platform ends a connection; any other failure is tried again. A token that a call finds expired is renewed
-at once.
+A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a
+definite refusal by the platform ends a connection; after any other failure the renewal is tried again. A token that a
+call finds expired is renewed at once.
 """
 
 import time
@@ -48,7 +48,7 @@ _FRESH = timedelta(minutes=2)
 
 
 class Grant(Record):
-    """Credentials as they are stored, and when to renew them."""
+    """A page's credentials with the id of the login that granted them, and when to renew them."""
 
     credentials: Credentials
     grant_id: str
@@ -56,7 +56,7 @@ class Grant(Record):
 
     @classmethod
     def of(cls, tokens: Tokens, grant_id: str, connection: Connection) -> "Grant":
-        """Builds a grant from tokens that were issued just now."""
+        """Builds the grant from tokens that were issued just now."""
         now = clock.now(connection)
         lifetime = tokens.lifetime_seconds
         credentials = Credentials(
@@ -93,8 +93,8 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
-    """Renews a page's credentials at once. Returns the page, with new credentials or marked as expired; None if the
-    renewal did not end either way.
+    """Renews a page's credentials at once. Returns the page, with new credentials or marked as expired; None if
+    neither happened.
     """
     with app.database.transaction() as connection:
         renewal = Renewals(connection).claim_one(page.id, app.settings.renewal_lease_seconds)
@@ -113,7 +113,7 @@ def effective_refusal(
 ) -> PlatformRefusal:
     """Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
 
-    With `hastens` the renewal, which may end in page.expired, is due at once.
+    With `hastens` that renewal is made due at once; it may end in page.expired.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal
@@ -125,7 +125,7 @@ def effective_refusal(
 
 
 def run(app: AppContext, renewal: Renewal) -> None:
-    """Renews or revokes the credentials of one claimed page."""
+    """Renews the credentials of one claimed page, or revokes them if the page is unlinked."""
     page = renewal.page
     try:
         credentials = app.vault.credentials(page.access_token)
@@ -153,7 +153,7 @@ def run(app: AppContext, renewal: Renewal) -> None:
 
 
 def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Credentials) -> None:
-    """Renews the credentials. Raises PlatformRefusal for a failure that may pass."""
+    """Renews the credentials. Raises PlatformRefusal for a temporary failure."""
     page = renewal.page
     assert credentials.refresh_token is not None
     if not _begin(app, renewal):
@@ -173,13 +173,15 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Whether the claim still holds: a refresh token that works once must be used by its holder alone."""
+    """Whether the claim on the renewal still holds. A refresh token that works once may be used by the holder of the
+    claim only.
+    """
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 
 
 def _save(app: AppContext, renewal: Renewal, before: Credentials, tokens: Tokens) -> None:
-    """Stores new tokens, unless the page was linked anew meanwhile."""
+    """Stores new tokens, unless the page was linked again meanwhile."""
     kept = replace(
         tokens,
         refresh_token=tokens.refresh_token or before.refresh_token,
@@ -193,7 +195,8 @@ def _save(app: AppContext, renewal: Renewal, before: Credentials, tokens: Tokens
 
 
 def _revoke(app: AppContext, login: Login | None, renewal: Renewal, credentials: Credentials) -> None:
-    """Revokes an unlinked page's permission, unless another page uses it, and erases the credentials.
+    """Revokes an unlinked page's permission at the platform, unless another page uses the same login, and erases the
+    credentials.
 
     Raises PlatformRefusal while another try may succeed.
     """
@@ -216,7 +219,9 @@ def _end(app: AppContext, renewal: Renewal) -> None:
 
 
 def _wait_for_app(app: AppContext, renewal: Renewal) -> None:
-    """Puts the renewal off for a day: the operator may have left the app out of the settings by mistake."""
+    """Puts the renewal off for a day because the platform's app is not configured: the operator may have left it out
+    by mistake.
+    """
     page = renewal.page
     log.warning("renewal_without_app", page_id=page.id, platform=page.platform)
     _put_off(app, renewal, DAY_SECONDS)
@@ -229,7 +234,7 @@ def _put_off(app: AppContext, renewal: Renewal, wait_seconds: float | None = Non
 
 
 def can_renew(app: AppContext, page: PageRow) -> bool:
-    """Whether a page whose token was refused can get new credentials."""
+    """Whether new credentials can be fetched for a page whose token was refused."""
     if page.unlinked_at is not None:
         return False
     try:
@@ -245,7 +250,9 @@ def can_renew(app: AppContext, page: PageRow) -> bool:
 
 
 def _patiently(app: AppContext, store: Callable[[], None]) -> None:
-    """Calls `store` until the database is back, as long as the claim lasts: what it stores must not be lost."""
+    """Calls `store` again and again until the database is back, as long as the claim lasts: the new tokens must not
+    be lost.
+    """
     give_up_at = time.monotonic() + app.settings.renewal_lease_seconds - _CALL_SECONDS
     while True:
         try:

@@ -1,7 +1,7 @@
-"""The test post of `posthaste platform check --post`: stored as begun, made once, removed.
+"""The test post of `posthaste platform check --post`: it is stored before it is made, made once, then removed.
 
-A check that is interrupted leaves the row, and the next check finishes its work: it removes the post, or first finds
-out whether there is one, as for any post whose outcome is unknown.
+If a check is interrupted its row stays, and the next check finishes its work: it removes the post, or first finds out
+whether the post exists, as for any post whose outcome is unknown.
 """
 
 from functools import partial
@@ -38,7 +38,7 @@ _AGAIN = "Run the check with --post again in three minutes: it finds the post an
 
 
 class Subject(NamedTuple):
-    """The page that is checked, and how it is reached."""
+    """The page that is checked, with the connector, credentials and settings for calling its platform."""
 
     page: PageRow
     trial: Trial
@@ -101,7 +101,7 @@ def _make(app: AppContext, subject: Subject, photo: str) -> PlatformCheck:
 
 
 def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
-    """Returns the id of the post. Raises PlatformRefusal, OutcomeUnknown."""
+    """Makes the test post and returns its id. Raises PlatformRefusal, OutcomeUnknown."""
     trial = subject.trial
     if trial.stage is not None:
         return trial.stage(subject.settings, subject.account, text, photo)
@@ -111,7 +111,9 @@ def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
 
 
 def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
-    """Removes what an earlier check left. None: nothing of it is left, so a new post may be made."""
+    """Removes the test post that an earlier check left. Returns the result of the check; None if nothing is left, so
+    that a new post may be made.
+    """
     began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
     if left.remote_id is not None:
         return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
@@ -128,8 +130,8 @@ def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: flo
 
 
 def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) -> PlatformCheck | None:
-    """Removes what a failed post has left on the platform, and its row. Returns the check's result if the removal
-    failed.
+    """Removes what a failed test post has left on the platform, and its row. Returns the result of the check if the
+    removal failed.
     """
     remote_id = subject.trial.left(failed.checkpoint or {})
     if remote_id is None:
@@ -141,7 +143,7 @@ def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) ->
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:
-    """Returns the outcome of an interrupted check's post. A post that was only staged is invisible."""
+    """Returns the outcome of an interrupted check's post. A post that was only staged was never visible."""
     if subject.trial.content is None:
         return NotPublished(settled=True)
     content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint)

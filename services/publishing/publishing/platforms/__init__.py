@@ -1,1 +1,1 @@
-"""The platforms: a folder each, one interface (`base`), found by their rows (`registry`)."""
+"""The platforms: each has a folder, all share one interface (`base`), and `registry` lists them."""

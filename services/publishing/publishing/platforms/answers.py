@@ -1,4 +1,4 @@
-"""Reads values out of platforms' JSON answers, whatever they hold. Pure."""
+"""Reads values out of platforms' JSON answers, which may hold anything. Pure."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +10,14 @@ Answer = dict[str, Any]
 
 
 def objects(value: Any) -> list[Answer]:
-    """Returns the objects of a list; none if the value is not a list."""
+    """Returns the JSON objects in a list; an empty list if the value is not a list."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def required(answer: Answer, name: str, *, visible: bool = False) -> str:
-    """Returns a value as text. Where it is missing raises PlatformRefusal; OutcomeUnknown after a visible call."""
+    """Returns a value of the answer as text. If it is missing, raises PlatformRefusal; after a visible call
+    OutcomeUnknown.
+    """
     if answer.get(name):
         return str(answer[name])
     message = f"The platform's answer names no {name}."
@@ -23,7 +25,9 @@ def required(answer: Answer, name: str, *, visible: bool = False) -> str:
 
 
 def iso_time(text: Any) -> datetime | None:
-    """Returns `2026-08-07T12:34:56+0000` (or with Z) in UTC; None for anything else, and without an offset."""
+    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) and returns it in UTC; None for anything else,
+    including a time without an offset.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -32,6 +36,6 @@ def iso_time(text: Any) -> datetime | None:
 
 
 def epoch_time(value: Any, *, per_second: int = 1) -> datetime | None:
-    """Returns a time counted since 1970 in seconds, or in 1/`per_second` of them; None for anything else."""
+    """Converts a Unix time to UTC; None for anything else. `per_second` is 1 for seconds, 1000 for milliseconds."""
     is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return datetime.fromtimestamp(value / per_second, UTC) if is_time else None

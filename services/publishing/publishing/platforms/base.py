@@ -1,7 +1,8 @@
 """The interface of all connectors: what publishing asks of a platform, and the answers it understands.
 
-Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in `Checkpoint`.
-A connector never repeats a call that makes something visible: its caller looks the outcome up first.
+Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in
+`Checkpoint`. A connector never repeats a call that makes something visible: its caller first finds out what became of
+the call.
 """
 
 from abc import ABC, abstractmethod
@@ -102,7 +103,7 @@ class MediaSource:
 
     @property
     def facts(self) -> FileFacts:
-        """What platforms limit."""
+        """The properties of the file that platforms limit."""
         return FileFacts(
             type=self.type,
             mime_type=self.content_type,
@@ -121,11 +122,11 @@ class MediaSource:
 
     @property
     def length_bytes(self) -> int:
-        """How many bytes `open` yields."""
+        """How many bytes the file has; `open` yields as many."""
         return len(self.body) if self.body is not None else self.size_bytes or 0
 
     def open(self) -> AbstractContextManager[Iterator[bytes]]:
-        """Opens the file at its beginning; only where it `has_bytes`."""
+        """Opens the file at its beginning. Allowed only if the source `has_bytes`."""
         if self.body is not None:
             return nullcontext(iter((self.body,)))
         assert self.opener is not None
@@ -134,7 +135,7 @@ class MediaSource:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Text and media of a post. `settings` are those of its own platform, as the client sent them."""
+    """Text and media of a post. `settings` are those for the post's platform, as the client sent them."""
 
     message: str = ""
     media: tuple[MediaSource, ...] = ()
@@ -142,16 +143,20 @@ class Content:
 
     @property
     def is_ai_made(self) -> bool:
-        """Whether our AI made one of the files: platforms that can be told mark such a post, whatever its settings."""
+        """Whether our AI made one of the files. On platforms that have a label for this, such a post is labelled
+        whatever its settings say.
+        """
         return any(source.is_ai_made for source in self.media)
 
 
 class Checkpoint:
-    """The progress of a publish. `save` returns only once it is stored: the next call may be irreversible.
+    """The progress of a publish, stored step by step. `save` returns only once it is stored: the next call may be
+    irreversible.
 
-    The next attempt or look-up gets the values of the last attempt: it reuses staged objects, and ignores objects
-    staged for other content. A publish of a single call needs no save, because its attempt is stored already. A publish
-    that may take long saves before its last call: a lost claim stops it there. Values are JSON; None deletes a value.
+    The next attempt or look-up starts with the values of the last attempt: it reuses objects staged on the platform,
+    and ignores objects staged for other content. A publish of a single call needs no save, because its attempt is
+    stored already. A publish that may take long saves before its last call: if its claim is lost, the save stops it.
+    Values are JSON; None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -169,21 +174,25 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a backup was restored over it, in real time: calls after the backup are missing here. None: never."""
+        """When a restored backup replaced this checkpoint, in real time; None if never. Calls made after the backup
+        are missing in it.
+        """
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform answered with, if another post was recorded under it in the meantime."""
+        """The remote id that the platform answered with although another post has been recorded under that id. None:
+        no such answer.
+        """
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Stores all values, with these changes. Raises what the store raises; after an error nothing more may be
-        sent.
+        """Changes these values and stores them with all others. Raises what the store raises; after an error nothing
+        more may be sent.
         """
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
@@ -192,7 +201,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A post that is published. Permalink and time are None if the platform does not tell them now."""
+    """A post that is published. Permalink and time are None if the platform does not tell them yet."""
 
     remote_id: str
     permalink: str | None = None
@@ -205,8 +214,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Posts with the content of an attempt, none of which shows an id of the attempt (staged photo, video, container).
-    Each post may belong to another attempt with equal content.
+    """Published posts that look like an attempt, although none shows an id of it (staged photo, video, container).
+    Each may belong to another attempt with equal content.
     """
 
     #: Oldest first, including the post that the look-up returns.
@@ -216,15 +225,20 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first of at least one candidate, oldest first, with all of them as its guess."""
+    """Returns the oldest of the candidates, with all of them as its `guess`. There must be at least one, and they
+    come oldest first.
+    """
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """A look-up did not find the post. `settled`: it cannot appear any more; otherwise the caller believes it only when
-    the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
+    """A look-up did not find the post.
+
+    `settled`: it cannot appear any more; otherwise the caller believes it only when the attempt is two minutes old
+    (local-stack.md). `refusal`: the platform's reason, if it gives one.
+    """
 
     settled: bool
     refusal: PlatformRefusal | None = None
@@ -255,7 +269,7 @@ class OpenAttempt:
 
 @dataclass(frozen=True, slots=True)
 class OpenComment:
-    """A comment or reply of ours whose outcome is unknown."""
+    """A comment or reply that we sent and whose outcome is unknown."""
 
     account: Account
     #: The post for a comment, the answered comment for a reply.
@@ -323,33 +337,38 @@ class Profile:
 
 
 class Connector(ABC):
-    """One platform. Thread-safe: one object serves all pages.
+    """The calls to one platform. Thread-safe: one object serves all pages.
 
-    Every method raises PlatformRefusal; OutcomeUnknown only where it says so.
+    Every method may raise PlatformRefusal; OutcomeUnknown only where its text says so.
     """
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible, once. Waits for processing, up to minutes for a video. Raises OutcomeUnknown."""
+        """Makes the post visible, once. Waits until the platform has processed it, up to minutes for a video. Raises
+        OutcomeUnknown.
+        """
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
-        """Finds out what became of an attempt. Only reads; callers use `outcome`.
+        """Finds out on the platform what became of an attempt. Only reads; callers use `outcome`.
 
-        A post that is recognised only by its content is returned as a `Guess`, which the caller weighs against the
-        page's other open posts. A PlatformRefusal says nothing about the attempt: look again.
+        A post that is recognised only by its content is returned with a `Guess`, which the caller weighs against the
+        page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
         """
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Looks an attempt up without its checkpoint, by the text and the number of files (their types may be unknown).
+        """Searches the platform for an attempt whose checkpoint is lost, by the text and the number of files (their
+        types may be unknown).
 
-        It was sent between `began_at` and the checkpoint's `restored_at`, if at all. Only reads. StillUnknown, on a
-        platform that cannot list posts, means that the post is never sent again.
+        If the attempt was sent, then between `began_at` and the checkpoint's `restored_at`. Only reads. StillUnknown,
+        on a platform that cannot list posts, means that the post is never sent again.
         """
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns what `look_up` finds. NotPublished from a restored checkpoint is not believed without a `search`."""
+        """Returns what `look_up` finds. If a backup was restored over the checkpoint, NotPublished counts only if
+        `search` finds nothing either.
+        """
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found
@@ -365,31 +384,37 @@ class Connector(ABC):
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:
-        """Returns the id of the comment after `comment` raised OutcomeUnknown; None: it is not there now."""
+        """Returns the id of the comment that `comment` may have sent before it raised OutcomeUnknown; None if it is
+        not there now.
+        """
 
     @abstractmethod
     def find_reply(self, reply: OpenComment) -> str | None:
-        """Returns the id of the reply after `reply` raised OutcomeUnknown; None: it is not there now."""
+        """Returns the id of the reply that `reply` may have sent before it raised OutcomeUnknown; None if it is not
+        there now.
+        """
 
     @abstractmethod
     def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
-        """Reads one page of a post's comments, with replies and our own."""
+        """Reads one page of the list of a post's comments, including replies and comments of our own."""
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
-        """Reads one comment. Only on platforms with comment webhooks."""
+        """Reads one comment. Implemented only for platforms with comment webhooks."""
         raise NotImplementedError
 
     def subscribe(self, account: Account) -> None:
-        """Subscribes to the page's comment webhooks; may be repeated. Only on platforms that have them."""
+        """Subscribes to webhooks about the comments of a linked page; may be repeated. Implemented only for platforms
+        that have such webhooks.
+        """
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns the post with its own id (`Published.is_named_later`); None: it has none yet. Only reads."""
+        """Returns the post with its final id (`Published.is_named_later`); None if it has none yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod
     def engagement(self, account: Account, remote_id: str) -> Counts:
-        """Reads a post's counts."""
+        """Reads how many likes, comments and shares a post has."""
 
     @abstractmethod
     def profile(self, account: Account) -> Profile:

@@ -1,7 +1,8 @@
-"""Pages of comments on platforms that list threads: they count first comments only and have no `since`.
+"""Reads comments page by page on platforms that list threads: such a platform counts top-level comments only, and
+cannot list only those after a time.
 
-A page of the platform's that holds more comments than asked for, replies included, is read again from where the last
-answer ended.
+If a page of the platform's list holds more comments than the client asked for, replies included, the next call reads
+it again and continues after the last comment shown.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ Threads = list[tuple[Answer, list[Answer]]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a list of comments continues: a page of the platform's list, and the last comment of it that was shown."""
+    """A position in a list of comments: a page of the platform's list, and the last comment on it that was shown."""
 
     #: Where the platform's page begins, in the platform's own terms; empty: at the head of the list.
     token: str
@@ -35,7 +36,9 @@ class Place:
 
     @classmethod
     def of(cls, query: CommentQuery, largest: int) -> "Place":
-        """Raises PlatformRefusal for a cursor that we did not make."""
+        """Returns the position at which the query's cursor points. Raises PlatformRefusal for a cursor that we did
+        not make.
+        """
         if not query.cursor:
             return cls("", min(query.limit, largest))
         try:
@@ -49,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadList:
-    """How one platform lists the threads under a post."""
+    """The functions that read the threads under a post on one platform."""
 
     #: The platform's largest page.
     largest: int
@@ -90,5 +93,5 @@ def invalid_cursor() -> PlatformRefusal:
 
 
 def _order(comment: RemoteComment) -> tuple[str, str]:
-    """Returns what comments are sorted by, as text, so that a cursor can hold it."""
+    """Returns the sort key of a comment (time, then id) as text, so that a cursor can hold it."""
     return comment.created_at.astimezone(UTC).isoformat(timespec="milliseconds"), comment.id

@@ -1,4 +1,4 @@
-"""What a platform tells about itself and about a page, compared with what we rely on (`posthaste platform check`)."""
+"""Compares what a platform tells about our app and a page with what we rely on (`posthaste platform check`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from publishing.platforms.base import OutcomeUnknown, PlatformRefusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One answer of a platform."""
+    """One check of a platform: what is expected and what was found."""
 
     check: str
     expected: str
@@ -20,7 +20,9 @@ class Fact:
 
 
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
-    """Asks a platform. `question` returns whether it is as expected and what was found. A refusal is a finding too."""
+    """Runs one check of a platform. `question` returns whether all is as expected, and what was found. A refusal
+    counts as a finding too.
+    """
     try:
         holds, found = question()
         return Fact(check=check, expected=expected, found=found, holds=holds, advice=advice)

@@ -1,4 +1,4 @@
-"""What a platform with comment webhooks provides. Nothing here depends on one platform."""
+"""What the folder of a platform with comment webhooks provides. Nothing here depends on one platform."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from publishing.platforms.base import RemoteComment
 
 
 class NoHook(Exception):
-    """The body is not a JSON object."""
+    """The body of a webhook is not a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookComment:
-    """A new comment under a post of an account. `is_whole` is False if its author or time is a placeholder."""
+    """A new comment that a webhook reports. `is_whole` is False if its author or time is a placeholder."""
 
     account_id: str
     post_id: str
@@ -22,7 +22,9 @@ class HookComment:
 
 
 class Hooks(NamedTuple):
-    """How to read a platform's webhooks at /hooks/<its full lowercase name>. First arguments are its settings."""
+    """The functions that read one platform's webhooks, at /hooks/<its full lowercase name>. The first argument of
+    each is the platform's settings.
+    """
 
     #: Whether webhooks are configured.
     is_set_up: Callable[[Any], bool]

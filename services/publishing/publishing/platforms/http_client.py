@@ -1,6 +1,6 @@
-"""HTTP to a platform: makes one call, and concludes from a missing answer whether the call may have worked.
+"""HTTP to a platform: makes one call, and decides whether a call without an answer may have worked.
 
-What an answer means is decided in each platform's folder. Nothing is repeated here and no redirect is followed.
+What an answer means is decided in each platform's folder. No call is repeated here and no redirect is followed.
 """
 
 import builtins
@@ -69,10 +69,10 @@ class Response:
 
 
 class HttpClient:
-    """Calls to platforms over kept connections; thread-safe.
+    """Makes calls to platforms over connections that it keeps open. Thread-safe.
 
     A call ends after `read_timeout_seconds` and the time for its body at the slowest rate of `chassis.http.outbound`,
-    whether the platform is silent or transfers a byte now and then.
+    even if the platform still transfers a byte now and then.
     """
 
     def __init__(self, timeouts: Timeouts, *, pool_size: int = _POOL_SIZE) -> None:
@@ -95,10 +95,13 @@ class HttpClient:
         visible: bool = False,
         completes: bool = False,
     ) -> Response:
-        """Sends one call. `visible`: it makes something visible, so a broken call may have worked. `completes`: it
-        makes something visible too, but may be repeated safely. Both need permission (`permission.py`).
+        """Sends one call and returns the answer.
 
-        Without an answer raises OutcomeUnknown (visible calls only) or PlatformRefusal; and what the body raises.
+        `visible`: it makes something visible, so a broken call may have worked. `completes`: it makes something
+        visible too, but may be repeated safely. Both need permission (`permission.py`).
+
+        Without an answer raises OutcomeUnknown (visible calls only) or PlatformRefusal. Errors raised by the body are
+        passed on.
         """
         sent_headers = dict(headers)
         if body is not None and not isinstance(body, bytes):
@@ -126,8 +129,9 @@ def bearer(account: Account) -> dict[str, str]:
 
 
 def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
-    """Yields the body, and checks the permission again before its last piece: connecting and sending take time, and no
-    platform acts on an incomplete body."""
+    """Yields the body, and checks the permission to send again before the last piece: connecting and sending take
+    time, and no platform acts on an incomplete body.
+    """
     pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
     last = next(pieces, b"")
     for piece in pieces:
@@ -147,7 +151,9 @@ def parsed(response: urllib3.BaseHTTPResponse) -> Any:
 
 
 def no_answer(error: Exception, visible: bool) -> Exception:
-    """Returns the error of a call without an answer: unknown if a visible call was sent, else transient."""
+    """Returns the error for a call that got no answer: OutcomeUnknown if a visible call may have been sent, else a
+    temporary failure.
+    """
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
     if _is_timeout(error) and not isinstance(error, NewConnectionError):
@@ -156,7 +162,9 @@ def no_answer(error: Exception, visible: bool) -> Exception:
 
 
 def unrecognised(response: Response, visible: bool, wait_seconds: float | None = None) -> Exception:
-    """Returns the error of an answer that is not in the platform's format, such as a proxy's."""
+    """Returns the error for an answer that is not in the platform's format, such as one from a proxy. `wait_seconds`:
+    how long to wait if the platform limits the rate.
+    """
     if response.status == 429:  # never sent after the work was done
         wait = retry_after(response.headers) if wait_seconds is None else wait_seconds
         return PlatformRefusal(Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait)
@@ -166,13 +174,13 @@ def unrecognised(response: Response, visible: bool, wait_seconds: float | None =
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds in Retry-After; None if it has none."""
+    """Returns the seconds that the header Retry-After names; None without the header."""
     after = headers.get("Retry-After", "")
     return float(after) if after.isascii() and after.isdigit() else None
 
 
 def _never_sent(error: BaseException) -> bool:
-    """Whether no connection was made: then nothing of the call reached the platform."""
+    """Whether no connection was made, so that the platform received nothing of the call."""
     if isinstance(error, ConnectTimeoutError):  # also raised for refused connections and unknown names
         return True
     never = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
@@ -180,7 +188,7 @@ def _never_sent(error: BaseException) -> bool:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    """Whether the time ran out: urllib3 raises its own exception while it reads, and another one while it sends."""
+    """Whether the call timed out: urllib3 raises its own exception while it reads, and another one while it sends."""
     return any(isinstance(cause, (TimeoutError, builtins.TimeoutError)) for cause in _causes(error))
 
 
@@ -192,7 +200,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def transient(code: str, message: str) -> PlatformRefusal:
-    """Returns a temporary failure that we found ourselves."""
+    """Returns a PlatformRefusal for a temporary failure that we noticed ourselves."""
     return PlatformRefusal(Refusal.TRANSIENT, code, message)
 
 
@@ -206,7 +214,9 @@ class Patience(Protocol):
 
 
 def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
-    """Calls `look` until it returns something, with growing waits; None when the time is over."""
+    """Calls `look` until it returns something, and returns that. Waits longer after each call; returns None when the
+    time is over.
+    """
     until = time.monotonic() + patience.poll_limit_seconds
     wait_seconds = patience.poll_seconds
     while (found := look()) is None and time.monotonic() + wait_seconds < until:

@@ -1,8 +1,9 @@
-"""Checks a post against its platform: lengths in the platform's count, number and mix of media, settings, files. Pure.
+"""Checks a post against its platform's limits: lengths as the platform counts them, number and mix of media,
+settings, files. Pure.
 
-The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). Rules that are the
-same for every platform are not here. A file that media can make fit is judged as its rendition will be
-(`contracts.renditions`): refused is only what no machine can mend without cropping or cutting.
+The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`); rules that are
+the same for every platform are elsewhere. A file that the service media can make fit is judged by its future
+rendition (`contracts.renditions`): only what would need cropping or cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,11 +40,12 @@ def check_content(
     media_field: str = "media_urls",
     account_limit: int | None = None,
 ) -> list[ApiError]:
-    """Returns every problem: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never takes.
+    """Returns every problem of a post's content: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform
+    never takes.
 
-    `media_types` are photo, video or None if not known yet; `media_field` is the request field that named them;
-    `settings` are the platform's own; `account_limit` is the account's own longest message. Single files
-    are checked by `check_files`.
+    `media_types` are photo, video or None if not known yet; `media_field` is the request field that named the media;
+    `settings` are those for this platform; `account_limit` is the longest message that this account may post. Single
+    files are checked by `check_files`.
     """
     platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
     message_length = length(platform_code, message)
@@ -98,11 +100,11 @@ def check_files(
     *,
     before_renditions: bool = False,
 ) -> list[ApiError]:
-    """Returns every problem of the (name, file) pairs, each as a VALIDATION_ERROR of that name.
+    """Returns every problem of single files, given as (name, file) pairs, each as a VALIDATION_ERROR of that name.
 
     `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
-    `before_renditions` judges what media will make of the files. Kinds that a platform never takes are found by
-    `check_content`.
+    `before_renditions`: judge a file as it will be once the service media has made its rendition. Types of media that
+    a platform never takes are found by `check_content`.
     """
     name, found = PLATFORMS[platform_code].name, []
     for field, source in files:
@@ -119,7 +121,9 @@ def check_files(
 
 
 def changes(platform_code: str, files: Sequence[tuple[str, MediaSource]]) -> list[MediaChange]:
-    """Returns what media will make of the files for the platform, for those that it does not take as they are."""
+    """Returns how the service media will change files for the platform, for each that the platform does not take as
+    it is.
+    """
     found = []
     for field, source in files:
         need = need_of(platform_code, source.facts)
@@ -174,7 +178,7 @@ def _problems(kind: str, limits: FileLimits, file: FileFacts) -> list[str]:
 
 
 def _out_of(kind: str, unit: str, value: N | None, bounds: tuple[N, N | None] | None) -> str:
-    """Returns the complaint about a figure outside its bounds; empty if it is within."""
+    """Returns the message for a figure outside its bounds; empty if it is within."""
     if value is None or bounds is None:
         return ""
     low, high = bounds

@@ -1,6 +1,7 @@
-"""Bounds how far a platform's lists are read: every list by its number of pages, replies to comments by time as well.
+"""Limits how far a platform's lists are read: every list by its number of pages, replies to comments by time as well.
 
-A look-up is a proof, so it fails where its list goes on. A list of comments shows as much as was read.
+A look-up is a proof, so it fails if the list goes on after the last page we read. A list of comments shows as much as
+was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,18 +18,19 @@ LISTING_SECONDS = 20.0
 
 
 class ListTooLong(PlatformRefusal):
-    """The list goes on past the pages that we read, so nobody knows whether something is missing in it."""
+    """The list goes on after the last page that we read, so something may be missing in what was read."""
 
     def __init__(self) -> None:
         super().__init__(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
 
 
 class OutOfTime(ListTooLong):
-    """The rest of the list is read by the next call."""
+    """The time for reading the list is over. The rest is read by the next call."""
 
 
 def listing_ends() -> float:
-    """Returns when a list of comments that begins now asks for no more replies, in `time.monotonic`."""
+    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for replies.
+    """
     return monotonic() + LISTING_SECONDS
 
 
@@ -42,9 +44,11 @@ def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
 
 
 def threads_read(rows: Sequence[Row], replies: Callable[[Row], Iterable[Row]]) -> list[tuple[Row, list[Row]]]:
-    """Returns comments with their replies, up to the first whose replies ran out of time: the next page begins there.
+    """Returns comments with their replies, up to the first comment whose replies could not be read in time: the next
+    page begins there.
 
-    The first row of a page is returned with the replies read so far, else the same page would end there for ever.
+    The first comment of a page is always returned, with the replies read so far; otherwise reading that page would
+    stop at the same comment for ever.
     """
     threads: list[tuple[Row, list[Row]]] = []
     for row in rows:

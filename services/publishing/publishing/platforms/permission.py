@@ -1,7 +1,7 @@
-"""Asks whether a visible call may still be sent, at the last moment before it.
+"""Asks, at the last moment before a visible call is sent, whether it may still be sent.
 
-The caller of a connector sets the question (`permission`); `http_client` asks it right before it sends (`check`). It is
-not a parameter of the connectors: one that forgot to pass it on would send after its claim was lost.
+The caller of a connector sets the question (`permission`); `http_client` asks it right before it sends (`check`). The
+question is no parameter of the connectors: a connector that forgot to pass it on would send after its claim was lost.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from publishing.platforms.base import OutcomeUnknown
 
 
 def _granted() -> None:
-    """Allows every call made outside of `permission`: look-ups, tests of connectors."""
+    """Allows every visible call that is made outside of `permission`, as tests of connectors do."""
 
 
 _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)
@@ -31,9 +31,10 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Sends nothing visible after this `chassis.db.leases.local_deadline`, for a claim with a lease of its own.
+    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For a claim that
+    has a lease of its own.
 
-    Raises OutcomeUnknown then, as an earlier call of the block may have been sent.
+    A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
     """
 
     def ask() -> None:
@@ -45,5 +46,5 @@ def permission_until(deadline: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises what `ask` raises: then nothing more may be sent."""
+    """Asks whether a visible call may be sent. Raises what the `ask` of `permission` raises if it may not."""
     _ask.get()()

@@ -1,4 +1,4 @@
-"""The interface of a platform's folder, whose `plugin.py` defines it as `PLUGIN`.
+"""The interface of a platform's folder: its `plugin.py` defines a `PLUGIN`.
 
 `registry` finds it by the platform's row in `contracts.platforms`. No other code depends on a particular platform.
 """
@@ -26,19 +26,20 @@ UNITS: Mapping[str, Callable[[str], int]] = {
 
 
 class PlatformSettings(Protocol):
-    """Addresses, timeouts and our app of one platform. Everything has a default."""
+    """Addresses, timeouts and our app of one platform. Every setting has a default."""
 
     @property
     def app(self) -> App: ...
 
     @classmethod
     def from_env(cls) -> "PlatformSettings":
-        """Reads the environment through `chassis.config`, called by `config.py`. Raises ConfigError."""
+        """Reads the platform's settings from the environment, for `config.py`. Raises ConfigError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformPlugin:
-    """One platform. The checks are pure and return every problem; a real call is refused with the first."""
+    """The parts of one platform. Its checks are pure and return every problem; a request is refused with the first.
+    """
 
     settings: type[PlatformSettings]
     connector: Callable[[Any], Connector]

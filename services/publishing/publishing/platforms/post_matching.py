@@ -21,7 +21,7 @@ _LINK_PARTS = re.compile(r"https?://|/(?=\s|\Z)", re.IGNORECASE)
 
 
 def window_start(began_at: datetime) -> datetime:
-    """Returns the earliest time that the platform can show for a post of this attempt."""
+    """Returns the earliest time that the platform can show for a post of an attempt that began at `began_at`."""
     return min(began_at, datetime.now(UTC)) - _CLOCK_TOLERANCE
 
 
@@ -31,12 +31,16 @@ def same_text(ours: str, theirs: Any) -> bool:
 
 
 def similar_text(ours: str, theirs: str) -> bool:
-    """Whether two texts are equal except also for the form of links and the mentions that X puts before a reply."""
+    """Whether two texts are equal except for white space, accents' encoding, the form of links, and mentions that X
+    puts before a reply.
+    """
     return same_text(_bare(ours), _bare(theirs))
 
 
 def own_comment(sent: OpenComment, comments: Iterable[RemoteComment]) -> str | None:
-    """Returns the id of the first comment by the account itself that can be the one sent; None if there is none."""
+    """Returns the id of the first comment that can be the one we sent: by the account, not known, not older, with the
+    same text. None if there is none.
+    """
     start = window_start(sent.began_at)
     for one in comments:
         is_ours = one.author_id == sent.account.remote_account_id and one.id not in sent.known_ids
@@ -54,7 +58,7 @@ def _plain(text: str) -> str:
 
 
 def fingerprint(content: Content) -> str:
-    """Returns a hash of the content, which tells whether staged objects belong to it."""
+    """Returns a hash of the content. It tells whether objects staged earlier belong to the same content."""
     media = [
         (source.type, source.url or hashlib.sha256(source.body or b"").hexdigest())
         for source in content.media

@@ -18,8 +18,9 @@ R = TypeVar("R", bound=Record)
 def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
     """Returns one VALIDATION_ERROR for each setting that does not fit or is unknown; null counts as not sent.
 
-    An unknown setting is refused, because a misspelt one would have no effect: `visiblity` would publish for everybody.
-    Where the settings are open, only one that looks like a known one is refused.
+    An unknown setting is refused, because a misspelt one would have no effect: `visiblity` would publish for
+    everybody. On platforms that accept further settings (`OPEN_SETTINGS`), an unknown setting is refused only if it
+    looks like a known one.
     """
     field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
     found = _unknown(field, kind, settings, is_open=platform_code in OPEN_SETTINGS)
@@ -38,9 +39,10 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
 
 
 def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns what `setting_errors` permits because the platform's settings are open: every other unknown setting.
+    """Returns an error for each unknown setting that `setting_errors` permits because the platform accepts further
+    settings.
 
-    For `overrides`, which the spec does not have: nobody relies on passing unknown settings on there.
+    Used for `overrides`, which the spec does not have: no client relies on passing unknown settings on there.
     """
     field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
     permitted = {str(error) for error in setting_errors(platform_code, settings)}
@@ -63,7 +65,7 @@ def _unknown(field: str, kind: type[Record], settings: Mapping[str, Any], *, is_
 
 
 def _record_in(kind: Any) -> type[Record]:
-    """The record in a type such as `Article | None`."""
+    """Returns the record class in a type such as `Article | None`."""
     found: type[Record] = next(
         part for part in getattr(kind, "__args__", (kind,)) if hasattr(part, "__struct_fields__")
     )
@@ -71,7 +73,7 @@ def _record_in(kind: Any) -> type[Record]:
 
 
 def url_errors(field: str, value: Any) -> list[ApiError]:
-    """Returns what is wrong with an address that the platform gets; the address is not requested."""
+    """Returns the errors of an address that will be passed to the platform. The address is not requested."""
     try:
         check_url(value)
     except UnsafeAddress as error:
@@ -80,5 +82,5 @@ def url_errors(field: str, value: Any) -> list[ApiError]:
 
 
 def parse(kind: type[R], settings: Mapping[str, Any]) -> R:
-    """Converts settings that were checked before into a record, with defaults for the missing ones."""
+    """Converts checked settings into a record of class `kind`, with defaults for missing ones."""
     return msgspec.convert({name: value for name, value in settings.items() if value is not None}, kind)

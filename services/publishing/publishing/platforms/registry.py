@@ -15,7 +15,9 @@ from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 
 def _plugin_of(row: Platform) -> PlatformPlugin:
-    """Raises ImportError, AttributeError or TypeError, which name the missing part."""
+    """Imports the `PLUGIN` of a platform's folder and completes it. Raises ImportError, AttributeError or TypeError,
+    which name the missing part.
+    """
     module = f"{__package__}.{row.folder}.plugin"
     plugin: PlatformPlugin = import_module(module).PLUGIN
     if plugin.length is not None:
@@ -42,20 +44,20 @@ def default_settings(**given: Any) -> dict[str, Any]:
 
 
 class Registry:
-    """The connectors of this process. Each is made once and keeps its own pool of connections."""
+    """The connectors of this process, one per platform. Each is made once and keeps its own pool of connections."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._connectors = {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
 
     def connector(self, platform_code: str) -> Connector:
-        """Raises NotConnected for a page on a platform that only another release knows."""
+        """Returns a platform's connector. Raises NotConnected for a platform that only another release knows."""
         if platform_code not in self._connectors:
             raise NotConnected(platform_code, platform_code)
         return self._connectors[platform_code]
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
-    """Returns the logins of the platforms for which an app is configured, by code."""
+    """Returns the logins of the platforms for which an app of ours is configured, by code."""
     return {
         code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }

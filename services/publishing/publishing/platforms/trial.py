@@ -1,4 +1,4 @@
-"""How `posthaste platform check --post` makes a test post on a page and removes it again."""
+"""Describes how `posthaste platform check --post` makes a test post on a linked page and removes it again."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from publishing.platforms.base import Account, Content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A platform's test post. One of `content` and `stage` makes it.
+    """How one platform's test post is made, found and removed. Either `content` or `stage` makes it.
 
     `settings` below are the platform's own. Every call raises PlatformRefusal.
     """

@@ -1,4 +1,4 @@
-"""Holds the queued posts of makers who lost access, and tells the account (event posts.held)."""
+"""Holds the queued posts of makers who lost access, and tells the owner of the account (event posts.held)."""
 
 import msgspec
 import structlog
@@ -19,14 +19,14 @@ _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Stores the makers whose posts `hold_posts` shall hold."""
+    """Stores, from the event access.revoked, the makers whose posts `hold_posts` will hold."""
     Holds(connection).add(event.id, event.account_id, msgspec.convert(event.data, AccessRevoked))
 
 
 def hold_posts(app: AppContext) -> int:
-    """Holds posts of one maker who lost access; returns 0 when no maker is due.
+    """Holds posts of one maker who lost access. Returns 1, or 0 when no maker is due.
 
-    A maker stays due until no call that was in progress at the revocation can queue a post any more.
+    A maker becomes due again until no call that was in progress when access was lost can still queue a post.
     """
     with app.database.transaction() as connection:
         holds = Holds(connection)

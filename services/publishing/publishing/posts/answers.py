@@ -1,9 +1,9 @@
-"""Answers clients in time: a call to a platform that takes too long goes on after its client was answered.
+"""Answers clients in time, even if a platform takes too long: the call to the platform then goes on after the answer.
 
-The answer is then PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database
-decides whether the answer or an event reports an outcome (`posts.awaited_until`): before an answer without the outcome
-is given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is
-down, the time in `awaited_until` has passed, and the outcome is reported by an event when it is stored.
+That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database decides
+whether the answer or an event reports the outcome (`posts.awaited_until`): before an answer without the outcome is
+given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is down,
+the time in `awaited_until` has passed, and an event reports the outcome when it is stored.
 """
 
 import time
@@ -30,7 +30,7 @@ _END_SECONDS = 4.0
 
 
 class Answer:
-    """The latest time of the answer to a part of a call, and the post it is about."""
+    """The time limit of the answer to one part of a client's call, and the post that the part is about."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
@@ -39,12 +39,12 @@ class Answer:
 
     @property
     def left_seconds(self) -> float:
-        """How long the client still waits."""
+        """How many seconds the client still waits."""
         return max(self._end - time.monotonic(), 0.0)
 
 
 class Part(NamedTuple, Generic[T]):
-    """A part of a call, with the caller of its operation."""
+    """One part of a client's call, such as the post on one page, with the caller of its operation."""
 
     caller: Caller
     work: Callable[[Answer], T]
@@ -55,7 +55,9 @@ Leave = Callable[[Caller], Left]
 
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """Runs work that calls a platform, in a live-call slot of the account; returns or raises like a part of `run`."""
+    """Runs work that calls a platform, in one of the account's slots for live calls. Returns what the work returns,
+    and raises what it raises or, if it takes too long, what `run` puts in its place.
+    """
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -66,7 +68,9 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited. Raises ApiError SERVICE_UNAVAILABLE."""
+    """Marks the outcome of the caller's operation as not awaited, and returns what is known of it. Raises ApiError
+    SERVICE_UNAVAILABLE.
+    """
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -74,10 +78,10 @@ def leave(database: Database, caller: Caller) -> Left:
 
 
 def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
-    """Runs all parts in parallel; returns done futures, in order, with what each part returned or raised.
+    """Runs all parts in parallel. Returns done futures, in order, with what each part returned or raised.
 
-    A part that goes on raises PLATFORM_OUTCOME_UNKNOWN. One whose post was not begun raises SERVICE_UNAVAILABLE, and
-    its post will not be begun.
+    A part that takes too long goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If its post was not begun, the
+    future raises SERVICE_UNAVAILABLE and the post will not be begun.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")
@@ -104,7 +108,7 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
-    """Returns the answer to a part that has not ended; `left` is None when the database is down."""
+    """Returns the future with the answer to a part that takes too long. `left` is None when the database is down."""
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

@@ -1,4 +1,4 @@
-"""Checks that the use cases of posts share. Each raises the client's error."""
+"""Checks that several use cases of posts share. Each raises the error for the client."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
 
 def check_content(app: AppContext, request: api.PostContent, page: PageRow, find: content.Find) -> None:
-    """Raises the first finding of the content rules; `find` looks up the files behind media_ids."""
+    """Raises the first error that the content rules find. `find` looks up the files behind media_ids."""
     for finding in content_findings(app, request, page, find):
         raise finding
 
@@ -36,7 +36,9 @@ def check_content(app: AppContext, request: api.PostContent, page: PageRow, find
 def content_findings(
     app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
 ) -> Iterator[ApiError]:
-    """Yields VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND and UNSUPPORTED_PLATFORM: every finding of the rules."""
+    """Yields every error that the content rules find: VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND and
+    UNSUPPORTED_PLATFORM.
+    """
     settings = app.settings
     return content.findings(
         request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
@@ -44,13 +46,15 @@ def content_findings(
 
 
 def check_first_comment(app: AppContext, request: api.PostContent, page: PageRow) -> None:
-    """Raises PAGE_PERMISSION_MISSING for a first comment that the page's token may not write."""
+    """Raises PAGE_PERMISSION_MISSING if the post has a first comment that the page's token may not write."""
     if request.first_comment and PLATFORMS[page.platform].first_comment:
         check_may_comment(app, page, "first_comment")
 
 
 def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
-    """Raises PAGE_PERMISSION_MISSING, with the field that asked for a comment, if the page's token may write none."""
+    """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments. `field` is the request field that
+    asked for a comment.
+    """
     if can_comment(app, page) is False:
         title = PLATFORMS[page.platform].title
         message = f"{field}: {title} has not given this page's connection the permission to write comments."
@@ -58,13 +62,15 @@ def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
 
 
 def check_page(app: AppContext, page: PageRow) -> None:
-    """Raises PAGE_EXPIRED."""
+    """Raises PAGE_EXPIRED if the page has expired."""
     if page.expired:
         raise app.expired(page.id)
 
 
 def check_connected(app: AppContext, page: PageRow) -> None:
-    """Raises UNSUPPORTED_PLATFORM. Not called for schedule: the connector may exist by the time the post is due."""
+    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for scheduled posts: the
+    connector may exist by the time the post is due.
+    """
     try:
         app.registry.connector(page.platform)
     except NotConnected as error:
@@ -72,7 +78,7 @@ def check_connected(app: AppContext, page: PageRow) -> None:
 
 
 def check_time(scheduled_at: datetime, now: datetime) -> None:
-    """Raises SCHEDULE_OUT_OF_RANGE unless the time is between SOONEST and LATEST from now."""
+    """Raises SCHEDULE_OUT_OF_RANGE unless the time lies between SOONEST and LATEST from now."""
     earliest, latest = now + SOONEST, now + LATEST
     if not earliest <= scheduled_at <= latest:
         raise ApiError(
@@ -83,7 +89,7 @@ def check_time(scheduled_at: datetime, now: datetime) -> None:
 
 
 def instant(value: datetime) -> datetime:
-    """Converts to UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or out of range."""
+    """Converts a time to UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or out of range."""
     if value.tzinfo is None:
         raise ApiError(INVALID_DATE, field="scheduled_at")
     try:
@@ -94,6 +100,6 @@ def instant(value: datetime) -> datetime:
 
 
 def unchangeable(store: Posts, post_id: str) -> NoReturn:
-    """Refuses a change that the post's state does not allow. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    """Raises the error for a change that the post's state does not allow: POST_IN_PROGRESS or NOT_FOUND."""
     post = store.get(post_id)
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)

@@ -34,10 +34,10 @@ _EDITABLE = ("queued", "held")
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued or held post; the rules are checked again for what changes.
+    """Changes a queued or held post. The rules are checked again for what changes.
 
-    The caller becomes the maker of a queued post; a held post stays held. A repeat of the operation gets the post.
-    Raises NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and what schedule raises.
+    The caller becomes the maker of a queued post; a held post stays held. A repeated operation gets the post. Raises
+    NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and what schedule raises.
     """
     work = partial(_edit, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
@@ -85,7 +85,9 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
 def _new_files(
     app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
-    """Attaches the edit's files beside those the post has; returns None when the edit leaves the files as they are."""
+    """Attaches the files that the edit names, in addition to those the post has. Returns None when the edit leaves
+    the files as they are.
+    """
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
@@ -94,8 +96,8 @@ def _new_files(
 
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
-    """Raises the first finding. An edit that does not change the first comment is not refused because of the first
-    comment.
+    """Raises the first error in the changed content. An edit that does not change the first comment is not refused
+    because of it.
     """
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)
@@ -110,7 +112,8 @@ def _edited(post: Post, request: api.EditPost) -> api.PostContent:
 def _new_time(
     store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
 ) -> dict[str, Any]:
-    """Returns the columns of a new time, after checking the rules for times."""
+    """Checks the rules for a new time and returns the columns to store; empty if the edit does not change the time.
+    """
     if request.scheduled_at is UNSET:
         return {}
     scheduled_at = instant(request.scheduled_at)
@@ -124,9 +127,10 @@ def _new_time(
 def _new_content(
     app: AppContext, page: PageRow, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
 ) -> dict[str, Any]:
-    """Returns the columns of changed content, after checking the content rules.
+    """Checks the rules for changed content and returns the columns to store.
 
-    The checkpoint of the old content is removed: a look-up would take what it names for the new content.
+    The checkpoint of the old content is removed: a look-up would take its staged objects for those of the new
+    content.
     """
     changed = _edited(post, request)
     if changed == post.content:

@@ -1,4 +1,6 @@
-"""Engagement of published posts (FB and IG): read live on every call, stored for the list of published posts."""
+"""Engagement of published posts (likes, comments, shares; FB and IG): read from the platform on every call, and
+stored for the list of published posts.
+"""
 
 from chassis.db import clock
 from contracts import publishing as api
@@ -18,7 +20,8 @@ from publishing.store.posts import Posts
 
 
 def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement:
-    """Reads the counts. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    """Reads a post's counts from the platform. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR.
+    """
     page, post = published(app, caller, request.id)
     if not PLATFORMS[page.platform].engagement:
         raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
@@ -63,9 +66,9 @@ def published(
 def unreadable(
     app: AppContext, caller: Caller, page: PageRow, error: PlatformRefusal | NotConnected
 ) -> ApiError:
-    """Builds the error for a read that the platform refused, and marks an expired page.
+    """Builds the error for a client whose read the platform refused, and marks the page if it has expired.
 
-    A read with a sandbox token marks nothing, as it may trigger no webhooks (spec "Authentication" 7).
+    For a sandbox token nothing is marked, as its reads may trigger no webhooks (spec "Authentication" 7).
     """
     if isinstance(error, NotConnected):
         return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)

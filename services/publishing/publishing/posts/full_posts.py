@@ -1,6 +1,4 @@
-"""Posts with their attempts: one with everything that a person or a program may want to know about it, and those of a
-request in short.
-"""
+"""Shows posts with their attempts: a single post with all its details, or the posts of given operations in short."""
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -17,7 +15,9 @@ _MOST_FOUND = 100
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
-    """Shows a post of either origin, in any state. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns a post with all its details, scheduled or published at once, in any state. Raises NOT_FOUND,
+    BRAND_NOT_AUTHORIZED.
+    """
     post = get_post(app, caller, request.id)
     with app.database.reading() as connection:
         page = Pages(connection).get(post.page_id)
@@ -27,8 +27,8 @@ def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
 
 
 def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPosts:
-    """Finds the posts that operations made, changed, retried or replied to; those out of the caller's reach are left
-    out.
+    """Returns the posts that these operations made, changed, retried or replied to. Posts that the caller may not
+    access are left out.
     """
     with app.database.reading() as connection:
         found = PostOperations(connection).find(caller.account_id, request.operation_ids, _MOST_FOUND)

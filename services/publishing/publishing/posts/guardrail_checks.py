@@ -1,4 +1,6 @@
-"""Checks posts against the guardrails, with times read under the database's locks. The rules: `rules/guardrails.py`."""
+"""Checks posts against the guardrails, at times read under the database's locks. The rules are in
+`rules/guardrails.py`.
+"""
 
 import math
 from collections.abc import Collection
@@ -13,16 +15,17 @@ from publishing.store.posts import COUNTED_FOR_PUBLISH, COUNTED_FOR_SCHEDULE, Ne
 
 
 def lock_for_schedule(store: Posts, page_id: str, at: datetime, effect: Effect) -> Surroundings:
-    """Locks the operation, page, brand and platform's page of a post scheduled for `at`, until the transaction ends.
+    """Locks what a post scheduled for `at` can conflict with: its operation, page, brand and the platform's page,
+    until the transaction ends.
 
-    No other call can take the last place under a cap meanwhile (`Posts.lock_around`). Raises Done for an operation that
-    has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try.
+    No other call can take the last place under a cap meanwhile (`Posts.lock_around`). Raises Done for an operation
+    that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
     return _lock(store, page_id, at, COUNTED_FOR_SCHEDULE, effect)
 
 
 def lock_for_publish(store: Posts, page_id: str, effect: Effect) -> Surroundings:
-    """Locks the same for a post that is published at once."""
+    """Locks what a post published at once can conflict with, as `lock_for_schedule` does for a scheduled post."""
     return _lock(store, page_id, None, COUNTED_FOR_PUBLISH, effect)
 
 
@@ -36,14 +39,18 @@ def _lock(
 
 
 def breach_of_move(store: Posts, page: PageRow, at: datetime, post_id: str) -> Breach | None:
-    """Returns the rule that a queued post would break if it was moved to `at`, if any; locks its page and brand."""
+    """Returns the guardrail that a queued post would break if it was moved to `at`, or None. Locks its page and
+    brand.
+    """
     states = COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, without=post_id)
     return breach_of_schedule(store, page, at, around.near, without=post_id)
 
 
 def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breach | None:
-    """Returns the rule that a post at `at` would break, or one published now if `at` is None. Takes no lock."""
+    """Returns the guardrail that a post at `at` would break, or a post published now if `at` is None; None if it
+    breaks none. Takes no lock.
+    """
     states = COUNTED_FOR_PUBLISH if at is None else COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, is_dry_run=True)
     if at is None:
@@ -54,7 +61,9 @@ def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breac
 def breach_of_schedule(
     store: Posts, page: PageRow, at: datetime, near: Neighbours, *, without: str = ""
 ) -> Breach | None:
-    """Returns the rule that a post scheduled for `at` would break beside these neighbours, if any."""
+    """Returns the guardrail that a post scheduled for `at` would break, given the other posts around that time, or
+    None.
+    """
     if judge(at, page.platform, page=near.page, brand=_crowd(near, at), scheduled=near.scheduled) is None:
         return None
     later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
@@ -62,8 +71,8 @@ def breach_of_schedule(
 
 
 def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbours) -> Breach | None:
-    """Returns the rule that a publish at once would break: it counts posts that are or may be out, without a minimum
-    gap.
+    """Returns the guardrail that a publish at once would break, or None. Counts posts that are or may be published;
+    there is no minimum gap.
     """
     if judge(now, page.platform, page=near.page, brand=_crowd(near, now)) is None:
         return None
@@ -72,12 +81,16 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
-    """Stands in for the times of the brand's posts: here it only matters whether they reach the cap."""
+    """Returns a list of times that stands for the posts of the brand: it only matters whether they reach the brand's
+    cap.
+    """
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
-    """Builds the error. Its wait counts from the requested time (schedule) or from now (publish)."""
+    """Builds the error for a broken guardrail. Its wait counts from the requested time (schedule) or from now
+    (publish).
+    """
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     next_allowed_at = stamp(breach.next_allowed_at)
     message = f"{breach.row.message} The next free time is {next_allowed_at}."
@@ -85,7 +98,8 @@ def refusal(breach: Breach, asked_at: datetime) -> ApiError:
 
 
 def stamp(at: datetime) -> str:
-    """Formats a time inside an error as the API writes times. Rounded up to a millisecond, so that a request for that
-    time succeeds."""
+    """Formats a time in the text of an error as the API writes times. Rounded up to a millisecond, so that a request
+    for that time succeeds.
+    """
     at += timedelta(microseconds=-at.microsecond % 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

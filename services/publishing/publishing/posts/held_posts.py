@@ -41,10 +41,10 @@ _PASSED = api.PostError(
 
 
 def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
-    """Queues held posts again, once per operation; the caller becomes their maker.
+    """Queues held posts again, once per operation. The caller becomes their maker.
 
-    No guardrail is checked here: a post that would break a cap when it is due is put off until it fits.
-    Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED.
+    No guardrail is checked here: a post that would break a cap when it is due is put off until it fits. Raises
+    TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for `post_ids`.
     """
     released = once(
         app.database, caller, partial(_release, app, caller, request), partial(_again, api.PostsReleased)
@@ -82,7 +82,9 @@ def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.
 
 
 def cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
-    """Cancels held posts. Once per operation. Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED."""
+    """Cancels held posts, once per operation. Raises TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for
+    `post_ids`.
+    """
     work = partial(_cancel, app, caller, request)
     return once(app.database, caller, work, partial(_again, api.HeldPostsCancelled))
 
@@ -110,7 +112,9 @@ def _cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.Held
 
 
 def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None) -> None:
-    """Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Raises NOT_FOUND or BRAND_NOT_AUTHORIZED unless the caller may access all of these posts and all are scheduled
+    ones.
+    """
     found = store.many([post_id for post_id in post_ids or () if is_id(post_id)])
     for post_id in post_ids or ():
         post = found.get(post_id)
@@ -131,7 +135,9 @@ def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) ->
 def _refused(
     refused: dict[str, api.PostError], asked: Collection[str] | None, done: Collection[str]
 ) -> tuple[api.RefusedPost, ...]:
-    """Returns the refused posts, and those of the requested ids that are not held."""
+    """Returns the posts that were not released, each with the reason. Adds the requested ids (`asked`) that are not
+    held posts.
+    """
     missing = dict.fromkeys(
         (post_id for post_id in asked or () if post_id not in {*done, *refused}), _NOT_HELD
     )
@@ -141,5 +147,5 @@ def _refused(
 
 
 def _again(kind: type[T], result: str) -> T:
-    """Answers a repeat of the operation."""
+    """Answers a repeated operation with its stored result, decoded as `kind`."""
     return msgspec.json.decode(result, type=kind)

@@ -1,4 +1,4 @@
-"""Lists of posts, paginated with a cursor."""
+"""Lists posts, page by page with a cursor."""
 
 from datetime import datetime
 
@@ -69,7 +69,8 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
 
 
 def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
-    """Returns the brands whose posts are listed; None: all of the account. The gateway has checked that it exists.
+    """Returns the brands whose posts are listed; None for all brands of the account. The gateway has checked that
+    `brand_id` exists.
 
     Raises BRAND_NOT_AUTHORIZED.
     """
@@ -81,12 +82,12 @@ def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
 
 
 def _fits(page: PageRow | None, platform: str | None, brand_id: str | None) -> bool:
-    """Whether a page, if one is named, is of the platform and the brand that are named."""
+    """Whether the page belongs to this platform and brand. True for everything that is None."""
     return page is None or (platform in (None, page.platform) and brand_id in (None, page.brand_id))
 
 
 def _position(bound: datetime | None) -> tuple[datetime, str] | None:
-    """Returns the place in a list just before the first post of this time."""
+    """Returns the position in a list just before the first post of this time."""
     return None if bound is None else (bound, "")
 
 

@@ -1,4 +1,4 @@
-"""Publishes posts at once: claim, call, record."""
+"""Publishes posts at once: stores the attempt, calls the platform, records the outcome."""
 
 from functools import partial
 
@@ -39,17 +39,19 @@ def publish(
 ) -> api.PublishResult:
     """Publishes a post and returns when the platform has answered, even if its client was answered before (`answer`).
 
-    Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
-    PLATFORM_OUTCOME_UNKNOWN; MEDIA_PROCESSING when files are not ready, and nothing was sent; POST_IN_PROGRESS while
-    the same operation is on its way or being looked up.
+    Raises what schedule raises except for its rules about times, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED,
+    PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN; MEDIA_PROCESSING when files are not ready (nothing was sent then);
+    POST_IN_PROGRESS while the same operation is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
 
 
 def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
-    """Lets each publish at once of the account that begins from now on have an event, for the subscriptions with
-    `immediate_posts`. For good: an event that no subscription asks for is dropped by webhooks.
+    """Makes posts of the account that are published at once report their outcome by an event too, for subscriptions
+    with `immediate_posts`.
+
+    This holds for posts that begin from now on, and for good: webhooks drops events that no subscription asks for.
     """
     with app.database.transaction() as connection:
         Sending(connection).report_at_once(caller.account_id)
@@ -87,7 +89,7 @@ def _publish(
 def _claim(
     app: SendingContext, caller: Caller, request: api.PublishPost, attachment: Attachment, answer: Answer
 ) -> tuple[PageRow, Post]:
-    """Stores the post with its attempt, or begins again the operation's failed post; the guardrails count it from now
+    """Stores the post with its attempt, or begins the operation's failed post again. The guardrails count it from now
     on.
 
     Returns the page as it is now, with the credentials to use: it cannot be unlinked before the outcome is stored.
@@ -114,10 +116,11 @@ def _claim(
 
 
 def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer: Answer) -> Post | None:
-    """Stores the outcome and returns the post; None when the database is down for too long: a look-up will find out.
+    """Stores the outcome and returns the post; None when the database is down for too long: a look-up finds the
+    outcome later.
 
-    It tries for longer than the client waits; an outcome that is stored later has its event. Raises SERVICE_UNAVAILABLE
-    for a post that is known not to be published.
+    It tries for longer than the client waits; an outcome that is stored after that is reported by an event. Raises
+    SERVICE_UNAVAILABLE for a post that was certainly not published.
     """
     expired = expiry_in(app, page, outcome.refusal)
     try:
@@ -129,8 +132,8 @@ def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer:
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Returns the result of the post that the operation made. None if the platform refused the post, so that it may be
-    sent again. Raises NOT_FOUND, POST_IN_PROGRESS.
+    """Answers a repeated operation with the result of its post. None if the platform refused the post, so that it may
+    be sent again. Raises NOT_FOUND, POST_IN_PROGRESS.
     """
     post = get_post(app, caller, post_id)
     if post.state == "published":

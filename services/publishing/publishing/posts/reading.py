@@ -13,19 +13,19 @@ from publishing.store.posts import Posts
 
 
 def shown(app: AppContext, caller: Caller, post_id: str) -> api.ScheduledPost:
-    """Answers a repeat of an operation: the post as it is now."""
+    """Answers a repeated operation with its post as it is now."""
     return get_post(app, caller, post_id, by_operator=True).scheduled_view()
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Shows a scheduled post; the operator may see any account's."""
+    """Returns a scheduled post. The operator may see the posts of every account."""
     return get_post(app, caller, request.id, by_operator=True).scheduled_view()
 
 
 def get_post(
     app: AppContext, caller: Caller, post_id: str, field: str | None = None, *, by_operator: bool = False
 ) -> Post:
-    """Returns a post that the caller may see; with `by_operator` the operator gets any account's.
+    """Returns a post that the caller may see. With `by_operator` the operator may see the posts of every account.
 
     Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
     """
@@ -39,7 +39,9 @@ def get_post(
 
 
 def get_scheduled(app: AppContext, caller: Caller, post_id: str) -> Post:
-    """Returns a scheduled post that the caller may see; a post published at once is not found."""
+    """Returns a scheduled post that the caller may see. Raises NOT_FOUND for a post published at once,
+    POST_IN_PROGRESS while that is being sent.
+    """
     post = get_post(app, caller, post_id)
     if post.origin != "scheduled":
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)

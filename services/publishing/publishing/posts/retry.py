@@ -1,4 +1,4 @@
-"""Makes posts due at once: failed ones for their clients, queued ones for the operator."""
+"""Makes posts due at once: failed posts for clients, queued posts for the operator."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from publishing.store.posts import Posts
 
 
 def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Makes a failed post due now; the caller becomes its maker. A repeat of the operation only gets the post.
+    """Makes a failed post due now. The caller becomes its maker. A repeated operation only gets the post.
 
     Raises POST_IN_PROGRESS for a queued post, NOT_FOUND in any other state (decisions) and when a file is gone,
     TOKEN_REVOKED if the token was revoked during the call.
@@ -53,7 +53,7 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
 def bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     """Makes a queued post due now, for the operator.
 
-    A repeat of the operation gets the post, also once it is published.
+    A repeated operation gets the post, even if it is published by then.
     """
     caller.check_operator()
     work = partial(_bring_due, app, caller, request)

@@ -26,7 +26,9 @@ from publishing.store.posts import Posts
 
 
 def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Queues a post. A repeat of the operation gets the post it made, even if it would be refused now."""
+    """Stores a post to be published at a time. A repeated operation gets the post it made, even if it would be
+    refused now.
+    """
     work = partial(_schedule, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
 
@@ -42,7 +44,7 @@ def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api
 def _attach(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Attaches the post's files once all checks but the guardrails have passed."""
+    """Makes all checks except the guardrails, then attaches the post's files."""
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, found)
@@ -55,7 +57,9 @@ def _attach(
 def _queue(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> Post:
-    """Checks all rules and stores the post in one transaction: without files in two messages to the database."""
+    """Checks all rules and stores the post in one transaction. For a post without files this takes two messages to
+    the database.
+    """
     with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, attachment.post_id)
         around = guardrail_checks.lock_for_schedule(store, request.page_id, scheduled_at, effect)
@@ -89,7 +93,7 @@ def new_post(
     now: datetime,
     scheduled_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """Returns the columns of a new post; one without a time is published at once."""
+    """Returns the column values of a new post. Without `scheduled_at` it is a post that is published at once."""
     return {
         "id": attachment.post_id,
         "created_at": now,

@@ -1,6 +1,8 @@
-"""One post on each of several pages in one call (decisions "page_ids"): checked together, sent in parallel.
+"""Handles calls that put one post on each of several pages (decisions "page_ids"): checked together, sent in
+parallel.
 
-The rules of a single post are in `schedule.py` and `publish_now.py`; the gateway has checked which pages have quota.
+The rules of a single post are in `schedule.py` and `publish_now.py`; the gateway has checked for which pages the
+month's quota suffices.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +43,9 @@ PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 
 
 def schedule_on_pages(app: SendingContext, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
-    """Queues a post on every page with quota. Raises the first error of any page before a post is queued."""
+    """Queues a post on every page for which the month's quota suffices. If a rule is broken on any page, raises the
+    first error and queues nothing.
+    """
     scheduled_at = checks.instant(request.scheduled_at)
     pages = pages_of(app, caller, request)
     with app.database.reading() as connection:
@@ -61,7 +65,9 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
-    """Publishes a post on every page now. A page whose platform does not answer in time gets an unknown outcome."""
+    """Publishes a post now on every page for which the month's quota suffices. If a platform does not answer in time,
+    the result of its page is an unknown outcome.
+    """
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
@@ -74,7 +80,9 @@ def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPo
 
 
 def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, PageRow]:
-    """Returns the pages in the order of the request. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns the rows of the requested pages by id, in the order of the request. Raises NOT_FOUND,
+    BRAND_NOT_AUTHORIZED.
+    """
     with app.database.reading() as connection:
         found = Pages(connection).many([page.page_id for page in request.pages])
     return {
@@ -85,8 +93,10 @@ def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, Pag
 def _check(
     app: SendingContext, caller: Caller, request: api.PublishPosts, pages: dict[str, PageRow], *, is_now: bool
 ) -> None:
-    """Raises the first rule that is broken on any page, with its page_id. A page that has expired or may write no
-    comments is not refused here: only its own result is an error.
+    """Checks the rules on all pages and raises the first error, with its page_id.
+
+    A page that has expired, or whose token may write no comments, is not refused here: the error is in its own
+    result.
     """
     find = found_once(partial(attachments.look, app, caller))
     for page in pages.values():
@@ -101,7 +111,7 @@ def _check(
 
 
 def found_once(find: Find) -> Find:
-    """Returns a `find` that asks media for the files once for all pages."""
+    """Returns a `find` that asks the service media for the files only once, for all pages."""
     known: list[Sequence[Attached]] = []
 
     def found(media_ids: Any) -> Any:
@@ -113,7 +123,9 @@ def found_once(find: Find) -> Find:
 
 
 def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
-    """Returns the content for one page, without the settings of the other pages' platforms."""
+    """Returns the content of the post for one page, with the page's overrides and without the settings of other
+    platforms.
+    """
     own = PLATFORMS[page.platform].settings_field
     others = {PLATFORMS[one.platform].settings_field for one in pages.values()} - {own}
     names = api.PostContent.__struct_fields__
@@ -127,7 +139,9 @@ def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> di
 
 
 def override_errors(request: OnPages, page: PageRow) -> list[ApiError]:
-    """Returns what is wrong with the settings of the page's override, besides what is wrong in any post."""
+    """Returns the errors in the settings that the request overrides for this page, besides those that are errors in
+    any post.
+    """
     named = next(one for one in request.pages if one.page_id == page.id)
     settings = None if named.settings is UNSET else named.settings
     return open_setting_errors(page.platform, settings or {})
@@ -141,9 +155,10 @@ def _run(
     check: Callable[[], None],
     one: PagesPart,
 ) -> api.PageResults:
-    """Runs `one` for every page.
+    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless the call is a
+    repeat that has made a post already.
 
-    A repeat of a call that has made a post is checked page by page, as single posts are.
+    In such a repeat each page is checked by itself, as a single post is.
     """
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
@@ -156,9 +171,10 @@ def _run(
 
 
 def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]) -> list[api.PlannedPage]:
-    """Returns the pages with a month unit, and those on which an earlier try has made a post.
+    """Returns the pages to run: those with a unit of the month's quota, and those on which an earlier try has made a
+    post.
 
-    For the other pages the earlier tries are voided.
+    On the other pages the earlier tries are voided.
     """
     held = [(page.operation_id, caller.try_number) for page in pages if not page.goes]
     if not held:
@@ -171,7 +187,9 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Raises the error of `check` and voids earlier tries, unless one of them has made a post meanwhile."""
+    """Runs `check`. If it raises, voids the earlier tries and passes the error on, unless one of them has made a post
+    meanwhile.
+    """
     try:
         check()
     except ApiError as error:
@@ -191,7 +209,7 @@ def _part(
 
 
 def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:
-    """Converts what a page's part returned or raised to its result."""
+    """Converts what the part of one page returned or raised to the page's result."""
     try:
         return ended.result()
     except ApiError as problem:

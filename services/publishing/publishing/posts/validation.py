@@ -1,4 +1,4 @@
-"""Validates posts without storing or counting anything."""
+"""Validates posts without storing or counting anything (dry run)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,7 +32,9 @@ _FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 
 
 def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.Validation:
-    """Returns everything that schedule would refuse, or publish for a post without a time."""
+    """Returns everything that schedule would refuse in the post; for a post without a time, everything that publish
+    would refuse.
+    """
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, page)
@@ -40,7 +42,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
 
 
 def validate_on_pages(app: AppContext, caller: Caller, request: api.ValidatePosts) -> api.PageValidations:
-    """Validates the post on each page by itself; posts of one call do not count against each other's guardrails.
+    """Validates the post on each page by itself: the posts of one call do not count for each other's guardrails.
 
     Raises NOT_FOUND, BRAND_NOT_AUTHORIZED.
     """
@@ -66,7 +68,9 @@ def _findings(
     look: Find,
     own_errors: Sequence[ApiError] = (),
 ) -> dict[str, Any]:
-    """Returns the fields of the page's validation. `look` asks media for the files. `own_errors`: of its override."""
+    """Returns the fields of a page's validation. `look` reads the files from the service media; `own_errors` are
+    those of the page's overrides.
+    """
     errors = [*own_errors]
     if page.expired:
         errors.append(app.expired(page.id))

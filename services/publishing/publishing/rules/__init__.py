@@ -1,1 +1,1 @@
-"""Pure rules: data in, answer out. No I/O, no clock."""
+"""Pure rules: they compute an answer from their arguments, without I/O and clock."""

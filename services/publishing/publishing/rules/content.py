@@ -1,7 +1,7 @@
 """The rules for the content of a post, in the spec's order: the same for schedule, publish and validate.
 
-Findings are yielded one by one: a real call raises the first, a dry run returns all. The only I/O is the caller's
-`find`, which looks up the files behind media_ids.
+Errors are yielded one by one: schedule and publish raise the first, validate returns all. The only I/O is the
+caller's `find`, which looks up the files behind media_ids.
 """
 
 import re
@@ -27,7 +27,7 @@ _TEXT_FIELDS = ("message", "first_comment", "media_urls", "media_ids", *SETTINGS
 
 
 def find_nothing(media_ids: Sequence[str]) -> Sequence[Attached]:
-    """A `Find` without any files: raises NOT_FOUND."""
+    """A `Find` for a post without files: raises NOT_FOUND for the first id."""
     raise ApiError(NOT_FOUND, f"There is no media {media_ids[0]}.", field="media_ids")
 
 
@@ -39,8 +39,11 @@ def findings(
     find: Find = find_nothing,
     message_limit: int | None = None,
 ) -> Iterator[ApiError]:
-    """Yields everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`;
-    `message_limit`: of the account, if it has one of its own."""
+    """Yields every error in the content of a post on this platform, most basic first.
+
+    `routed_hosts`: hosts whose addresses are not checked; `own_media`: see `own_file`; `message_limit`: the account's
+    own longest message, if it has one.
+    """
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
@@ -63,7 +66,9 @@ def findings(
 def _unfit(
     content: PostContent, platform: str, files: Sequence[Attached], message_limit: int | None
 ) -> Iterator[ApiError]:
-    """Yields what the platform does not accept. A file that was not found counts as one of an unknown type."""
+    """Yields the errors about what the platform does not accept. A file that was not found counts as a file of
+    unknown type.
+    """
     held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
@@ -76,7 +81,9 @@ def _unfit(
 
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
-    """Returns key and file name of an upload's public URL under one of the bases `own_media`; None for other URLs."""
+    """Returns the storage key and file name in the public URL of an upload; None for other URLs. `own_media` are the
+    bases of our public URLs.
+    """
     for base in own_media:
         found = _OWN_PATH.fullmatch(url[len(base) :]) if url.startswith(base) else None
         if found:
@@ -85,7 +92,7 @@ def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
 
 
 def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, Any]:
-    """Returns the columns of the content, with what is known of the files behind media_ids.
+    """Returns the column values of a post's content, with the details of the files behind media_ids.
 
     An empty first comment is stored as none.
     """
@@ -103,12 +110,14 @@ def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, A
 
 
 def storable(text: str) -> str:
-    """Makes a platform's text storable in PostgreSQL: without NUL and lone surrogates, at most 1,000 characters."""
+    """Changes a platform's text so that PostgreSQL can store it: no NUL, no lone surrogates, at most 1,000
+    characters.
+    """
     return text.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]
 
 
 def check_text(value: Any, field: str) -> None:
-    """Raises VALIDATION_ERROR for text that PostgreSQL cannot store, at any depth of a JSON value."""
+    """Raises VALIDATION_ERROR if the value contains text that PostgreSQL cannot store, at any depth of its JSON."""
     if not _is_storable(value):
         raise invalid(field, "must not contain NUL characters or lone surrogates")
 
@@ -152,7 +161,9 @@ def _urls(
 
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
-    """Yields fields that this platform does not have (decisions "Details of single operations")."""
+    """Yields an error for each field of the content that this platform does not have (decisions "Details of single
+    operations").
+    """
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.name} has no first comment")

@@ -1,4 +1,4 @@
-"""Parses the filters of lists. Pure."""
+"""Parses the query parameters by which clients filter lists. Pure."""
 
 from typing import overload
 
@@ -13,7 +13,9 @@ def platform_code(value: str) -> str: ...
 @overload
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
-    """Returns the platform code of a filter value, or of a platform's name in any case. Raises VALIDATION_ERROR."""
+    """Returns the platform code for a code or a platform's name, in upper or lower case; None for None. Raises
+    VALIDATION_ERROR.
+    """
     if value is None:
         return None
     code = parse_platform(value)
@@ -23,7 +25,7 @@ def platform_code(value: str | None) -> str | None:
 
 
 def statuses_in(value: str) -> tuple[str, ...]:
-    """Parses `all` or a comma-separated list. Raises VALIDATION_ERROR."""
+    """Parses the filter of statuses: `all` or a comma-separated list. Raises VALIDATION_ERROR."""
     if value == "all":
         return STATUSES
     asked = tuple(part.strip() for part in value.split(","))

@@ -1,8 +1,8 @@
-"""The publish guardrails: how many posts a page and a brand may publish in a time. Pure.
+"""The publish guardrails: how many posts a page and a brand may publish in an hour and a day. Pure.
 
-Figures: `contracts.platforms` (spec "Limits"). Every rule forbids intervals of time; a post fits where no interval
-covers it. Windows are rolling (decisions "Guardrail windows"): a post counts in a window of 3,600 s until exactly
-3,600 s after it went out.
+Figures: `contracts.platforms` (spec "Limits"). Every rule forbids some stretches of time; a post fits at a time that
+no stretch covers. Windows are rolling (decisions "Guardrail windows"): a post counts in a window of 3,600 s until
+exactly 3,600 s after it was published.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,21 +14,21 @@ from contracts.platforms import BRAND_PER_24H, DAY_SECONDS, HOUR_SECONDS, MIN_SC
 
 
 class Window(NamedTuple):
-    """Allows at most `cap` posts in any period of `seconds`."""
+    """A cap: at most `cap` posts in any period of `seconds`."""
 
     cap: int
     seconds: int
 
 
 class Stretch(NamedTuple):
-    """An open interval in which a further post would break a rule; both ends are allowed."""
+    """A stretch of time in which one more post would break a rule. Its two ends are allowed."""
 
     after: datetime
     before: datetime
 
 
 class Breach(NamedTuple):
-    """The broken rule as an error, and the first later time that breaks no rule."""
+    """The guardrail that a post would break, as an error, and the first later time at which it breaks none."""
 
     row: ErrorRow
     next_allowed_at: datetime
@@ -40,27 +40,28 @@ REACH = timedelta(seconds=DAY_SECONDS)
 
 
 def page_windows(platform: str) -> tuple[Window, ...]:
-    """The caps of a page on this platform; none for YT (decisions)."""
+    """Returns the caps of a page on this platform; none for YT (decisions)."""
     row = PLATFORMS[platform]
     caps = ((row.per_hour, HOUR_SECONDS), (row.per_24h, DAY_SECONDS))
     return tuple(Window(cap, seconds) for cap, seconds in caps if cap is not None)
 
 
 def full(times: Iterable[datetime], window: Window) -> list[Stretch]:
-    """Returns where one more post would exceed the cap in some window of that length."""
+    """Returns the stretches of time in which one more post would exceed the cap, given the times of the other posts.
+    """
     ordered, span = sorted(times), timedelta(seconds=window.seconds)
     runs = zip(ordered, ordered[window.cap - 1 :], strict=False)
     return [Stretch(last - span, first + span) for first, last in runs if last - first < span]
 
 
 def too_close(scheduled: Iterable[datetime]) -> list[Stretch]:
-    """Returns where a scheduled post would be nearer than the minimum gap to another one."""
+    """Returns the stretches of time in which a post would be nearer to a scheduled one than the minimum gap."""
     gap = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
     return [Stretch(at - gap, at + gap) for at in scheduled]
 
 
 def first_fit(at: datetime, stretches: Iterable[Stretch]) -> datetime:
-    """Returns the first time from `at` on that no stretch covers; `at` itself if it fits."""
+    """Returns the first time, not before `at`, that no stretch covers; `at` itself if it fits."""
     for after, before in sorted(stretches):
         if after < at < before:
             at = before
@@ -75,10 +76,10 @@ def judge(
     brand: Sequence[datetime],
     scheduled: Sequence[datetime] = (),
 ) -> Breach | None:
-    """Returns the rule that a post at `at` would break; None when it breaks none.
+    """Returns the guardrail that a post at `at` would break; None if it breaks none.
 
-    `page` and `brand` are the times of the other posts of its page and brand; posts in `scheduled` also keep the
-    minimum gap.
+    `page` and `brand` are the times of the other posts of its page and brand; from the times in `scheduled` it must
+    also keep the minimum gap.
     """
     of_page = too_close(scheduled)
     for window in page_windows(platform):

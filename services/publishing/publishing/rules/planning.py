@@ -1,4 +1,4 @@
-"""Decides which of a page's due posts are sent now, put off or given up. Pure."""
+"""Decides which due posts of a page are sent now, put off or given up. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from publishing.rules.guardrails import judge
 
 @dataclass(slots=True)
 class Plan:
-    """The posts of one page queue by decision, as ids."""
+    """The decision about the due posts of one page, as post ids."""
 
     send: list[str] = field(default_factory=list)
     put_off: dict[str, datetime] = field(default_factory=dict)
@@ -28,9 +28,9 @@ def plan_queue(
 ) -> Plan:
     """Plans the due posts of one page, given as (post id, due at) in the order they go out.
 
-    `page` and `brand` are the times at which posts of the page and of the brand went out; the posts sent now are added
-    to `brand`, so that the next page of the brand counts them. A post that would break a cap waits for the first time
-    that fits, and the posts behind it keep their order.
+    `page` and `brand` are the times at which posts of the page and of the brand went out; the posts sent now are
+    added to `brand`, so that the next page of the brand counts them. A post that would break a cap waits for the
+    first time that fits, and later posts stay behind it.
     """
     plan, page_times, brand_times, at = Plan(), list(page), list(brand), now
     for post_id, due_at in due:

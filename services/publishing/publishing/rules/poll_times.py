@@ -1,4 +1,6 @@
-"""How often the comments of a post are polled, and how one reading of the platform's list continues. Pure."""
+"""Decides how often the comments of a post are polled, and where the next reading of the platform's list begins.
+Pure.
+"""
 
 from datetime import datetime, timedelta
 
@@ -28,7 +30,8 @@ _ENDLESS = 1e9
 
 
 def parse_stages(text: str) -> Stages:
-    """Parses `age=interval,…` in seconds; empty means never.
+    """Parses polling intervals, written `age=interval,…` in seconds: up to that age of a post, poll at that interval.
+    Empty means never.
 
     Raises ValueError unless the ages rise and the intervals are positive.
     """
@@ -41,7 +44,7 @@ def parse_stages(text: str) -> Stages:
 
 
 def back_to(poll: Poll) -> datetime | None:
-    """Returns how far back the list is asked for; None: all of it."""
+    """Returns the time back to which the list of comments is read; None if all of it is read."""
     return None if poll.is_full or poll.since is None else poll.since - OVERLAP
 
 
@@ -51,7 +54,7 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Prepares the poll for its next page: further down the list, or from its top again."""
+    """Returns the poll as its next turn begins: further down the list, or at its top again."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS
@@ -59,7 +62,7 @@ def begin(poll: Poll) -> Poll:
 
 
 def advance(poll: Poll, found: CommentPage, *, has_news: bool) -> tuple[Poll, bool]:
-    """Returns the poll after a page of the list (newest first), and whether that was the last page to read."""
+    """Returns the poll after one more page of the list (newest first), and whether that was the last page to read."""
     times = [comment.created_at for comment in found.comments]
     newest = max((time for time in (poll.newest, *times) if time is not None), default=None)
     is_behind = poll.since is not None and all(time <= poll.since for time in times)

@@ -1,8 +1,8 @@
-"""Decides which of the posts found on the platform was made by an attempt of ours, where only the content matches.
+"""Decides which of the posts on the platform was made by an attempt of ours, if nothing but the content matches.
 Pure.
 
-A post is assigned only if no other open post of ours could have made it. Otherwise one post could take the other's, and
-the other would be sent again.
+A post is assigned to an attempt only if no other open post of ours could have made it. Otherwise one of our posts
+could take another's, and that one would be sent again.
 """
 
 from collections.abc import Collection
@@ -38,7 +38,7 @@ def own_post(
 
 
 def _has_similar_text(other: Post, post: Post) -> bool:
-    """Whether the two can be mistaken for each other by their texts.
+    """Whether the texts of the two posts are so similar that a look-up may mistake one post for the other.
 
     Media are not compared: some look-ups match a post with any media, and only Facebook tells how many there are.
     """
@@ -46,7 +46,8 @@ def _has_similar_text(other: Post, post: Post) -> bool:
 
 
 def _asked(post: Post) -> tuple[object, ...]:
-    """Returns what people see of a post on the platform: two posts with the same value cannot be told apart.
+    """Returns everything that people see of a post on the platform. Two posts with the same value cannot be told
+    apart.
 
     First comments are left out: they are made under whichever post gets the remote id.
     """

@@ -1,4 +1,4 @@
-"""Checks that a caller may use a page."""
+"""Checks that a caller may use a linked page."""
 
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError

@@ -38,7 +38,7 @@ def parse(entries: Collection[str]) -> frozenset[tuple[str, str]]:
 
 
 def check(listed: ReturnUrls, account_id: str, url: str) -> None:
-    """Raises VALIDATION_ERROR for an address that is not listed for the account, whatever its query."""
+    """Raises VALIDATION_ERROR unless the address, without its query, is listed for the account."""
     base = url.partition("?")[0]
     is_listed = (account_id, base) in listed or ("*", base) in listed
     if not is_listed or not _URL.fullmatch(url) or _REFUSED & {*url}:

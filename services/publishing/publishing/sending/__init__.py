@@ -1,1 +1,1 @@
-"""Sending posts: due posts, one attempt at a post, its outcome, reconciliation, first comments."""
+"""Sending posts: due posts, attempts, their outcomes, reconciliation, first comments."""

@@ -1,4 +1,6 @@
-"""Recovery of claims whose worker is gone: their posts return to the queue, or their outcomes are looked up."""
+"""Ends the claims of workers that are gone: their posts return to the queue, or the outcomes of their attempts are
+looked up.
+"""
 
 import structlog
 
@@ -9,9 +11,9 @@ log = structlog.get_logger()
 
 
 def recover_claims(app: SendingContext) -> int:
-    """Lapses the claims of dead processes and returns how many.
+    """Ends the claims of dead processes and returns how many.
 
-    A post without an open attempt is queued again; the outcome of one with an open attempt is unknown.
+    A post without an open attempt returns to the queue. If it has one, the outcome of that attempt becomes unknown.
     """
     first_look = app.settings.reconcile_first_seconds
     lapsed = app.lease.reap(
@@ -22,9 +24,9 @@ def recover_claims(app: SendingContext) -> int:
 
 
 def recover_lost_claims(app: SendingContext) -> int:
-    """Lapses claims of this process that none of its tasks works on, and returns how many.
+    """Ends those claims of this process that none of its tasks works on, and returns how many.
 
-    The answer to their commit was lost, or their task ended without an outcome.
+    Such a claim is left over when the answer to its commit was lost, or when its task ended without an outcome.
     """
     worker_id = app.lease.worker_id
     if worker_id is None:

@@ -1,4 +1,4 @@
-"""What the sending of posts shares within a process, besides `AppContext`; and how a process makes it."""
+"""What one process shares between all that sends posts, besides `AppContext`; and how a process creates it."""
 
 import time
 from collections.abc import Mapping
@@ -23,19 +23,21 @@ T = TypeVar("T")
 
 
 class InTurn:
-    """Lets one task at a time work on each name, and the name that has waited longest first."""
+    """Lets only one task at a time work on a name (of a brand), and the name that has waited longest comes first."""
 
     def __init__(self) -> None:
         self._busy: set[str] = set()
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
-        """Sorts the waiting names, the one that was begun longest ago first. Forgets names that no longer wait."""
+        """Returns the waiting names with their values, sorted so that the name on which work began longest ago comes
+        first. Forgets names that no longer wait.
+        """
         self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
         return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
     def begin(self, name: str) -> bool:
-        """Returns False when a task works on the name already."""
+        """Reserves the name for a task. Returns False when another task works on it already."""
         if name in self._busy:
             return False
         self._busy.add(name)
@@ -47,7 +49,7 @@ class InTurn:
 
 
 class SendingContext(AppContext):
-    """The context of use cases that send posts."""
+    """What one process shares between the use cases that send posts."""
 
     def __init__(
         self, database: Database, settings: Settings, media: MediaApi, registry: Registry | None = None
@@ -60,7 +62,9 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Makes the context of this process's database, with the settings of the environment. Raises ConfigError."""
+    """Creates what this process shares, over its database and with the settings of its environment. Raises
+    ConfigError.
+    """
     app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()
     metrics.watch_backlog(database)

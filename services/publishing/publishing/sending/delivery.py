@@ -1,4 +1,4 @@
-"""One attempt at one post: calls the platform and interprets its answer. The outcome is stored elsewhere."""
+"""Makes one attempt at one post: calls the platform and interprets its answer. The outcome is stored elsewhere."""
 
 from functools import partial
 from typing import Any
@@ -44,10 +44,10 @@ class ClaimLost(Exception):
 
 
 def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
-    """Sends a post whose attempt is stored, and returns the outcome.
+    """Sends a post whose attempt is already stored, and returns the outcome.
 
-    The outcome is unknown after anything unforeseen, and after a claim that was lost on the way: something may have
-    been sent before. If another process has claimed the post since, its higher fence makes this outcome void.
+    The outcome is unknown after an unforeseen error, and when the claim was lost in between: something may have been
+    sent before. If another process has claimed the post since, its higher fence makes this outcome void.
     """
     try:
         connector, account = connection_to(app, page)
@@ -74,13 +74,15 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
 
 
 def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
-    """Converts a post to what connectors publish."""
+    """Returns the content of a post in the form that connectors publish."""
     own = (post.settings or {}).get(PLATFORMS[post.platform].settings_field)
     return Content(message=post.message or "", media=sources, settings=own or {})
 
 
 def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
-    """Returns a checkpoint that is stored under the post's fence; saving it stops the sending if the claim was lost."""
+    """Returns the post's checkpoint. Saving it stores it under the post's fence, and stops the sending if the claim
+    was lost.
+    """
     claim = Claim(post.id, post.fence)
 
     def store(values: dict[str, Any]) -> None:
@@ -93,13 +95,13 @@ def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
 
 
 def _check_claim(app: AppContext, post: Post) -> None:
-    """Raises ClaimLost if this process was frozen or without the database for nearly as long as its lease."""
+    """Raises ClaimLost if this process was frozen, or without the database, for nearly as long as its lease."""
     if not app.lease.holds(post.worker_id):
         raise ClaimLost(post.id)
 
 
 def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the post's files, checked again as they are now. Raises PlatformRefusal, ClaimLost."""
+    """Returns the post's files, after checking them as they are now. Raises PlatformRefusal, ClaimLost."""
     held, by_url = post_files.held(app, post), post_files.by_url(app, post)
     sources = (*held, *by_url)
     for error in (
@@ -122,7 +124,7 @@ def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSou
 
 
 def await_final_id(app: AppContext, post: Post, published: Published) -> None:
-    """Stores that the post's final id must be asked for, if the platform has not given it yet."""
+    """If the platform will give the post's final id only later, stores that this process must ask for it."""
     if published.is_named_later:
         with app.database.transaction() as connection:
             FinalIds(connection).wait(post.id, FIRST_ID_SECONDS)
@@ -141,10 +143,10 @@ def published_outcome(post: Post, published: Published, *, looked_up: bool = Fal
 
 
 def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> AttemptOutcome:
-    """Returns the outcome of an attempt that published nothing: a later retry if it can help and one is left, else
-    failed.
+    """Returns the outcome of an attempt that published nothing: the post is queued again if a retry can help and one
+    is left, else it has failed.
 
-    A publish at once is tried once (decisions). `post.attempts` includes this attempt.
+    A post published at once is tried only once (decisions). `post.attempts` includes this attempt.
     """
     expired = refusal.kind is Refusal.EXPIRED
     wait = None
@@ -164,7 +166,9 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> A
 
 
 def not_begun(post: Post, reason: post_files.FilesNotReady) -> AttemptOutcome:
-    """Returns the outcome of an attempt that waits for its files: it does not count, and the post is due again soon."""
+    """Returns the outcome of an attempt whose files are not ready: it does not count as an attempt, and a scheduled
+    post is due again soon.
+    """
     if post.origin == "immediate":
         refusal = PlatformRefusal(Refusal.TRANSIENT, MEDIA_PROCESSING.code, MEDIA_PROCESSING.message)
         return refused(post, refusal)

@@ -1,6 +1,6 @@
-"""The due worker: claims the due posts of pages, sends them in order and records the outcomes.
+"""The worker loop for due posts: claims the due posts of pages, sends them in order and records the outcomes.
 
-Each page is a queue: one worker sends its posts at a time, in scheduled order. Any replica may claim any queue.
+Each page is a queue: one worker at a time sends its posts, in scheduled order. Any replica may claim any queue.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ _BRAND_SECONDS = 1.0
 
 
 def publish_due_posts(app: SendingContext) -> int:
-    """Runs one tick: claims due posts for the free places and starts sending them.
+    """Runs one tick: claims as many due posts as the pool has free tasks for, and starts sending them.
 
-    Returns how many posts were claimed, put off or given up. It first waits a moment for a good part of the pool to be
+    Returns how many posts were claimed, put off or given up. It first waits a moment until a good part of the pool is
     free, so that one claim serves many pages. Due posts of a brand whose lock another transaction holds are claimed
     separately, as soon as the lock is free.
     """
@@ -77,17 +77,18 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
 
 
 def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Does what `claim_queues` does, and also returns, by brand, the pages that were left out because their brand was
-    locked.
+    """Claims the due posts of up to `count` pages. Returns the pages with their posts, how many posts were put off or
+    given up, and by brand the pages left out because their brand was locked.
     """
     per_queue = app.settings.posts_per_queue
     return _claim(app, lambda queues: queues.lock_due(count, per_queue))
 
 
 def _claim_contended(app: SendingContext, brand_id: str, page_ids: Sequence[str]) -> None:
-    """Claims the due posts of a brand once its lock is free: frequent schedule calls must not keep it from sending.
+    """Claims the due posts of a brand as soon as its lock is free: frequent schedule calls must not keep a brand from
+    sending.
 
-    If all places are taken by then it claims nothing; the next tick tries the brand again.
+    If the pool has no free task by then nothing is claimed; the next tick tries the brand again.
     """
 
     def lock(queues: PageQueues) -> Locked:
@@ -110,7 +111,7 @@ def _start(app: SendingContext, claimed: Sequence[ClaimedQueue]) -> None:
 
 
 def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Claims what `lock` finds; returns the same as `_claim_due`."""
+    """Claims the due posts that `lock` finds and locks. Returns the same as `_claim_due`."""
     with app.outcomes.claiming() as (connection, note):
         due, contended = lock(PageQueues(connection))
         if not due:
@@ -134,7 +135,7 @@ def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, di
 
 
 def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> None:
-    """Sends a page's claimed posts in order, and returns to the queue what was not begun."""
+    """Sends a page's claimed posts in order, and returns to the queue those that were not begun."""
     outcomes, claims = app.outcomes, [Claim(post.id, post.fence) for post in posts]
     waiting = list(claims)
     done: AttemptOutcome | None = None
@@ -161,7 +162,9 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
 
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:
-    """Puts off the page's other posts for as long as the platform asks: they would be refused and use up attempts."""
+    """Puts off the page's other posts for as long as the platform asks: it would refuse them, and that would use up
+    attempts.
+    """
     with app.database.transaction() as connection:
         waiting = Sending(connection).put_off_page(page.id, seconds)
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)
@@ -174,7 +177,7 @@ def _deliver(app: SendingContext, page: PageRow, post: Post) -> AttemptOutcome:
 
 
 def _plan(app: SendingContext, queues: PageQueues, due: Sequence[DueQueue], now: datetime) -> dict[str, Plan]:
-    """Returns a plan for each queue whose page is connected, by page id."""
+    """Returns a plan for each due queue whose page has not expired, by page id."""
     alive = [queue for queue in due if not queue.expired]
     pages = queues.went_out_of_pages([queue.page_id for queue in alive])
     brands = queues.went_out_of_brands({queue.brand_id for queue in alive})
@@ -192,7 +195,7 @@ def _plan(app: SendingContext, queues: PageQueues, due: Sequence[DueQueue], now:
 
 
 def _settle(connection: Connection, due: Sequence[DueQueue], plans: dict[str, Plan]) -> None:
-    """Puts off the posts that must wait, and fails those that must not be sent any more."""
+    """Puts off the posts that must wait, and fails those that must no longer be sent."""
     store = Sending(connection)
     store.put_off({post_id: at for plan in plans.values() for post_id, at in plan.put_off.items()})
     missed = [post_id for plan in plans.values() for post_id in plan.missed]

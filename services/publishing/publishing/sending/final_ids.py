@@ -1,7 +1,7 @@
-"""Published posts whose platform gives the final id later (TikTok: after moderation).
+"""Asks for the final ids of published posts whose platform gives them later (TikTok: after moderation).
 
-The wait is stored before the post is recorded as published. Each look-up is claimed, called and recorded; it only
-reads.
+That a post waits for its id is stored before the post is recorded as published. Each look-up is claimed, called and
+recorded; it only reads.
 """
 
 from functools import partial
@@ -43,7 +43,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
-    """Asks for the final id of one post."""
+    """Asks the platform for the final id of one post."""
     post = awaited.post
     found = None
     # The wait is stored before its post was recorded as published; the post may have failed after all.
@@ -71,5 +71,5 @@ def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
 
 
 def wait_before_look(awaited_seconds: float) -> float:
-    """Returns the seconds until the next look-up of a post that has waited for `awaited_seconds`."""
+    """Returns the seconds until the next look-up of the final id of a post that has waited for `awaited_seconds`."""
     return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

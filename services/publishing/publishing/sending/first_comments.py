@@ -1,7 +1,7 @@
-"""First comments: made after their post is published, once each. Their failure does not fail the post.
+"""Makes first comments after their post is published, once each. If one fails, its post stays published.
 
-Like posts they are claimed, begun, called and recorded; a comment whose outcome is unknown is looked up under the post
-before another try.
+Like posts they are claimed, begun, called and recorded; a comment whose outcome is unknown is looked up under the
+post before another try.
 """
 
 from functools import partial
@@ -61,7 +61,7 @@ _UNKNOWN = PostError(
 
 
 class _Step(NamedTuple):
-    """The next state of a first comment, the wait before it, and of a failed one the reason."""
+    """What becomes of a first comment next: its state, the wait before that, and the error if it failed."""
 
     state: str
     wait_seconds: float = 0.0
@@ -69,7 +69,7 @@ class _Step(NamedTuple):
 
 
 def send_first_comments(app: AppContext) -> int:
-    """Runs one tick: claims due first comments and starts them; returns how many."""
+    """Runs one tick: claims due first comments and starts making them. Returns how many."""
     return app.side.fill("first comments", partial(_claim, app))
 
 
@@ -81,7 +81,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def run(app: AppContext, page: PageRow, first: FirstComment) -> None:
-    """Makes or looks up one first comment and stores the outcome."""
+    """Makes one first comment, or looks it up, and stores the outcome."""
     post = first.post
     deadline = local_deadline(_LEASE_SECONDS)
     if post.comment_state == "sending":
@@ -115,7 +115,8 @@ def run(app: AppContext, page: PageRow, first: FirstComment) -> None:
 
 
 def _begin(app: AppContext, post: Post) -> PageRow | None:
-    """Begins the call: returns the page as it is now, which cannot be unlinked before the outcome is stored.
+    """Stores that the call for a first comment begins. Returns the page as it is now; it cannot be unlinked before
+    the outcome is stored.
 
     The lease starts anew here. Returns None when the claim was lost.
     """
@@ -125,7 +126,7 @@ def _begin(app: AppContext, post: Post) -> PageRow | None:
 
 
 def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> _Step:
-    """Makes the comment, not after the deadline and not on an unlinked page."""
+    """Makes the first comment, unless the deadline has passed or the page is unlinked."""
     if page.unlinked_at is not None:
         return _Step("failed", error=_UNLINKED)
     try:
@@ -153,9 +154,9 @@ def _refused(refusal: PlatformRefusal) -> PostError:
 
 
 def _look(app: AppContext, page: PageRow, first: FirstComment) -> _Step:
-    """Looks for the comment under the post.
+    """Looks for the first comment under its post.
 
-    If it is not there once the settling time is over, it may be made again.
+    If the comment is not there after the settle time, it may be made again.
     """
     post = first.post
     assert post.comment_began_at is not None

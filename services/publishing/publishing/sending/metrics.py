@@ -31,14 +31,14 @@ OLDEST = Gauge(
 
 
 def note_taken(due: Sequence[DueQueue], taken: Iterable[Post], now: datetime) -> None:
-    """Counts posts that a worker has just claimed."""
+    """Records how late the posts are that a worker has just claimed."""
     due_at: Mapping[str, datetime] = {post_id: at for queue in due for post_id, at in queue.due}
     for post in taken:
         LATENESS.record((now - due_at[post.id]).total_seconds(), {"platform": post.platform})
 
 
 def note_ended(posts: Iterable[Post]) -> None:
-    """Counts attempts that ended, by the next state of their post."""
+    """Counts the ended attempts by the next state of their post."""
     for post in posts:
         OUTCOMES.add(1, {"platform": post.platform, "outcome": post.state})
 

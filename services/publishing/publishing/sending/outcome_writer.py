@@ -1,7 +1,7 @@
-"""Writes the outcomes of attempts, and begins the next ones, for many page queues in one transaction.
+"""Writes the outcomes of attempts, and begins the next attempts, for many page queues in one transaction.
 
-A queue that ends one post and begins the next writes both in one call. While a transaction runs, further calls gather
-for the next: one queue alone waits for nobody, fifty share a commit. The writer also knows which claims this process
+A queue that ends one post and begins the next does both in one call. While a transaction runs, further calls gather
+for the next: a single queue never waits, fifty share one commit. The writer also knows which claims this process
 works on.
 """
 
@@ -31,7 +31,9 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Write:
-    """One queue's request to the writer; submitted again unchanged while it is unknown whether it was committed."""
+    """What one page queue asks the writer to store. Submitted again unchanged while it is unknown whether it was
+    committed.
+    """
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None
@@ -42,7 +44,7 @@ class Write:
 
 
 class Written(NamedTuple):
-    """The changes that a `Write` made."""
+    """What the writer has stored for a `Write`."""
 
     #: The post with its outcome; None when its claim was lost and nothing is changed.
     post: Post | None
@@ -51,7 +53,7 @@ class Written(NamedTuple):
 
 
 class OutcomeWriter:
-    """One per process."""
+    """Stores outcomes and begins attempts for all page queues of a process, together. One object per process."""
 
     def __init__(self, database: Database, patience_seconds: float) -> None:
         self._database = database
@@ -61,10 +63,10 @@ class OutcomeWriter:
 
     @contextmanager
     def claiming(self) -> Iterator[tuple[Connection, Callable[..., None]]]:
-        """Opens a transaction that claims posts for this process; yields it with `note(*claims)`.
+        """Opens a transaction that claims posts for this process. Yields the connection and `note(*claims)`.
 
-        Note every claim before the transaction ends: a committed claim that is not noted counts as lost and lapses. The
-        worker of a noted claim must `let_go` of it in the end.
+        Call `note` for every claim before the transaction ends: a committed claim that is not noted counts as lost,
+        and its post returns to the queue. Whoever works on a noted claim must `let_go` of it in the end.
         """
         noted: list[Claim] = []
 
@@ -82,7 +84,7 @@ class OutcomeWriter:
     def let_go(self, *claims: Claim) -> None:
         """Notes that this process no longer works on the claims. Unknown claims are ignored.
 
-        A claim that is neither recorded nor released by then lapses when lost claims are next recovered.
+        If a claim is neither recorded nor released by then, the next recovery of lost claims ends it.
         """
         self._held.difference_update(claims)
 
@@ -90,7 +92,7 @@ class OutcomeWriter:
         return claim in self._held
 
     def release(self, *claims: Claim) -> None:
-        """Returns claims that were not called to the queue."""
+        """Returns posts to the queue: those with these claims, for which the platform was not called."""
         if claims:
             with self._database.transaction() as connection:
                 Sending(connection).release(claims)
@@ -103,10 +105,10 @@ class OutcomeWriter:
         expired: Expired | None = None,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores an outcome and begins a post; both are committed when it returns.
+        """Stores an outcome and begins the attempt at another post. Both are committed when it returns.
 
-        While the database is down it tries again for `patience_seconds` and `more_seconds`, then raises
-        SERVICE_UNAVAILABLE. A commit that was cut off and is found done counts as done by this call.
+        While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
+        SERVICE_UNAVAILABLE. A commit whose answer was lost, and that turns out to have worked, counts as this call's.
         """
         write = Write(outcome, begin, expired)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds

@@ -1,8 +1,8 @@
 """A post's files at the moment of publishing: their current types and sizes, and where their bytes come from.
 
-Uploads are looked up in media and read from storage. Other URLs are fetched through the guarded client and identified
-by their first bytes. A platform that takes bytes gets them through the same client, and only if they are still the same
-file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
+Uploads are looked up in the service media and read from storage. Other URLs are fetched through the guarded client
+and identified by their first bytes. A platform that takes bytes gets them through the same client, and only if they
+are still the same file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
 """
 
 import time
@@ -45,7 +45,7 @@ _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
 class FilesNotReady(Exception):
-    """media is still making a file fit the platform. Nothing was sent."""
+    """The service media is still making the rendition of a file that the platform needs. Nothing was sent."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(error.message)
@@ -53,7 +53,9 @@ class FilesNotReady(Exception):
 
 
 def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind media_ids, as the platform takes them. Raises PlatformRefusal, FilesNotReady."""
+    """Returns the files behind the post's media_ids, or their renditions for the platform. Raises PlatformRefusal,
+    FilesNotReady.
+    """
     if not post.media_ids:
         return ()
     with _refusals():
@@ -64,9 +66,10 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
 def await_ready(
     app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
 ) -> None:
-    """Waits until media has made the files fit the platform. Raises MEDIA_PROCESSING when that takes longer.
+    """Waits until the service media has made the renditions that the platform needs. Raises MEDIA_PROCESSING when
+    that takes longer than `seconds`.
 
-    Other problems are left to `held`, which meets them as well.
+    Other errors are left to `held`, which gets them as well.
     """
     files = [file for file in files if need_of(platform, file.source.facts) is not None]
     give_up_at = time.monotonic() + seconds
@@ -84,7 +87,8 @@ def await_ready(
 
 
 def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
-    """Returns the files by id. Raises what media raises."""
+    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the service media.
+    """
     needs = [need_of(platform, file.source.facts) for file in files]
     request = GetFiles(
         media_ids=tuple(dict.fromkeys(file.media_id for file in files)),
@@ -97,12 +101,14 @@ def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attache
 
 
 def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind media_urls. Raises PlatformRefusal, retryable when the server may recover."""
+    """Returns the files behind the post's media_urls. Raises PlatformRefusal, retryable if the file's server may
+    recover.
+    """
     return tuple(_own(app, post, url) or _fetched(app.settings, url) for url in post.media_urls)
 
 
 def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tuple[str, MediaSource]]:
-    """Pairs each file with its name in error messages."""
+    """Pairs each file with the name that it has in error messages."""
     return [
         *((f"media_ids[{number}]", source) for number, source in enumerate(held)),
         *((f"media_urls[{number}]", source) for number, source in enumerate(by_url)),
@@ -110,7 +116,7 @@ def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tu
 
 
 def content_type_of(head: bytes) -> str | None:
-    """Returns the type of a file by its first bytes; None when such files cannot be posted."""
+    """Returns the content type of a file by its first bytes; None if files of its type cannot be posted."""
     if head[4:8] == b"ftyp":
         return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -136,7 +142,9 @@ def _source(file: MediaFile) -> MediaSource:
 
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
-    """Looks up the upload behind its own public URL, instead of fetching it from ourselves. None for other URLs."""
+    """Returns the upload that a public URL of our own leads to, by asking the service media instead of fetching the
+    URL. None for other URLs.
+    """
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None
@@ -159,8 +167,9 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns media's errors into refusals: permanent if the file is gone or bad, temporary if media is unavailable.
-    MEDIA_PROCESSING becomes FilesNotReady."""
+    """Turns errors of the service media into refusals: permanent if the file is gone or bad, temporary if media is
+    unavailable. MEDIA_PROCESSING becomes FilesNotReady.
+    """
     try:
         yield
     except ApiError as error:
@@ -176,7 +185,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _fetched(settings: Settings, url: str) -> MediaSource:
-    """Identifies a file behind a foreign URL by its beginning."""
+    """Reads the beginning of a file at another server and returns what kind of file it is."""
     with _stream(settings, url, settings.media_timeout_seconds) as answer:
         source = _judged(url, next(answer.chunks, b""), answer)
     return replace(source, opener=partial(_open, settings, source)) if source.size_bytes else source
@@ -184,7 +193,8 @@ def _fetched(settings: Settings, url: str) -> MediaSource:
 
 @contextmanager
 def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
-    """Opens the same file for a platform. Raises PlatformRefusal if the URL leads to another file by now."""
+    """Opens the file again to send it to a platform. Raises PlatformRefusal if the URL leads to another file by now.
+    """
     assert source.url is not None
     assert source.size_bytes is not None
     seconds = settings.media_transfer_seconds
@@ -244,6 +254,8 @@ def _kind_of(content_type: str) -> str:
 
 
 def _same_kind(declared: str, content_type: str) -> bool:
-    """Whether a declared type may mean the file's: many servers say image/jpg, and few tell MP4 and QuickTime apart."""
+    """Whether the type that a server declares fits the type of the file: many servers say image/jpg, and few tell MP4
+    and QuickTime apart.
+    """
     aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
     return aliases.get(declared, declared) == aliases.get(content_type, content_type)

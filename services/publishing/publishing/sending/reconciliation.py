@@ -1,4 +1,5 @@
-"""Reconciliation of posts whose outcome is unknown: looked up on the platform until it is known. Sends nothing."""
+"""Reconciliation of posts: looks posts with an unknown outcome up on the platform until it is known. Sends nothing.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -38,7 +39,7 @@ GIVE_UP_SECONDS = DAY_SECONDS
 
 
 def look_up_posts(app: SendingContext) -> int:
-    """Runs one tick: claims posts whose look-up is due and starts the look-ups; returns how many."""
+    """Runs one tick: claims posts whose look-up is due and starts the look-ups. Returns how many."""
     return app.side.fill("look-ups", partial(_claim, app))
 
 
@@ -51,7 +52,7 @@ def _claim(app: SendingContext, places: int) -> list[Task]:
 
 
 def look_up(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None:
-    """Looks up one post and stores what follows."""
+    """Looks up one post on its platform and stores the outcome, or when to look again."""
     claim = Claim(unknown.post.id, unknown.post.fence)
     try:
         named = {"post_id": unknown.post.id, "platform": unknown.post.platform}
@@ -81,7 +82,9 @@ def _settle(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None
 
 
 def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) -> Published | None:
-    """Returns the candidate that this post made; None while each may belong to another post of ours."""
+    """Returns the post on the platform that this attempt made; None while each candidate may belong to another post
+    of ours.
+    """
     candidates = found.guess.candidates if found.guess else (found,)
     taken = store.taken(unknown.post, [one.remote_id for one in candidates])
     others = store.open_others(unknown) if found.guess else []
@@ -89,7 +92,7 @@ def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) 
 
 
 def conclude(app: SendingContext, unknown: UnknownOutcome, outcome: Outcome) -> AttemptOutcome:
-    """Turns the answer of a look-up into the outcome of the attempt."""
+    """Returns the outcome of the attempt that follows from a look-up."""
     post = unknown.post
     if isinstance(outcome, Published):
         return published_outcome(post, outcome, looked_up=True)
@@ -121,7 +124,7 @@ _NOT_KEPT = PlatformRefusal(
 
 
 def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome:
-    """Asks the platform; a look-up that fails leaves the outcome unknown."""
+    """Asks the platform what became of the attempt. If the look-up fails, the outcome stays unknown."""
     post = unknown.post
     checkpoint = Checkpoint(post.checkpoint)
     if checkpoint.answered is not None:

@@ -1,4 +1,4 @@
-"""When an unknown outcome is looked up next: the same for posts, replies and first comments."""
+"""Decides when an unknown outcome is looked up next: the same for posts, replies and first comments."""
 
 import structlog
 
@@ -22,7 +22,9 @@ def wait_before_next_look_up(app: AppContext, unknown_seconds: float) -> float:
 def wait_after_failure(
     app: AppContext, page: PageRow, problem: Exception, unknown_seconds: float, **named: str
 ) -> float:
-    """Notes what a failed look-up says about the page, and returns the seconds until the next look-up."""
+    """Stores what a failed look-up tells about the page (expired, rate-limited), and returns the seconds until the
+    next look-up.
+    """
     wait = wait_before_next_look_up(app, unknown_seconds)
     if isinstance(problem, PlatformRefusal):
         log.warning("look_failed", page_id=page.id, reason=str(problem), **named)
@@ -36,7 +38,9 @@ def wait_after_failure(
 
 
 def _least(refusal: PlatformRefusal, *, is_late: bool) -> float:
-    """Returns the least wait after a refusal: what the platform asks for, an hour if only the page's owner can help."""
+    """Returns the least wait after a refused look-up: what the platform asks for, or an hour if only the page's owner
+    can help.
+    """
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
     needs_owner = refusal.kind in (Refusal.EXPIRED, Refusal.PERMISSION)

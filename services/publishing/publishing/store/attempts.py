@@ -1,4 +1,4 @@
-"""SQL of the attempts to publish a post, as they are shown. `sending.py` writes them."""
+"""Reads the attempts at a post, for showing them. `sending.py` writes them."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,7 +11,7 @@ from publishing.records import Row, column_names
 
 
 class AttemptRow(Row):
-    """An attempt; columns are explained in `models.attempts`."""
+    """A row of the table of attempts. `models.attempts` explains the columns."""
 
     number: int
     began_at: datetime
@@ -29,7 +29,7 @@ _OF_POSTS = (
 
 
 class Attempts:
-    """Attempts over an open connection."""
+    """Reads attempts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

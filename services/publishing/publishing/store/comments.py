@@ -84,7 +84,7 @@ _REPLIES = select(replies, text("NULL AS unknown_seconds"))
 
 
 class CommentRow(Row):
-    """Our id of a platform's comment."""
+    """A comment on the platform with the id that we gave it."""
 
     id: str
     post_id: str
@@ -92,7 +92,7 @@ class CommentRow(Row):
 
 
 class ReplyRow(Row):
-    """A reply of ours; columns are explained in `models.replies`."""
+    """A row of the table of our replies. `models.replies` explains the columns."""
 
     id: str
     operation_id: str | None
@@ -109,7 +109,7 @@ class ReplyRow(Row):
 
 
 class FirstComment(NamedTuple):
-    """A claimed first comment, to be made or looked up. Real time."""
+    """A claimed first comment that must be made or looked up. In real time."""
 
     post: Post
     #: Since the call that may have made the comment.
@@ -117,7 +117,7 @@ class FirstComment(NamedTuple):
 
 
 class Comments:
-    """Comments and replies over an open connection."""
+    """Reads and writes our replies and first comments, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -136,13 +136,17 @@ class Comments:
         return self._reply(_REPLIES.where(replies.c.id == reply_id), {})
 
     def reply_of(self, operation_id: str | None) -> ReplyRow | None:
-        """Returns the reply of an operation; the previous release made some without a row in `operations`."""
+        """Returns the reply that an operation made, or None. Needed for replies of the previous release, some of
+        which have no row in `operations`.
+        """
         return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
 
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:
-        """Stores a reply that is about to be sent; None when the operation's reply is being sent or done."""
+        """Stores a reply that is about to be sent and returns it; None when the operation's reply is being sent or
+        done.
+        """
         values = {
             "id": new_id("rpl"),
             "operation_id": operation_id,
@@ -157,7 +161,7 @@ class Comments:
     def end_reply(
         self, reply: ReplyRow, state: str, *, remote_id: str | None = None, wait_seconds: float = 0.0
     ) -> ReplyRow | None:
-        """Stores the outcome; None when the claim no longer holds."""
+        """Stores the outcome of a reply and returns it; None when the claim no longer holds."""
         values = {
             "id": reply.id,
             "fence": reply.fence,
@@ -179,19 +183,21 @@ class Comments:
         return {str(remote_id) for remote_id in self._connection.execute(statement).scalars()}
 
     def claim_first_comments(self, limit: int, lease_seconds: float) -> list[FirstComment]:
-        """Claims first comments that are due, and those whose outcome is unknown."""
+        """Claims first comments that are due to be made, and those whose unknown outcome is due to be looked up."""
         rows = self._connection.execute(_CLAIM_FIRST, {"limit": limit, "lease": lease_seconds}).mappings()
         return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
 
     def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
-        """Marks the call as begun and starts its lease anew; False when the claim no longer holds."""
+        """Stores that the call for a first comment begins, and starts its lease anew. Returns False when the claim no
+        longer holds.
+        """
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 
     def end_first_comment(
         self, post: Post, state: str, wait_seconds: float = 0.0, error: PostError | None = None
     ) -> bool:
-        """Stores the outcome of a step; False when the claim no longer holds."""
+        """Stores the next state of a first comment. Returns False when the claim no longer holds."""
         values = {
             "id": post.id,
             "fence": post.comment_fence,

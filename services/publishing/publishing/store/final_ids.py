@@ -35,14 +35,16 @@ _END = text("DELETE FROM names_awaited WHERE post_id = :post_id")
 
 
 class AwaitedId(NamedTuple):
-    """A post without its final id, and how long it has waited for it."""
+    """A published post without its final id, and how long it has waited for the id."""
 
     post: Post
     awaited_seconds: float
 
 
 class FinalIds:
-    """Waits for final ids, over an open connection. Claims have no fence: two workers would ask and store the same."""
+    """Posts that wait for their final id, over an open connection. Claims have no fence: two workers would ask and
+    store the same.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -51,7 +53,7 @@ class FinalIds:
         self._connection.execute(_AWAIT, {"post_id": post_id, "wait": wait_seconds})
 
     def claim(self, limit: int, lease_seconds: float) -> list[AwaitedId]:
-        """Claims the waits that are due, the longest waiting first."""
+        """Claims posts whose final id is due to be asked for, the longest waiting first."""
         rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
         return [AwaitedId(Post.of(row), row["awaited_seconds"]) for row in rows]
 
@@ -59,7 +61,7 @@ class FinalIds:
         self._connection.execute(_PUT_OFF, {"post_id": post_id, "wait": wait_seconds})
 
     def save(self, post: Post, remote_id: str, permalink: str | None) -> None:
-        """Replaces the post's remote id, unless it has changed meanwhile."""
+        """Replaces the post's remote id by the final one, unless it has changed meanwhile."""
         values = {
             "post_id": post.id,
             "remote_id": remote_id,
@@ -69,5 +71,5 @@ class FinalIds:
         self._connection.execute(_SAVE, values)
 
     def end(self, post_id: str) -> None:
-        """Removes the wait."""
+        """Ends the wait of a post for its final id."""
         self._connection.execute(_END, {"post_id": post_id})

@@ -74,7 +74,7 @@ _CANCEL = text("UPDATE posts SET state = 'cancelled', out_at = NULL WHERE id = A
 
 
 class Hold(NamedTuple):
-    """A maker who lost access, as a row of `post_holds`."""
+    """A maker who lost access, as a row of `post_holds`. The posts of such a maker are held."""
 
     id: str
     account_id: str
@@ -85,12 +85,12 @@ class Hold(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether no call that was in progress can queue a post any more."""
+        """Whether calls that were in progress when the maker lost access can no longer queue posts."""
         return self.age_seconds > _WINDOW_SECONDS
 
 
 class HeldSelection(NamedTuple):
-    """The held posts of one call, locked until the transaction ends."""
+    """The held posts that a call releases or cancels, locked until the transaction ends."""
 
     posts: list[Post]
     #: How many of all requested posts can be released, and how many there are.
@@ -99,13 +99,13 @@ class HeldSelection(NamedTuple):
 
 
 class Holds:
-    """Holds of posts, over an open connection."""
+    """Holds posts, and selects and releases held ones, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, hold_id: str, account_id: str, revoked: AccessRevoked) -> None:
-        """Stores a maker who lost access."""
+        """Stores a maker who lost access, whose posts will be held. `hold_id` is the id of the event."""
         values = {
             "id": hold_id,
             "account_id": account_id,
@@ -115,7 +115,7 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """Locks a hold that is due, until the transaction ends, and returns it."""
+        """Returns a stored maker who is due, locked until the transaction ends; None if there is none."""
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
 
@@ -140,8 +140,8 @@ class Holds:
             raise ApiError(TOKEN_REVOKED)
 
     def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> HeldSelection:
-        """Locks up to `limit` of the requested held posts that the caller may access: first the posts that can be
-        released, then the others, each by time.
+        """Locks and returns up to `limit` of the requested held posts that the caller may access. Posts that can be
+        released come first, then the others; both are ordered by time.
 
         `is_late_fine`: posts whose time has passed can be released as well.
         """
@@ -159,7 +159,9 @@ class Holds:
         return HeldSelection(sorted(found, key=lambda post: (post.scheduled_at, post.id)), able, count)
 
     def release(self, post_ids: Collection[str], caller: Caller) -> None:
-        """Queues held posts, which are the caller's from now on: each goes out at its time, or now if it has passed."""
+        """Queues held posts again and makes the caller their maker. Each is sent at its time, or now if that has
+        passed.
+        """
         self._connection.execute(_RELEASE, {"ids": list(post_ids), **taken_over(caller)})
 
     def cancel(self, post_ids: Collection[str]) -> list[Post]:

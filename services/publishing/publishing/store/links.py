@@ -13,7 +13,7 @@ from publishing.records import Row
 
 
 class LinkRow(Row):
-    """Columns are explained in `models.links`."""
+    """A row of the table of link sessions. `models.links` explains the columns."""
 
     id: str
     account_id: str
@@ -35,7 +35,7 @@ class LinkRow(Row):
 
 
 class Links:
-    """Link sessions over an open connection."""
+    """Reads and writes link sessions over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -56,7 +56,8 @@ class Links:
         return self._one(statement.with_for_update() if lock else statement)
 
     def take(self, link_id: str, platform: str | None, browser: str, life_seconds: float) -> LinkRow | None:
-        """Claims the return of a browser from the platform; None for all returns but the first, and after expiry.
+        """Claims the first return of a browser from the platform's login to this session, and returns the session.
+        None for every later return, and after expiry.
 
         The session expires after `life_seconds`, so that a process that dies leaves no session in progress.
         """
@@ -75,7 +76,9 @@ class Links:
         )
 
     def end(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """Stores the result of a return for `life_seconds`."""
+        """Stores the result of a browser's return and keeps the session for `life_seconds`. Returns None if no return
+        is in progress.
+        """
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging")
@@ -86,7 +89,7 @@ class Links:
         )
 
     def decide(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """Stores the person's decision, once; None for a session that does not wait for one."""
+        """Stores the person's decision, once. Returns None for a session that does not wait for a decision."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging", links.c.unconfirmed.is_not(None))
@@ -100,12 +103,12 @@ class Links:
         )
 
     def note_refused(self, link_id: str) -> bool:
-        """Notes that another browser came back; returns whether it was the first time."""
+        """Notes that another browser came back to this session. Returns whether it was the first time."""
         statement = update(links).where(links.c.id == link_id, links.c.refused_at.is_(None))
         return self._connection.execute(statement.values(refused_at=clock_now())).rowcount == 1
 
     def end_of_account(self, account_id: str) -> None:
-        """Deletes the account's sessions that a browser may still return to."""
+        """Deletes the account's link sessions to which a browser may still come back."""
         self._connection.execute(
             delete(links).where(
                 links.c.account_id == account_id, links.c.state.in_(("pending", "exchanging"))
@@ -116,7 +119,7 @@ class Links:
         self._connection.execute(update(links).where(links.c.id == link_id).values(found=found))
 
     def forget_old(self, limit: int) -> int:
-        """Removes up to `limit` expired sessions; returns how many."""
+        """Removes up to `limit` expired link sessions. Returns how many."""
         old = select(links.c.id).where(links.c.expires_at <= clock_now()).limit(limit)
         return self._connection.execute(
             delete(links).where(links.c.id.in_(old.with_for_update(skip_locked=True)))

@@ -1,7 +1,8 @@
 """SQL of the lists of posts.
 
-Each list is read from the heads of a few index ranges (of an account and platform, a brand or a page, each in a state).
-Its cost depends on what it shows and on the number of ranges, not on the length of the history.
+A list is put together from the first rows of a few index ranges (those of an account and platform, a brand or a page,
+each in one state). Its cost depends on how much it shows and on the number of ranges, not on the length of the
+history.
 """
 
 from collections.abc import Collection
@@ -72,7 +73,7 @@ _SEARCHED = "AND message ILIKE %(pattern)s"
 
 
 class Lists:
-    """Lists of posts over an open connection."""
+    """Reads lists of posts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -90,9 +91,10 @@ class Lists:
         until: datetime | None = None,
         search: str | None = None,
     ) -> list[Post]:
-        """Returns posts, soonest first; `after` is the last row's (scheduled_at, id).
+        """Returns scheduled posts, soonest first. `after` is the (scheduled_at, id) of the last row of the page
+        before.
 
-        A given page is the caller's, and of this platform.
+        If `page_id` is given, the caller may access that page, and it is of this platform.
         """
         states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
         if page_id is not None:
@@ -127,9 +129,10 @@ class Lists:
         limit: int,
         search: str | None = None,
     ) -> list[Post]:
-        """Returns posts, newest first; `before` is the last row's (published_at, id).
+        """Returns published posts, newest first. `before` is the (published_at, id) of the last row of the page
+        before.
 
-        A given page is the caller's, and of this platform.
+        If `page_id` is given, the caller may access that page, and it is of this platform.
         """
         if page_id is not None:
             ranges = _OF_PAGE
@@ -156,7 +159,9 @@ class Lists:
 
 
 def _pattern(search: str | None) -> str:
-    """Returns the pattern of ILIKE for texts that contain this one, whose own wildcards stand for themselves."""
+    """Returns an ILIKE pattern for texts that contain `search`. Characters of `search` that are wildcards are
+    escaped.
+    """
     text = (search or "").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return f"%{text}%"
 

@@ -48,7 +48,7 @@ _LEAVE = text(
 
 
 class Left(NamedTuple):
-    """The state of an operation whose client is answered while it runs."""
+    """What is known of an operation whose client is answered while the operation still runs."""
 
     #: Whether the operation has made something. If not, its tries so far are voided.
     is_begun: bool
@@ -66,13 +66,13 @@ class Voided(NamedTuple):
 
 
 class PostOperations:
-    """Operations of posts and replies over an open connection."""
+    """Finds out and voids what operations have made, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
-        """Voids operations, given as (id, last try to void), that have made nothing yet.
+        """Voids operations that have made nothing yet, given as (id, last try to void).
 
         Waits for a try that is storing something now. Raises ApiError SERVICE_UNAVAILABLE.
         """
@@ -88,7 +88,7 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Voids an operation that has not begun; marks the outcome of one that has as not awaited.
+        """Voids the operation if it has not begun to send; otherwise marks its outcome as not awaited by the client.
 
         Raises ApiError SERVICE_UNAVAILABLE.
         """

@@ -1,9 +1,9 @@
-"""SQL of page queues: finds the pages whose due posts go next, and locks them for a claim.
+"""SQL of page queues: finds the pages whose due posts are sent next, and locks them for a claim.
 
 The cost does not grow with the backlog: the index of queued posts is read in order of due time until enough pages are
-found. It waits for no lock: pages that a schedule call or another process holds are left out.
+found. It waits for no lock: pages that a schedule call or another process has locked are left out.
 
-Queue, caps and locks belong to the platform's page: if that is linked in several brands or accounts, its rows in
+Queue, caps and locks belong to the page on the platform: if that is linked in several brands or accounts, its rows in
 `pages` are siblings and share them.
 """
 
@@ -99,7 +99,7 @@ _WENT_OUT_OF_BRANDS = text(
 
 
 class DueQueue(NamedTuple):
-    """A page with its due posts, in the order they go out."""
+    """A page with its due posts, in the order in which they are sent."""
 
     page_id: str
     brand_id: str
@@ -110,21 +110,24 @@ class DueQueue(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """Free pages with their due posts, locked until the transaction ends; and, by brand, the ids of the pages that were
-    left out because their brand was locked."""
+    """Pages locked for a claim until the transaction ends, with their due posts; and, by brand, the ids of the pages
+    that were left out because their brand was locked.
+    """
 
     queues: list[DueQueue]
     contended: dict[str, list[str]]
 
 
 class PageQueues:
-    """The queues of pages over an open connection."""
+    """Finds and locks page queues over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
-        """Locks up to `count` free pages, those with the longest waiting post first."""
+        """Locks up to `count` pages that have due posts and that nobody else has locked; pages with the longest
+        waiting post come first.
+        """
         locked: dict[str, Any] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
@@ -157,7 +160,9 @@ class PageQueues:
         return Locked(self._with_due(locked, per_queue), {})
 
     def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
-        """Returns by page when posts went out in the last 24 hours, including posts being sent and siblings' posts."""
+        """Returns, by page, the times at which posts were sent in the last 24 hours. Includes posts being sent now,
+        and posts of siblings.
+        """
         return self._went_out(_WENT_OUT, page_ids)
 
     def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
@@ -174,7 +179,9 @@ class PageQueues:
         return list(self._connection.execute(_LOCK_PAGES, {"pages": list(page_ids), "count": count}))
 
     def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
-        """Locks the platform's pages: of siblings only the first, and none whose sibling was locked earlier."""
+        """Locks the pages on the platform and returns those it got. Of siblings only the first is locked, and none
+        whose sibling is in `earlier`.
+        """
         known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
         firsts: dict[str, Any] = {}
         for page in pages:

@@ -1,4 +1,4 @@
-"""SQL of pages."""
+"""SQL of linked pages."""
 
 from datetime import datetime
 from functools import cache
@@ -56,10 +56,10 @@ _END_SUBSCRIPTION = text(
 
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
-    """Builds the statement of the API's busiest list, with the requested conditions.
+    """Builds the statement of `Pages.newest`, the API's busiest list, with the requested conditions.
 
-    Pages of brands are read from the heads of index ranges, one for each brand and platform. The condition on the
-    account stands outside: inside, the planner would choose the account's index and read all of its pages.
+    Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on
+    the account stands outside these: inside, the planner would choose the account's index and read all of its pages.
     """
     own = "unlinked_at IS NULL"
     if from_there:
@@ -89,20 +89,22 @@ class Subscription(NamedTuple):
 
 
 class Pages:
-    """Pages over an open connection."""
+    """Reads and writes linked pages over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
-        """Returns the page and the time, in one round trip; without a page the time has no meaning."""
+        """Returns the page and the database's time, in one round trip. If there is no such page, the time has no
+        meaning.
+        """
         if not is_id(page_id):
             return None, datetime.min
         rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
         return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
     def lock_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
-        """Returns the page and the time; the page cannot be unlinked before the transaction ends."""
+        """Returns the page and the database's time. The page cannot be unlinked before the transaction ends."""
         rows = _LINKED_WITH_TIME.fetch(self._connection, {"id": page_id})
         return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
@@ -139,7 +141,7 @@ class Pages:
         return PageRow.of(row.one())
 
     def expire(self, page: PageRow) -> PageRow | None:
-        """Marks a page as expired; returns None when it is already, or has other credentials by now."""
+        """Marks a page as expired. Returns None when it is expired already, or has other credentials by now."""
         return self._changed(
             update(pages)
             .where(pages.c.id == page.id, pages.c.access_token == page.access_token, ~pages.c.expired)
@@ -161,7 +163,7 @@ class Pages:
         return PageRow.of(row) if row else None
 
     def unlink(self, page_id: str) -> None:
-        """Hides the page; nothing more is sent to it, and its credentials are due to be revoked."""
+        """Marks the page as unlinked: nothing more is sent to it, and its credentials are due to be revoked."""
         values = {
             "unlinked_at": clock_now(), "expired": True, "subscribed": False, "subscribe_at": None,
             "renew_at": clock_now(), "renew_lease_until": None, "renew_tries": 0,
@@ -199,7 +201,9 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Stores the result of a try; `wait_seconds` until the next, None: there is none."""
+        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds` is the time until the next try;
+        None: there will be none.
+        """
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 
@@ -212,7 +216,9 @@ class Pages:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[api.Page]:
-        """Returns pages as clients see them, newest first; `after` is the last one's (created_at, id)."""
+        """Returns pages as clients see them, newest first. `after` is the (created_at, id) of the last one of the
+        list's page before.
+        """
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:
@@ -239,7 +245,7 @@ class Pages:
         return {row.brand_id: row.pages for row in self._connection.execute(statement)}
 
     def stored_credentials(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Returns (id, encrypted credentials) in the order of ids, also of unlinked pages."""
+        """Returns (page id, encrypted credentials) in the order of ids, also of unlinked pages."""
         statement = select(pages.c.id, pages.c.access_token).where(
             pages.c.id > after, pages.c.access_token != ""
         )
@@ -247,7 +253,7 @@ class Pages:
         return [(row.id, row.access_token) for row in rows]
 
     def exchange_credentials(self, page_id: str, stored: str, fresh: str) -> bool:
-        """Stores the same credentials encrypted anew; False when they have changed meanwhile."""
+        """Stores a page's credentials encrypted with a newer key. Returns False when they have changed meanwhile."""
         condition = (pages.c.id == page_id, pages.c.access_token == stored)
         statement = update(pages).where(*condition).values(access_token=fresh)
         return bool(self._connection.execute(statement).rowcount)

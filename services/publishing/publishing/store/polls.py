@@ -1,6 +1,7 @@
-"""SQL of comment polls. Claims and waits run in real time (`clock_timestamp()`).
+"""SQL of comment polls: which posts' comments are read from the platform, when, and from where in the list.
 
-A row is made when a post is recorded as published (`sending.py`), and removed when the post is too old for polls.
+Claims and waits run in real time (`clock_timestamp()`). A row is made when a post is recorded as published
+(`sending.py`), and removed when the post is too old to be polled.
 """
 
 from sqlalchemy import Connection, delete, text
@@ -36,7 +37,7 @@ _WAKE_PAGE = text(
 
 
 class Polls:
-    """Polls over an open connection."""
+    """Comment polls over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -47,7 +48,9 @@ class Polls:
         return [Poll.of(row) for row in rows]
 
     def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
-        """Stores the position and the next time; False when the claim no longer holds."""
+        """Stores the position in the list of comments and the time of the next turn. Returns False when the claim no
+        longer holds.
+        """
         values = {
             "post_id": poll.post_id, "fence": poll.fence, "since": poll.since, "cursor": poll.cursor,
             "newest": poll.newest, "is_full": poll.is_full, "ended_full": ended_full, "wait": wait_seconds,
@@ -55,13 +58,13 @@ class Polls:
         return self._connection.execute(_SAVE, values).rowcount == 1
 
     def end(self, poll: Poll) -> None:
-        """Removes the poll of a post."""
+        """Ends the comment poll of a post: its comments are no longer read."""
         self._connection.execute(_END, {"post_id": poll.post_id, "fence": poll.fence})
 
     def end_page(self, page_id: str) -> None:
-        """Removes the polls of a page's posts."""
+        """Ends the comment polls of all posts of a linked page."""
         self._connection.execute(delete(comment_polls).where(comment_polls.c.page_id == page_id))
 
     def wake_page(self, page_id: str) -> None:
-        """Makes the polls of a page due: the page works again."""
+        """Makes the comment polls of a linked page due at once, because the page works again."""
         self._connection.execute(_WAKE_PAGE, {"page_id": page_id})

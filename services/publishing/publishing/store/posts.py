@@ -1,4 +1,4 @@
-"""SQL of posts as clients make and change them. Sending: `sending.py`; lists: `lists.py`."""
+"""SQL of posts as clients make and change them. Sending them is in `sending.py`, listing them in `lists.py`."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -128,7 +128,9 @@ _NEXT_MEDIA_REVISIONS = (
 
 
 class Neighbours(NamedTuple):
-    """The posts around a time that the guardrails count."""
+    """The posts around a time that the guardrails count: the times of the page's posts, the times of its scheduled
+    ones, and the number of the brand's posts.
+    """
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -136,8 +138,8 @@ class Neighbours(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """The data that a new post is checked against: its operation, its page, the time, and the posts around the
-    requested time.
+    """What a new post is checked against: its operation, its page, the time now, and the posts around the requested
+    time.
     """
 
     #: The state of its operation.
@@ -149,7 +151,7 @@ class Surroundings(NamedTuple):
 
 
 class Plans(NamedTuple):
-    """The times of all posts that are planned for a page and its brand."""
+    """The times of all later posts of a page and its brand."""
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -157,7 +159,7 @@ class Plans(NamedTuple):
 
 
 class Posts:
-    """Posts over an open connection."""
+    """Reads and changes posts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -198,14 +200,14 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the platform's page until the transaction ends, then reads the posts within a day
-        of `at` (None: now), including those of siblings.
+        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts within
+        a day of `at` (None: now). Posts of sibling pages are included.
 
-        With an `effect` it locks its operation and the page first. It neither locks nor reads another account's page.
-        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
-        of them never take the last place under a cap. Other changes of a queued post's time take none (a retry,
-        `bring_due`, a claim that is returned, a page that rests): the post is checked again when it is claimed. A dry
-        run takes no lock.
+        With an `effect`, its operation and the page are locked first. A page of another account is neither locked nor
+        read. Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so
+        that two of them never take the last place under a cap. Other changes of a queued post's time take none (a
+        retry, `bring_due`, a claim that is given back, a page whose platform takes no calls for some time): the post
+        is checked again when it is claimed. A dry run takes no lock.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,
@@ -235,7 +237,7 @@ class Posts:
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
     ) -> Plans:
-        """Returns the times of all posts after a time, from which the first time that fits is found."""
+        """Returns the times of all posts of the page and its brand after a time, to find the first time that fits."""
         row = self._connection.execute(
             _ALL_LATER,
             {
@@ -249,12 +251,15 @@ class Posts:
         return Plans(row.page or [], row.scheduled or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post; None when the previous release has made one for the same operation."""
+        """Adds a queued post and returns it; None when the previous release has made a post for the same operation.
+        """
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """Adds a post and commits in the same round trip; None when everything was rolled back instead."""
+        """Adds a post and commits in the same round trip; None when the operation had made a post already and
+        everything was rolled back.
+        """
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -273,7 +278,9 @@ class Posts:
         )
 
     def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
-        """Counts up and returns the revision of the next event to media about each of these posts."""
+        """Increases the media revision of each post and returns it by post id. The next event to the service media
+        carries it.
+        """
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
@@ -282,11 +289,11 @@ class Posts:
         return self.change(post_id, {"state": "cancelled", "out_at": None}, states=("queued", "held"))
 
     def pending_of_page(self, page_id: str) -> list[Post]:
-        """Locks the page's posts that are neither published nor ended until the transaction ends, and returns them."""
+        """Locks and returns the posts of a page that are neither published nor ended, until the transaction ends."""
         return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
 
     def cancel_queued_of_page(self, page_id: str) -> list[Post]:
-        """Cancels all queued and held posts of a page."""
+        """Cancels all queued and held posts of a page and returns them."""
         return self._all(_CANCEL_QUEUED_OF_PAGE, {"page_id": page_id})
 
     def requeue(self, post_id: str, caller: Caller) -> Post | None:
@@ -319,7 +326,9 @@ class Posts:
 
 
 def taken_over(caller: Caller) -> dict[str, Any]:
-    """Returns the columns of a post that the caller queues: the caller is its maker, and it is no longer held."""
+    """Returns the column values of a post that the caller queues: the caller becomes its maker, and it is no longer
+    held.
+    """
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 
 

@@ -1,8 +1,9 @@
-"""SQL of platforms' comments and their event comment.received. Our replies and first comments: `comments.py`.
+"""SQL of comments on the platforms and of their event comment.received. Our replies and first comments are in
+`comments.py`.
 
-The transaction that moves a row on from known or waiting stages its event, or marks the comment as the page's own; the
-row lock lets exactly one transaction do so. Rows are written in the order of remote ids, so that two transactions with
-the same comments never deadlock.
+A stored comment is in the state `known` or `waiting` until a transaction moves it to `told` and stages its event, or
+to `own` because the page itself wrote it; the row's lock lets exactly one transaction do so. Rows are written in the
+order of remote ids, so that two transactions with the same comments never deadlock.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -87,19 +88,19 @@ class KnownComment(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the comment's event was staged, or it needs none."""
+        """Whether the comment's event was staged, or the comment needs none."""
         return self.state in ("told", "own")
 
 
 class OurReplies(NamedTuple):
-    """Our replies under a post: the known remote ids, and the texts of those that are being sent."""
+    """Our replies under a post: the remote ids of those whose id is known, and the texts of the others."""
 
     remote_ids: frozenset[str]
     messages: frozenset[str]
 
 
 class WaitingComment(Row):
-    """A comment from a webhook that lacked details of the event."""
+    """A comment whose webhook lacked details that its event needs."""
 
     id: str
     post_id: str
@@ -118,13 +119,13 @@ class WaitingComment(Row):
 
 
 class Received:
-    """Platforms' comments, over an open connection."""
+    """Reads and writes comments on the platforms, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
-        """Returns, by remote id, our id and the state of those of the comments that we have stored."""
+        """Returns our id and the state of those of these comments that are stored, by remote id."""
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
@@ -138,8 +139,8 @@ class Received:
             self._connection.execute(_ADD, {"post_id": post_id, "ids": ids, "remote_ids": ordered})
 
     def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
-        """Moves comments on to told or own, and returns the remote ids of those it moved: the caller stages their
-        events.
+        """Moves comments to the state told or own, and returns the remote ids of those that were moved. The caller
+        stages their events.
         """
         if not states:
             return set()
@@ -147,8 +148,8 @@ class Received:
         return set(self._connection.execute(_END, values).scalars())
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
-        """Stores what a webhook said until the details are known. Comments that are no longer known or waiting stay as
-        they are.
+        """Stores what a webhook told about comments until their details are known. Comments whose event was staged
+        already stay as they are.
         """
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:
@@ -165,7 +166,9 @@ class Received:
         self._connection.execute(_PUT_OFF, {"id": comment_id, "wait": wait_seconds})
 
     def our_replies(self, post_id: str, remote_ids: Collection[str]) -> OurReplies:
-        """Returns our replies among these remote ids, and those whose ids are not known yet."""
+        """Returns our replies under a post: those with one of these remote ids, and those whose remote id is not
+        known yet.
+        """
         rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
         return OurReplies(
             frozenset(row.remote_id for row in rows if row.remote_id is not None),
@@ -173,7 +176,9 @@ class Received:
         )
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
-        """Returns our posts with these (account id, remote id). A page of several brands has a post in each."""
+        """Returns our posts that have these (platform's account id, remote id) pairs. A page that is linked in
+        several brands has a post in each.
+        """
         asked = sorted(set(places))
         if not asked:
             return []

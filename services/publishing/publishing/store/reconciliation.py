@@ -1,4 +1,5 @@
-"""SQL of reconciliation: lapsed claims, look-ups of unknown outcomes, and what tells similar posts apart.
+"""SQL of reconciliation: ends claims that have lapsed, looks unknown outcomes up, and reads what tells similar posts
+apart.
 
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """
@@ -106,7 +107,7 @@ _DOUBT_FIRST_COMMENTS = text(
 
 
 class UnknownOutcome(NamedTuple):
-    """A post whose outcome is to be looked up. Real time."""
+    """A claimed post whose unknown outcome must be looked up. In real time."""
 
     post: Post
     unknown_seconds: float
@@ -120,16 +121,16 @@ class Reconciliation:
         self._connection = connection
 
     def lapse_unrenewed(self, first_look_seconds: float) -> int:
-        """Lapses claims without a worker whose own lease has expired; returns how many."""
+        """Ends claims that belong to no worker and whose own lease has expired. Returns how many."""
         return self._lapse(_LOCK_UNRENEWED, first_look_seconds, limit=_BATCH)
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Lapses a batch of a reaped worker's claims; returns (how many, whether none is left)."""
+        """Ends a batch of the claims of a worker that is gone. Returns how many, and whether none is left."""
         count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Lapses those of these claims that still hold; returns how many."""
+        """Ends those of these claims that still hold. Returns how many."""
         if not claims:
             return 0
         return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))
@@ -143,25 +144,30 @@ class Reconciliation:
         return [UnknownOutcome(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
 
     def remote_ids_of_others(self, unknown: UnknownOutcome) -> set[str]:
-        """Returns the remote ids of the page's other posts that the look-up may find."""
+        """Returns the remote ids of the page's other posts, which the look-up may find as well."""
         values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Marks due first comments to be looked for, from `began_at` on, before they are made."""
+        """Marks due first comments so that they are looked for, as if made from `began_at` on, before they are made.
+        """
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
-        """Locks the conclusions about this page of the platform until the transaction ends."""
+        """Locks a page on the platform, until the transaction ends, for deciding which of its posts belong to which
+        attempts.
+        """
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:
-        """Returns those of these remote ids that other posts of the page have."""
+        """Returns those of the remote ids that other posts of the page have already."""
         values = {"page_id": post.page_id, "id": post.id, "remote_ids": list(remote_ids)}
         return set(self._connection.execute(_TAKEN, values).scalars())
 
     def open_others(self, unknown: UnknownOutcome) -> list[OpenPost]:
-        """Returns the page's other posts whose outcome is open, or was given up since the looked-up attempt began."""
+        """Returns the page's other posts that may be on the platform too: their outcome is open, or was given up
+        since the looked-up attempt began.
+        """
         values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         rows = self._connection.execute(_OPEN_OTHERS, values).mappings()
         return [OpenPost(Post.of(row), row["is_earlier"]) for row in rows]

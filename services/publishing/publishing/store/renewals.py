@@ -1,7 +1,7 @@
-"""SQL of credential renewals.
+"""SQL of the renewal of page credentials.
 
-Due times are by `clock_now()`, claims and waits in real time. Linking a page again raises its fence, so that a renewal
-of the old credentials changes nothing.
+Due times are by `clock_now()`, claims and waits in real time. Linking a page again raises its fence, so that a
+renewal of the old credentials changes nothing.
 """
 
 from datetime import datetime
@@ -42,7 +42,7 @@ _PUT_OFF = text(
 
 
 class Renewal(NamedTuple):
-    """A page claimed for the renewal of its credentials."""
+    """A page that is claimed for the renewal of its credentials."""
 
     page: PageRow
     fence: int
@@ -51,27 +51,29 @@ class Renewal(NamedTuple):
 
 
 class Renewals:
-    """Renewals over an open connection."""
+    """Claims renewals and stores new credentials, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def claim(self, limit: int, lease_seconds: float) -> list[Renewal]:
-        """Claims the renewals that are due, the longest waiting first."""
+        """Claims pages whose renewal is due, the longest waiting first."""
         return self._claimed(_CLAIM_DUE, limit=limit, lease=lease_seconds)
 
     def claim_one(self, page_id: str, lease_seconds: float) -> Renewal | None:
-        """Claims one page, due or not; None when it is claimed already or waits after a failure."""
+        """Claims the renewal of one page, due or not; None when it is claimed already or waits after a failure."""
         claimed = self._claimed(_CLAIM_ONE, id=page_id, limit=1, lease=lease_seconds)
         return claimed[0] if claimed else None
 
     def begin(self, renewal: Renewal, lease_seconds: float) -> bool:
-        """Begins the lease anew, right before the call; False when the claim no longer holds."""
+        """Starts the lease of a renewal anew, right before the platform is called. Returns False when the claim no
+        longer holds.
+        """
         values = {"id": renewal.page.id, "fence": renewal.fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN, values).rowcount == 1
 
     def save(self, renewal: Renewal, access_token: str, renew_at: datetime | None) -> bool:
-        """Stores new credentials; False when the claim no longer holds."""
+        """Stores new credentials of a page. Returns False when the claim no longer holds."""
         return self._change(
             renewal, access_token=access_token, renew_at=renew_at, renew_lease_until=None, renew_tries=0
         )
@@ -81,7 +83,8 @@ class Renewals:
         self._connection.execute(_PUT_OFF, values)
 
     def end(self, renewal: Renewal) -> bool:
-        """Ends the renewals of a page; False when the claim no longer holds."""
+        """Stores that the page's credentials are not renewed any more. Returns False when the claim no longer holds.
+        """
         return self._change(renewal, renew_at=None, renew_lease_until=None)
 
     def forget(self, renewal: Renewal) -> None:
@@ -89,7 +92,7 @@ class Renewals:
         self._change(renewal, access_token="", renew_at=None, renew_lease_until=None)
 
     def hasten(self, page: PageRow) -> None:
-        """Makes the renewal of these credentials due, unless the page has others by now."""
+        """Makes the renewal of these credentials due at once, unless the page has other credentials by now."""
         self._connection.execute(
             update(pages)
             .where(
@@ -101,7 +104,9 @@ class Renewals:
         )
 
     def is_shared(self, page: PageRow) -> bool:
-        """Whether another linked page uses the same permission."""
+        """Whether another linked page was granted by the same login, so that revoking the permission would end it
+        too.
+        """
         if page.grant_id is None:
             return True  # the permission is not known
         others = exists().where(

@@ -1,9 +1,10 @@
-"""SQL of sending posts: claim, begin, record. Which posts are next: `page_queues.py`; lapsed claims:
+"""SQL of sending posts: claim, begin, record. Which posts are next is in `page_queues.py`, lapsed claims are in
 `reconciliation.py`.
 
 Every claim raises the post's fence and names its worker process, whose lease covers the claim (`chassis.db.leases`).
-Begin and record change nothing if the fence has passed; begin and save also require that the worker's lease holds.
-Leases and look-ups run in real time (`clock_timestamp()`), due times by `clock_now()` in whole milliseconds.
+Begin and record change nothing if the post has a higher fence by now; begin and save also require that the worker's
+lease holds. Leases and look-ups run in real time (`clock_timestamp()`), due times by `clock_now()` in whole
+milliseconds.
 """
 
 from collections.abc import Collection, Sequence
@@ -178,7 +179,7 @@ _REPORT_AT_ONCE = text("INSERT INTO immediate_accounts VALUES (:account_id) ON C
 
 
 class Claim(NamedTuple):
-    """The right to write a post's outcome; void once the post's fence is higher."""
+    """The right to write the outcome of a post. It is void once the post's fence is higher."""
 
     id: str
     fence: int
@@ -190,7 +191,7 @@ class RemoteIdTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """How an attempt at a post ended, as it is stored."""
+    """The outcome of an attempt at a post, as it is stored."""
 
     id: str
     fence: int
@@ -218,7 +219,8 @@ class AttemptOutcome:
 
     @property
     def rest_seconds(self) -> float:
-        """How long the platform takes no more posts of the page, a day at most; 0 when it does not say so."""
+        """For how many seconds the platform takes no more posts of the page, a day at most; 0 when it does not say.
+        """
         is_limited = self.refusal is not None and self.refusal.kind is Refusal.RATE_LIMITED
         return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
 
@@ -227,7 +229,7 @@ _STORED = tuple(one.name for one in fields(AttemptOutcome) if one.name != "refus
 
 
 class Sending:
-    """Sending of posts, over an open connection."""
+    """The statements that claim posts, begin attempts and record outcomes, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -244,7 +246,7 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """Puts off the queued posts of a page and its siblings for at least `wait_seconds`; returns how many."""
+        """Puts off the queued posts of a page and its siblings by at least `wait_seconds`. Returns how many."""
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
     def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:
@@ -255,7 +257,8 @@ class Sending:
     def send_at_once(
         self, post_id: str, state: str, worker_id: str, *, awaited_seconds: float
     ) -> Post | None:
-        """Claims a post in `state` and stores its attempt, so that the platform may be called; None in another state.
+        """Claims a post that is published at once and stores its attempt, so that the platform may be called. Returns
+        None unless the post is in `state`.
 
         `awaited_seconds`: how long the client waits for the outcome.
         """
@@ -264,7 +267,7 @@ class Sending:
         return found[0] if found else None
 
     def report_at_once(self, account_id: str) -> None:
-        """Notes that posts which the account makes at once have events."""
+        """Stores that the account's posts which are published at once report their outcome by an event too."""
         self._connection.execute(_REPORT_AT_ONCE, {"account_id": account_id})
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
@@ -273,18 +276,20 @@ class Sending:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
     def begin(self, claims: Collection[Claim]) -> set[str]:
-        """Stores an attempt for each claim that still holds, and returns their ids. Commit before calling the platform.
+        """Stores an attempt for each claim that still holds, and returns the ids of the posts. Commit before calling
+        the platform.
 
-        A post whose maker has lost access begins no attempt: its claim lapses, and the post is held.
+        If a maker has lost access, no attempt begins: the claim ends, and the post is held.
         """
         if not claims:
             return set()
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
     def record(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
-        """Stores outcomes and returns the changed posts. An outcome whose fence has passed changes nothing.
+        """Stores outcomes and returns the changed posts. An outcome with an older fence than its post has changes
+        nothing.
 
-        Raises RemoteIdTaken, and then stores nothing.
+        If another post has the same remote id it stores nothing and raises RemoteIdTaken.
         """
         if not outcomes:
             return []
@@ -297,28 +302,31 @@ class Sending:
             raise
 
     def standing(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
-        """Returns posts whose outcomes an earlier try of `record` has stored, under the same fence."""
+        """Returns the posts whose outcomes an earlier call of `record` has stored already, under the same fence."""
         if not outcomes:
             return []
         values = split([Claim(outcome.id, outcome.fence) for outcome in outcomes])
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns the posts whose outcome needs an event, because their clients no longer wait for it."""
+        """Returns those of the posts whose outcome must be reported by an event, because their clients no longer wait
+        for it.
+        """
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
-        """Returns claims that were not called to the queue."""
+        """Returns posts to the queue: those with these claims, for which the platform was not called."""
         if claims:
             self._connection.execute(_RELEASE, split(claims))
 
     def save_checkpoint(self, claim: Claim, values: dict[str, Any]) -> bool:
-        """False when the claim no longer holds."""
+        """Stores the checkpoint of a claimed post. Returns False when the claim no longer holds."""
         stored = msgspec.json.encode(values).decode()
         return self._connection.execute(_SAVE_CHECKPOINT, {**claim._asdict(), "values": stored}).rowcount == 1
 
     def save_media_types(self, claim: Claim, types: list[str]) -> bool:
-        """False when the claim no longer holds."""
+        """Stores the types of a claimed post's media (photo or video). Returns False when the claim no longer holds.
+        """
         return self._connection.execute(_SAVE_MEDIA_TYPES, {**claim._asdict(), "types": types}).rowcount == 1
 
     def _posts(self, statement: Any, parameters: dict[str, Any]) -> list[Post]:
@@ -326,5 +334,7 @@ class Sending:
 
 
 def split(claims: Collection[Claim]) -> dict[str, list[Any]]:
-    """Splits claims into two arrays for a statement."""
+    """Returns the claims as two arrays, post ids and fences, which statements take as the parameters `ids` and
+    `fences`.
+    """
     return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

@@ -1,8 +1,8 @@
-"""SQL for siblings: pages that are the same page of a platform, linked in several brands or accounts."""
+"""SQL for siblings: rows of `pages` that are the same page on a platform, linked in several brands or accounts."""
 
 
 def siblings_of(page_id: str) -> str:
-    """Returns a query for the ids of a page's siblings, itself and unlinked ones included; `page_id` is an SQL
+    """Returns a subquery for the ids of a page's siblings, including unlinked ones and itself. `page_id` is an SQL
     expression.
     """
     return f"""

@@ -1,4 +1,4 @@
-"""Checks whether a standby of the database could be promoted without the last attempts: their posts would be sent
+"""Warns if a standby of the database could be promoted without the last stored attempts: their posts would be sent
 again.
 """
 
@@ -24,7 +24,7 @@ _ADVICE = (
 
 
 class Replication(NamedTuple):
-    """How the database's server replicates."""
+    """How the database server replicates to its standbys."""
 
     receivers: int
     synchronous_names: str
@@ -32,13 +32,14 @@ class Replication(NamedTuple):
 
     @property
     def may_lose_commits(self) -> bool:
-        """Whether a server receives the log and commits do not wait for it."""
+        """Whether promoting a standby may lose commits: a standby receives the log, but commits do not wait for it.
+        """
         is_synchronous = self.synchronous_names != "" and self.commit_waits_for not in ("local", "off")
         return self.receivers > 0 and not is_synchronous
 
 
 def warn_of_asynchronous(connection: Connection) -> None:
-    """Logs a warning if promoting a standby could lose attempts."""
+    """Logs a warning if promoting a standby of the database could lose attempts."""
     replication = Replication(*connection.execute(_REPLICATION).one())
     if replication.may_lose_commits:
         log.warning("standby_is_asynchronous", advice=_ADVICE, **replication._asdict())

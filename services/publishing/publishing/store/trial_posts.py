@@ -11,7 +11,7 @@ from publishing.records import Row
 
 
 class TrialPost(Row):
-    """Columns are explained in `models.trial_posts`."""
+    """A row of the table of test posts. `models.trial_posts` explains the columns."""
 
     page_id: str
     text: str
@@ -21,25 +21,25 @@ class TrialPost(Row):
 
 
 class TrialPosts:
-    """Test posts over an open connection."""
+    """Reads and writes test posts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get(self, page_id: str) -> tuple[TrialPost, float] | None:
-        """Returns the page's test post and its age in seconds."""
+        """Returns the page's test post and its age in seconds; None if it has none."""
         age = func.extract("epoch", func.clock_timestamp() - trial_posts.c.began_at).label("age")
         statement = select(trial_posts, age).where(trial_posts.c.page_id == page_id)
         row = self._connection.execute(statement).mappings().first()
         return (TrialPost.of(row), float(row["age"])) if row else None
 
     def begin(self, page_id: str, text: str) -> bool:
-        """Stores that a test post is being made; False while the page has another."""
+        """Stores that a test post is being made. Returns False if the page has one already."""
         statement = insert(trial_posts).values(page_id=page_id, text=text).on_conflict_do_nothing()
         return self._connection.execute(statement).rowcount == 1
 
     def save(self, page_id: str, text: str, **values: Any) -> None:
-        """Stores the checkpoint or the id of the post with this text."""
+        """Stores column values, such as checkpoint or remote id, of the test post with this text."""
         self._connection.execute(update(trial_posts).where(*_of(page_id, text)).values(**values))
 
     def forget(self, page_id: str, text: str) -> None:

@@ -36,8 +36,11 @@ _PROCESSING = timedelta(days=1)
 
 
 class FacebookConnector(FacebookReading):
-    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `is_handed_over` (Facebook was given a
-    video's address, and has not answered with an id), `video_id` (accepted video), and those of `upload`."""
+    """Publishes on Facebook.
+
+    Checkpoint values: `content` and `photo_ids` (staged photos), `is_handed_over` (Facebook was given a video's
+    address, and has not answered with an id), `video_id` (accepted video), and those of `upload`.
+    """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if any(source.type == "video" for source in content.media):
@@ -72,8 +75,9 @@ class FacebookConnector(FacebookReading):
         )
 
     def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """A single photo is staged too: its id, stored before the post is made, tells the post from others with the
-        same text."""
+        """Publishes one or more photos. Even a single photo is staged first: its id, stored before the post is made,
+        tells the post from others with the same text.
+        """
         mark = fingerprint(content)
         is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
         if not is_resumed:
@@ -92,7 +96,9 @@ class FacebookConnector(FacebookReading):
             raise
 
     def _stage_photos(self, account: Account, content: Content) -> list[str]:
-        """Stages one after the other: the order of the calls is the order in the post."""
+        """Uploads the photos unpublished and returns their ids. One after the other: the order of the calls is the
+        order in the post.
+        """
         photo_ids: list[str] = []
         try:
             for source in content.media:
@@ -123,8 +129,8 @@ class FacebookConnector(FacebookReading):
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         """Brings a video to Facebook and returns its id, stored in the checkpoint.
 
-        In pieces where we have the bytes: a lost answer then leaves a session to look at. By its public address where
-        we have none, or where Facebook takes no pieces. Raises OutcomeUnknown.
+        If we have the bytes, sends them in pieces: the upload session shows what happened if an answer is lost.
+        Without bytes, or where Facebook takes no pieces, passes the video's public address. Raises OutcomeUnknown.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -142,7 +148,7 @@ class FacebookConnector(FacebookReading):
         return video_id
 
     def _poll_video(self, account: Account, video_id: str) -> Outcome | None:
-        """Returns None while the video is in processing or cannot be read for now."""
+        """Returns what became of a video; None while Facebook processes it or cannot show it for now."""
         try:
             return self._video_state(account, video_id)
         except PlatformRefusal as refusal:
@@ -174,8 +180,9 @@ class FacebookConnector(FacebookReading):
         return self._find(attempt, set())
 
     def _upload_outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Looks up a resumable upload: nothing is out before its last call, and another attempt can only end the same
-        upload."""
+        """Finds out what became of a resumable upload: nothing is visible before its last call, and another attempt
+        can only end the same upload.
+        """
         if not attempt.checkpoint.get("is_ending"):
             return NotPublished(settled=True)
         video_id = attempt.checkpoint.get("session")["video_id"]
@@ -190,9 +197,11 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the post that shows a staged photo, else the oldest that looks like this one and names no other photos.
+        """Finds the post that shows a staged photo; otherwise the oldest post with the same content that shows no
+        other photos.
 
-        `photo_ids` None: nothing is known about the files, their types included."""
+        `photo_ids` None: nothing is known about the files, not even their types.
+        """
         start = window_start(attempt.began_at)
         rows = self._graph.rows(
             attempt.account,
@@ -215,7 +224,9 @@ class FacebookConnector(FacebookReading):
         return guessed(map(_published, reversed(alike))) if alike else NotPublished(settled=False)
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads a post's details. The post is certainly out, so a failure here is ignored."""
+        """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
+        returned.
+        """
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -223,7 +234,9 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns StillUnknown for a video that was not found but may still be in processing."""
+    """Returns StillUnknown for a video that was not found but that Facebook may still be processing; otherwise the
+    outcome.
+    """
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 
@@ -235,7 +248,7 @@ def _published(post: Answer) -> Published:
 
 
 def _link(content: Content) -> str | None:
-    """Returns the link to show: the one in the settings, else the first in the text."""
+    """Returns the link that the post shows as a preview: the one in the settings, else the first in the text."""
     asked = content.settings.get("link")
     if asked:
         return str(asked)
@@ -244,7 +257,7 @@ def _link(content: Content) -> str | None:
 
 
 def _video_problem(status: Answer) -> tuple[str, str]:
-    """Returns code and message of a video that failed, from whichever phase it failed in."""
+    """Returns error code and message of a video that failed, from whichever phase failed."""
     for phase in status.values():
         errors = phase.get("errors") if isinstance(phase, dict) else None
         if errors:
@@ -253,7 +266,9 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
-    """Whether text and media agree; `by_number`: only the number of media is compared, as their types are unknown."""
+    """Whether a Facebook post has this text and these media. `by_number`: only the number of media is compared, as
+    their types are unknown.
+    """
     if not same_text(content.message, post.get("message")):
         return False
     # Facebook decides what a link shows: it may even be a photo of Facebook's own.

@@ -1,4 +1,4 @@
-"""Defines Facebook for the registry: its connector, login, checks and limits."""
+"""Defines Facebook for the registry of platforms: its connector, login, checks and limits."""
 
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin

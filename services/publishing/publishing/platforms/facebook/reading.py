@@ -24,7 +24,7 @@ _UNNAMED = "Facebook user"
 
 
 class FacebookReading(Connector):
-    """The half of the connector that works on published posts."""
+    """The half of Facebook's connector that works on published posts: comments, counts, the page's profile."""
 
     def __init__(self, settings: MetaSettings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Checks `facebook_settings` of a post. Facebook's addresses are in `meta.settings`."""
+"""Checks the `facebook_settings` of a post. The addresses of Facebook's API are in `meta.settings`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from publishing.platforms.post_settings import setting_errors, url_errors
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """Returns what Facebook would refuse."""
+    """Returns an error for each of a post's `facebook_settings` that Facebook would refuse."""
     found, field = setting_errors("FB", settings), "facebook_settings.link"
     if found or settings.get("link") is None:
         return found

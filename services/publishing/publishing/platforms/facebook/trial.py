@@ -1,4 +1,4 @@
-"""A post on Facebook that is never published."""
+"""The test post on Facebook: a post that is never published."""
 
 from publishing.platforms.base import Account, PlatformRefusal
 from publishing.platforms.meta.errors import MISSING

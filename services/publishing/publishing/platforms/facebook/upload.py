@@ -1,7 +1,7 @@
 """Resumable upload of a video to a Facebook page (platforms.md 2).
 
-Nothing is visible before the last call, which ends the session. A session that may have been ended is never replaced by
-another: the attempt ends the same session, or its outcome stays unknown.
+Nothing is visible before the last call, which ends the session. An upload session that may have ended is never
+replaced by another: the attempt ends the same session, or its outcome stays unknown.
 """
 
 import time
@@ -37,12 +37,15 @@ def described(content: Content) -> Answer:
 
 
 class NotServed(PlatformRefusal):
-    """Facebook takes no upload in pieces. Nothing was begun."""
+    """Facebook does not accept this upload in pieces. Nothing was begun."""
 
 
 class Upload:
-    """Checkpoint values: `content` (its fingerprint), `session` (session and video id), `next` (start and end of the
-    next piece, in bytes), `is_ending` (the last call may have been sent)."""
+    """One resumable upload of a video.
+
+    Checkpoint values: `content` (its fingerprint), `session` (ids of the upload session and the video), `next` (start
+    and end of the next piece, in bytes), `is_ending` (the last call may have been sent).
+    """
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Upload:
         self._checkpoint, self._pause_seconds = checkpoint, pause_seconds
 
     def run(self, content: Content) -> str:
-        """Returns the id of the published video, stored in the checkpoint.
+        """Uploads and publishes the video. Returns its id, stored in the checkpoint.
 
         Raises PlatformRefusal (`NotServed`: nothing was begun), OutcomeUnknown.
         """
@@ -89,7 +92,7 @@ class Upload:
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
     def _send(self) -> None:
-        """Sends the rest of the file. After a break it continues at the byte that Facebook names."""
+        """Sends the rest of the file. After a broken connection it continues at the byte that Facebook names."""
         start, end = self._checkpoint.get("next")
         breaks = 0
         while start < end:
@@ -110,8 +113,8 @@ class Upload:
             self._checkpoint.save(next=[start, end])
 
     def _sent_from(self, start: int, end: int) -> list[int]:
-        """Sends piece after piece until one breaks. Returns the next piece to send, which may be the first one
-        again.
+        """Sends piece after piece until the file ends or Facebook accepts a piece only in part. Returns start and end
+        of the next piece to send, in bytes.
         """
         with self._source.open() as chunks:
             pieces = Pieces(chunks)

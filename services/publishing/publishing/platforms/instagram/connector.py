@@ -39,8 +39,11 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 
 
 class InstagramConnector(InstagramReading):
-    """Publishing. Checkpoint values: `content` with `children` (a carousel without a container yet: nothing was
-    published) or `container_id`."""
+    """Publishes on Instagram.
+
+    Checkpoint values: `content` with `children` (files of a carousel whose container is not made yet, so nothing was
+    published) or with `container_id`.
+    """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if not content.media:
@@ -90,7 +93,9 @@ class InstagramConnector(InstagramReading):
         return self._described(account, str(answer["id"]))
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Returns the container of an earlier attempt at the same content, else a new one; its id is stored."""
+        """Returns the id of the container to publish: that of an earlier attempt at the same content, else of a new
+        one. The id is stored.
+        """
         mark = fingerprint(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
@@ -114,8 +119,11 @@ class InstagramConnector(InstagramReading):
         return self._stage(account, data | _ai_label(content))
 
     def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
-        """Returns the children of an earlier attempt at the same content that Instagram still has, and new ones for the
-        rest. They are stored before we wait for them: processing may take longer than an attempt."""
+        """Returns the ids of a carousel's files: those of an earlier attempt at the same content that Instagram still
+        has, and new ones for the rest.
+
+        The ids are stored before the wait for Instagram: processing may take longer than an attempt.
+        """
         mark = fingerprint(content)
         earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
         children = [
@@ -131,11 +139,15 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Waits for Instagram and returns the status and its text; both are empty if the time is over before."""
+        """Waits until Instagram has processed a container. Returns the status and its text; both are empty if the
+        time is over before.
+        """
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
-        """Returns status and text; None while Instagram is processing or cannot be asked."""
+        """Returns the final status of a container and its text; None while Instagram is processing it or cannot be
+        asked.
+        """
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
@@ -174,7 +186,9 @@ class InstagramConnector(InstagramReading):
         return found, [row for row in found if same_text(attempt.content.message, row.get("caption"))]
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads a post's details. The post is certainly out, so a failure here is ignored."""
+        """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
+        returned.
+        """
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -191,7 +205,9 @@ def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:
-    """Returns the refusal for a container that is not ready: failed, expired, lost or in processing."""
+    """Returns the refusal for a container that cannot be published: it failed, expired, is lost or is still in
+    processing.
+    """
     if status == "ERROR":
         found = _SUBCODE.search(text)
         code = found.group() if found else "CONTAINER_ERROR"
@@ -220,7 +236,8 @@ def _single(source: MediaSource, content: Content) -> Answer:
 
 
 def _ai_label(content: Content) -> Answer:
-    """Returns the parameter of Instagram's AI label. A carousel has one label, its files have none."""
+    """Returns the parameter that marks a post as made by AI, if it is. A carousel has one label, its files have none.
+    """
     is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
     return {"is_ai_generated": "true"} if is_ai_made else {}
 

@@ -1,4 +1,4 @@
-"""What Instagram tells about itself and an account."""
+"""Checks what Instagram tells about our app and about an account."""
 
 from collections.abc import Iterator
 

@@ -31,7 +31,7 @@ _UNNAMED = "Instagram user"
 
 
 class InstagramReading(Connector):
-    """The half of the connector that works on published posts."""
+    """The half of Instagram's connector that works on published posts: comments, counts, the account's profile."""
 
     def __init__(self, settings: MetaSettings) -> None:
         self._settings = settings
@@ -79,7 +79,7 @@ class InstagramReading(Connector):
         return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """Returns a comment's replies; asks for those that the list left out."""
+        """Returns a comment's replies, including those that the list of comments left out."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
@@ -90,8 +90,11 @@ class InstagramReading(Connector):
         return _comment(row, row.get("parent_id"))
 
     def subscribe(self, account: Account) -> None:
-        """With Facebook's login the token is a page's, and the page has to be subscribed to one of its own fields; with
-        Instagram's login the account. Both are asked for, and one is enough (platforms/instagram.md).
+        """Subscribes to webhooks about the account's comments, in both ways that Instagram has; one success is
+        enough.
+
+        With Facebook's login the token belongs to a page, which must be subscribed to one of the page's own fields;
+        with Instagram's login the account is subscribed (platforms/instagram.md).
         """
         refusals = []
         for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):
@@ -115,7 +118,7 @@ class InstagramReading(Connector):
         )
 
     def _shares(self, account: Account, remote_id: str) -> int | None:
-        """Reads shares from insights, which not every post and token has."""
+        """Reads how often a post was shared; None if the post or the token has no insights."""
         try:
             answer = self._graph.read(account, remote_id, "insights", metric="shares")
             return int(rows_of(answer)[0]["values"][0]["value"])
@@ -130,7 +133,7 @@ class InstagramReading(Connector):
 
 
 def profile_of(user: Answer) -> Profile:
-    """Returns the profile in an account's fields."""
+    """Builds the profile from the fields of an Instagram account."""
     return Profile(
         name=str(user.get("name") or user.get("username") or ""),
         username=user.get("username"),

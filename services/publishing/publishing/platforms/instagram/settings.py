@@ -1,4 +1,4 @@
-"""Checks caption and `instagram_settings` of a post. Instagram's addresses are in `meta.settings`."""
+"""Checks caption and `instagram_settings` of a post. The addresses of Instagram's API are in `meta.settings`."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _HASHTAGS, _MENTIONS = 30, 20
 
 
 def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns what Instagram would refuse of a caption, except its length."""
+    """Returns an error for each property of a caption that Instagram would refuse, except its length."""
     counts = (("hashtags", r"#\w", _HASHTAGS), ("mentions", r"(?<!\w)@\w", _MENTIONS))
     return [
         invalid("message", f"instagram takes at most {limit} {what}")
@@ -22,7 +22,7 @@ def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """Returns what Instagram would refuse."""
+    """Returns an error for each of a post's `instagram_settings` that Instagram would refuse."""
     found = setting_errors("IG", settings)
     if found or settings.get("cover_url") is None:
         return found

@@ -1,4 +1,4 @@
-"""A container on Instagram that is never published. Instagram removes it after 24 hours."""
+"""The test post on Instagram: a container that is never published. Instagram removes it after 24 hours."""
 
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
 from publishing.platforms.http_client import poll, transient
@@ -8,7 +8,7 @@ from publishing.platforms.trial import Trial
 
 
 def _stage(settings: MetaSettings, account: Account, text: str, photo: str) -> str:
-    """Also waits until Instagram has fetched the photo."""
+    """Stages the photo in a container, waits until Instagram has fetched it and returns the container's id."""
     graph = Graph(settings.instagram_url, settings)
     data = {"image_url": photo, "caption": text}
     container_id = graph.stage(account, account.remote_account_id, "media", data)

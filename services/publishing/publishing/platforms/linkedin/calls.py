@@ -1,4 +1,4 @@
-"""Calls to LinkedIn's REST API. Concludes the outcome of a call from its answer, or from a missing one."""
+"""Calls LinkedIn's REST API, and concludes the outcome of a call from its answer or from a missing answer."""
 
 import json
 import time
@@ -21,7 +21,7 @@ _GONE = ("404", "NOT_FOUND", "RESOURCE_NOT_FOUND")
 
 
 class Calls:
-    """Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
+    """Calls to LinkedIn's REST API. Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
 
     def __init__(self, settings: LinkedInSettings) -> None:
         self._settings = settings
@@ -29,7 +29,9 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
-        """GET, repeatable. `path` begins below /rest, or is `v2/…`. `method`: Rest.li's name of the call."""
+        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method` is Rest.li's name of
+        the call.
+        """
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
@@ -40,7 +42,9 @@ class Calls:
     def rows(
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or not read by `until`."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
+        first.
+        """
         for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = objects(answer.get("elements"))
@@ -49,13 +53,15 @@ class Calls:
                 return
 
     def act(self, account: Account, path: str, action: str, **request: Any) -> Answer:
-        """Runs an action on something invisible, so it may be repeated; returns the `value` of its answer."""
+        """Runs an action on something that nobody sees, so it may be repeated. Returns the `value` of the answer."""
         response = self._call("POST", account, path, {"action": action}, {f"{action}Request": request})
         value = response.body.get("value") if isinstance(response.body, dict) else None
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """POST of something visible, sent once. Returns `x-restli-id` and the body, which is empty for a post."""
+        """Creates something visible with one POST, sent once. Returns `x-restli-id` and the body, which is empty for
+        a post.
+        """
         response = self._call("POST", account, path, {}, data, visible=True)
         made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")
         if not made_id:
@@ -63,7 +69,7 @@ class Calls:
         return unquote(made_id), response.body if isinstance(response.body, dict) else {}
 
     def delete(self, account: Account, path: str) -> None:
-        """Deletes something. May be repeated: something that is gone counts as deleted."""
+        """Deletes something. May be repeated: something that is already gone counts as deleted."""
         try:
             self._call("DELETE", account, path, {}, headers={"X-RestLi-Method": "DELETE"})
         except PlatformRefusal as refusal:
@@ -71,7 +77,7 @@ class Calls:
                 raise
 
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
-        """Sends a file or a part to the address LinkedIn gave; returns its ETag without quotes."""
+        """Sends a file or a part of one to the upload address that LinkedIn gave. Returns its ETag without quotes."""
         if not is_pinned(url, self._url, self._settings.upload_hosts):
             raise PlatformRefusal(
                 Refusal.REJECTED, "STRANGE_HOST", "LinkedIn names an upload host that is not its own."
@@ -120,11 +126,11 @@ class Calls:
 
 
 def _refused_part(response: Response) -> PlatformRefusal:
-    """Returns the refusal of a part, of which only the status is known: the address may have expired."""
+    """Returns the refusal of a part of a file. Only its HTTP status is known: the upload address may have expired."""
     kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
     return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")
 
 
 def in_path(urn: str) -> str:
-    """Returns a URN encoded for an address."""
+    """Returns a URN encoded for use in the path of an address."""
     return quote(urn, safe="")

@@ -1,4 +1,6 @@
-"""Publishing on LinkedIn. The time of the call is stored before it: without one nothing was sent."""
+"""Publishes on LinkedIn. The time of the call that makes the post is stored before it is sent: a checkpoint without
+the time proves that nothing was sent.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -31,8 +33,11 @@ from publishing.platforms.uploads.staged_files import uploads_in
 
 
 class LinkedInConnector(LinkedInReading):
-    """Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (of the first call, seconds since 1970) and
-    `duplicate_of` (the post of which LinkedIn called a later call a duplicate)."""
+    """Publishes on LinkedIn.
+
+    Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (of the first call, seconds since 1970) and
+    `duplicate_of` (the post of which LinkedIn called a later call a duplicate).
+    """
 
     def __init__(self, settings: LinkedInSettings) -> None:
         super().__init__(settings)
@@ -70,7 +75,9 @@ class LinkedInConnector(LinkedInReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, urns: set[str] | None) -> Outcome:
-        """Finds the post with these images or this video; with unknown media (None), the oldest that looks like it."""
+        """Finds the post with the images or the video `urns`; if they are not known (None), the oldest post with the
+        same text and number of media.
+        """
         content = attempt.content
         try:
             ours = [
@@ -152,7 +159,9 @@ def _permalink(remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
-    """Whether a post can have this content: known media must be equal, else text and number of media."""
+    """Whether a post on LinkedIn can have this content: the media must be equal if `urns` names them, else text and
+    number of media.
+    """
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]
     found = {str(image["id"]) for image in images if image.get("id")}

@@ -1,4 +1,4 @@
-"""What LinkedIn's errors mean: tables of its codes, and how long to wait (platforms.md 4)."""
+"""Tells what LinkedIn's errors mean: tables of its codes, and how long to wait (platforms.md 4)."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,9 @@ _DUPLICATE_OF = re.compile(r"content is a duplicate of (urn:li:\w+:\d+)\.?", re.
 
 
 def codes_of(body: Any) -> list[str]:
-    """Returns an error's codes, the most specific first; none if the body is not an error of LinkedIn's."""
+    """Returns the codes of an error, the most specific first; an empty list if the body is not an error of
+    LinkedIn's.
+    """
     if not isinstance(body, dict):
         return []
     details = body.get("errorDetails")
@@ -55,7 +57,7 @@ def is_error(body: Any) -> bool:
 def refusal_from(
     body: Mapping[str, Any], status: int, headers: Mapping[str, str], version: str
 ) -> PlatformRefusal:
-    """Returns the refusal in an error."""
+    """Builds the refusal from an error that LinkedIn answered with."""
     codes = codes_of(body)
     message = str(body.get("message") or "LinkedIn gave no reason.")
     listed = next((code for code in codes if code in _CODES), None)
@@ -73,13 +75,15 @@ def refusal_from(
 
 
 def duplicate_of(refusal: PlatformRefusal) -> str | None:
-    """Returns the post that this one duplicates, where LinkedIn names it."""
+    """Returns the id of the post that LinkedIn says the refused post duplicates; None if it names none."""
     match = _DUPLICATE_OF.fullmatch(refusal.message.strip())
     return match[1] if match else None
 
 
 def wait_in(headers: Mapping[str, str], now: datetime | None = None) -> float:
-    """Returns the seconds until calls are accepted again: LinkedIn's limits are daily and reset at midnight UTC."""
+    """Returns the seconds until LinkedIn accepts calls again: those in Retry-After, else those until midnight UTC,
+    when its daily limits start again.
+    """
     said = retry_after(headers)
     if said is not None:
         return said

@@ -1,4 +1,4 @@
-"""What LinkedIn tells about itself and about a member or company page."""
+"""Checks what LinkedIn tells about our app and about a member or company page."""
 
 from collections.abc import Iterator
 

@@ -23,9 +23,11 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns the members' login, or that of the only app. Each knows the other.
+    """Returns LinkedIn's login for members, or that of the only app that is configured. It also knows the login of
+    the other app.
 
-    So an operator who adds the app for company pages changes nothing for clients that name no kind of account.
+    The members' login is the default, so that nothing changes for clients that name no kind of account when an
+    operator adds the app for company pages.
     """
     apps = {MEMBER: settings.member_app, ORGANIZATION: settings.pages_app}
     found = {name: LinkedInLogin(settings, name) for name, app in apps.items() if app.client_id}
@@ -35,7 +37,7 @@ def login(settings: LinkedInSettings) -> Login:
 
 
 class LinkedInLogin(CodeLogin):
-    """The login of one app."""
+    """The login of one of our apps at LinkedIn."""
 
     challenge = None
 
@@ -70,8 +72,10 @@ class LinkedInLogin(CodeLogin):
         return [Found(urn, shown, tokens, f"linkedin:{member_id}") for urn, shown in found]
 
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
-        """Pages that an earlier release linked have OpenID's scopes beside those for company pages, and need no more:
-        LinkedIn gives the new ones to new apps (a guess, docs/platforms/linkedin.md).
+        """Returns the scopes that the page lacks.
+
+        Pages that an earlier release linked have OpenID's scopes besides those for company pages, and need no more:
+        LinkedIn gives the new scopes to new apps (a guess, docs/platforms/linkedin.md).
         """
         needed = (*_MEMBER, *_PAGES) if self._has_pages and "openid" in granted else self.scopes
         return tuple(scope for scope in needed if scope not in granted)

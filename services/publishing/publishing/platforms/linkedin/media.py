@@ -1,4 +1,6 @@
-"""Uploads to LinkedIn: photos in one piece, videos in the parts it asks for, which a later attempt resumes."""
+"""Uploads files to LinkedIn: photos in one piece, videos in the parts that LinkedIn asks for. A later attempt resumes
+an upload.
+"""
 
 import time
 from typing import Any
@@ -31,8 +33,11 @@ _REFUSED_LOOKS = 5
 
 
 class Uploads(StagedFiles):
-    """Values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length]] and `etags` of
-    the parts that were sent; of a video also `token`."""
+    """The uploads of a post's files to LinkedIn.
+
+    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in
+    bytes]] and `etags` of the parts that were sent; of a video also `token`.
+    """
 
     def __init__(self, calls: Calls, settings: LinkedInSettings) -> None:
         self._calls = calls
@@ -112,8 +117,8 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing or cannot be asked; {} where it does not let
-        itself be asked. `refused` collects such refusals.
+        """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does
+        not let us read it. Such refusals are added to `refused`.
         """
         try:
             file = self._calls.read(account, path)
@@ -131,7 +136,9 @@ class Uploads(StagedFiles):
 
 
 def _video_upload(value: Answer, size_bytes: int) -> Upload:
-    """Returns the upload of a video, its parts in order. Raises PlatformRefusal if they are not the whole file."""
+    """Returns the upload of a video, with its parts in order, from LinkedIn's answer. Raises PlatformRefusal if the
+    parts do not cover the whole file.
+    """
     rows = sorted(value.get("uploadInstructions") or (), key=lambda row: int(row["firstByte"]))
     parts = [[row["uploadUrl"], int(row["lastByte"]) - int(row["firstByte"]) + 1] for row in rows]
     if sum(length for _, length in parts) != size_bytes:

@@ -1,4 +1,4 @@
-"""LinkedIn: comments, counts and the page itself. Posts are made in `connector`."""
+"""Reads from LinkedIn: comments, counts and the page's profile. Posts are made in `connector`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +58,7 @@ _PREVIOUS_CURSOR = re.compile(r"(\d{1,6})/(\d{1,3})(?:/(\d{1,13})/(.+))?")
 
 
 class LinkedInReading(Connector):
-    """The half of the connector that works on published posts."""
+    """The half of LinkedIn's connector that works on published posts."""
 
     def __init__(self, settings: LinkedInSettings) -> None:
         self._settings = settings
@@ -216,7 +216,7 @@ class LinkedInReading(Connector):
         return str(made.get("commentUrn") or f"urn:li:comment:({place['object']},{made_id})")
 
     def _thread_of(self, account: Account, comment_id: str) -> str:
-        """Returns the first comment of a thread: LinkedIn takes replies only to that."""
+        """Returns the id of the top-level comment of a thread: LinkedIn takes replies to that comment only."""
         match = _COMMENT.fullmatch(comment_id)
         if match is None:
             raise PlatformRefusal(Refusal.REJECTED, "INVALID_URN", "This is not a comment on LinkedIn.")
@@ -224,7 +224,7 @@ class LinkedInReading(Connector):
         return str(row.get("parentComment") or comment_id)
 
     def _names(self, account: Account, actors: set[str]) -> dict[str, str]:
-        """Returns the names of organizations; those that cannot be read are missing."""
+        """Returns the names of organizations by their URNs. Organizations that cannot be read are left out."""
         numbers = sorted(urn.removeprefix(ORGANIZATION) for urn in actors if urn.startswith(ORGANIZATION))
         if not numbers:
             return {}
@@ -240,7 +240,7 @@ class LinkedInReading(Connector):
 
 
 def _picture(member: Answer) -> str | None:
-    """Returns the address of the largest picture of a member, the last one in LinkedIn's list."""
+    """Returns the address of a member's largest picture, which is the last in LinkedIn's list."""
     sizes = ((member.get("profilePicture") or {}).get("displayImage~") or {}).get("elements") or [{}]
     addresses = sizes[-1].get("identifiers") or [{}]
     address: str | None = addresses[0].get("identifier")
@@ -252,7 +252,9 @@ def _comments_path(urn: str) -> str:
 
 
 def with_current_cursor(query: CommentQuery) -> CommentQuery:
-    """Translates a cursor of the previous release, which clients and stored polls may still hold."""
+    """Translates a cursor of the previous release into one of this release: clients and stored polls may still hold
+    the old one.
+    """
     match = _PREVIOUS_CURSOR.fullmatch(query.cursor or "")
     if match is None:
         return query

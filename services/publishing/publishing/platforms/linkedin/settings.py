@@ -1,4 +1,4 @@
-"""Addresses and app of LinkedIn, and the check of `linkedin_settings`."""
+"""Settings of LinkedIn (addresses, apps), and the check of a post's `linkedin_settings`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from publishing.platforms.post_settings import setting_errors, url_errors
 
 @dataclass(frozen=True, slots=True)
 class LinkedInSettings:
-    """Times are in seconds."""
+    """The settings of LinkedIn. Times are in seconds."""
 
     api_url: str = "https://api.linkedin.com"
     #: The app with the products Share on LinkedIn and OpenID Connect, for members alone.
@@ -56,14 +56,14 @@ class LinkedInSettings:
 
     @property
     def app(self) -> App:
-        """The app of a login for which the client names no kind of account (`login.login`)."""
+        """The app that a login uses when the client names no kind of account (`login.login`)."""
         return self.member_app if self.member_app.client_id else self.pages_app
 
 
 def _apps() -> tuple[App, App]:
-    """Returns the apps for members and for company pages. Raises ConfigError where one app would have to be both.
+    """Returns our app for members and our app for company pages. Raises ConfigError if one app would have to be both.
 
-    LINKEDIN_COMPANY_PAGES=true is the earlier releases' way to say that LINKEDIN_CLIENT is the app for company pages.
+    In earlier releases LINKEDIN_COMPANY_PAGES=true said that LINKEDIN_CLIENT is the app for company pages.
     """
     member, pages = App.from_env("LINKEDIN_CLIENT"), App.from_env("LINKEDIN_PAGES_CLIENT")
     is_old_way = config.flag("LINKEDIN_COMPANY_PAGES", False)
@@ -76,7 +76,7 @@ def _apps() -> tuple[App, App]:
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """Returns what LinkedIn would refuse."""
+    """Returns an error for each of a post's `linkedin_settings` that LinkedIn would refuse."""
     found, field = setting_errors("LN", settings), "linkedin_settings.article"
     if found or settings.get("article") is None:
         return found

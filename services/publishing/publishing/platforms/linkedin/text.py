@@ -14,7 +14,7 @@ _TEMPLATE = re.compile(
 
 
 def little_text(text: str) -> str:
-    """Returns a text as little text: reserved characters escaped, hashtags as links."""
+    """Encodes a text as little text: escapes reserved characters and turns hashtags into links."""
     parts, at = [], 0
     for match in _HASHTAG.finditer(text):
         parts += [_escaped(text[at : match.start()]), f"{{hashtag|\\#|{match[1]}}}"]
@@ -23,7 +23,7 @@ def little_text(text: str) -> str:
 
 
 def shown_text(commentary: str) -> str:
-    """Returns little text as people see it: names instead of hashtag links and mentions, escapes decoded."""
+    """Decodes little text to what people see: names instead of hashtag links and mentions, escapes decoded."""
     return _TEMPLATE.sub(_shown, commentary)
 
 

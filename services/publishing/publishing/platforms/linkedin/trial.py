@@ -1,4 +1,6 @@
-"""A post on LinkedIn that is deleted at once. LinkedIn creates no post that only its author sees."""
+"""The test post on LinkedIn: a public post that is deleted at once. LinkedIn has no posts that only their author
+sees.
+"""
 
 from publishing.platforms.base import Account, Content
 from publishing.platforms.linkedin.calls import Calls, in_path

@@ -1,4 +1,4 @@
-"""What the Graph API's errors mean: tables of its codes (platforms.md 1 and 3), and how long to wait."""
+"""Tells what the Graph API's errors mean: tables of its codes (platforms.md 1 and 3), and how long to wait."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ BROKEN_CODES = (1, 2)
 
 
 def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refusal:
-    """Returns what a code and subcode mean; REJECTED for unlisted ones."""
+    """Returns the kind of refusal for an error code and subcode; REJECTED for codes that are not in our tables."""
     if subcode in _SUBCODES:
         return _SUBCODES[subcode]
     if (code, subcode) == (100, 33):
@@ -59,7 +59,7 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
 
 
 class Misplaced(PlatformRefusal):
-    """A piece of an upload was not the next one, which is from `start` to before `end`, in bytes."""
+    """The platform expected another piece of an upload: the one from `start` to before `end`, in bytes."""
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(Refusal.TRANSIENT, code, message)
@@ -67,7 +67,7 @@ class Misplaced(PlatformRefusal):
 
 
 def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> PlatformRefusal:
-    """Returns the refusal in an error envelope; a rate limit always has `wait_seconds`."""
+    """Builds the refusal from an error that the Graph API answered with. A rate limit always has `wait_seconds`."""
     code = _whole(error.get("code")) or 0
     subcode = _whole(error.get("error_subcode"))
     kind = kind_of(code, subcode, error.get("is_transient") is True)
@@ -83,7 +83,9 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds in Retry-After, else the minutes in X-Business-Use-Case-Usage as seconds; else None."""
+    """Returns for how many seconds to wait: from Retry-After, else from X-Business-Use-Case-Usage (which is in
+    minutes); None without both.
+    """
     if (after := retry_after(headers)) is not None:
         return after
     try:

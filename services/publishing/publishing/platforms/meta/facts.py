@@ -1,4 +1,4 @@
-"""What the Graph API tells about itself."""
+"""Checks what the Graph API tells about the version that serves us."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,10 @@ from publishing.platforms.meta.settings import MetaSettings
 
 
 def version(base_url: str, settings: MetaSettings, account: Account) -> Fact:
-    """Asks which version serves our calls: Meta answers calls to a version that has ended with the oldest one that is
-    left (developers.facebook.com/docs/apps/versions, read November 2026). A header of its answers names the version.
+    """Asks which version of the Graph API answers our calls; a header of its answers names it.
+
+    Meta answers calls to a version that has ended with the oldest version that still exists
+    (developers.facebook.com/docs/apps/versions, read November 2026).
     """
 
     def question() -> tuple[bool, str]:

@@ -1,5 +1,5 @@
-"""Calls to the Graph API for Facebook and Instagram. Concludes the outcome of a call from its answer, or from a missing
-one.
+"""Calls the Graph API for Facebook and Instagram, and concludes the outcome of a call from its answer or from a
+missing answer.
 """
 
 import hashlib
@@ -24,7 +24,9 @@ ROWS_PER_PAGE = 100
 
 
 class Graph:
-    """One host of the Graph API. Every method raises PlatformRefusal; `create` and `finish` raise OutcomeUnknown."""
+    """Calls to one host of the Graph API. Every method raises PlatformRefusal; `create` and `finish` raise
+    OutcomeUnknown.
+    """
 
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
@@ -32,11 +34,11 @@ class Graph:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, node: str, edge: str = "", **params: Any) -> Answer:
-        """GET, repeatable."""
+        """Sends a GET, which may be repeated."""
         return self._call("GET", account, node, edge, params=params)
 
     def served_version(self, account: Account) -> str | None:
-        """Returns the version that answered a read of the account; None: Meta does not tell."""
+        """Returns the version of the Graph API that answers a read of the account; None if Meta does not tell."""
         query = urlencode(self._signed(account, {"fields": "id"}))
         url = f"{self._base}/{quote(account.remote_account_id, safe='')}?{query}"
         response = self._http.send("GET", url, headers=bearer(account))
@@ -46,7 +48,9 @@ class Graph:
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or not read by `until`."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
+        first.
+        """
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
@@ -63,13 +67,15 @@ class Graph:
         file: Mapping[str, MediaSource] | None = None,
         **params: Any,
     ) -> Answer:
-        """POST that may be repeated. `file` maps the name of its form field to a single file."""
+        """Sends a POST that may be repeated. `file` maps the name of a form field to a file."""
         return self._call("POST", account, node, edge, data=params, file=file)
 
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
-        """POST of something invisible, so it may be repeated; returns its id. `file` is sent as `source`."""
+        """Creates something that nobody sees with a POST, which may be repeated. Returns its id. `file` is sent as
+        the form field `source`.
+        """
         files = {"source": file} if file else None
         return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
@@ -82,23 +88,23 @@ class Graph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> Answer:
-        """POST of something visible, sent once. The answer has an `id`."""
+        """Creates something visible with a POST that is sent once. The answer has an `id`."""
         params, files = {"fields": fields} if fields else {}, {"source": file} if file else None
         answer = self._call("POST", account, node, edge, params=params, data=data, file=files, visible=True)
         required(answer, "id", visible=True)
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """POST that makes something staged visible, sent once. Raises OutcomeUnknown."""
+        """Makes something staged visible with a POST that is sent once. Raises OutcomeUnknown."""
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 
     def remove(self, account: Account, node: str) -> None:
-        """Deletes something; may be repeated."""
+        """Deletes something. May be repeated. Raises PlatformRefusal."""
         self._call("DELETE", account, node, "")
 
     def delete(self, account: Account, node: str) -> None:
-        """Tries to delete something staged; it is harmless if it stays."""
+        """Tries to delete something staged, and ignores a refusal: it is harmless if it stays."""
         with suppress(PlatformRefusal):
             self.remove(account, node)
 
@@ -129,7 +135,7 @@ class Graph:
         return _body(self._http.send(method, url, headers=headers, body=body, visible=visible), visible)
 
     def _signed(self, account: Account, query: Answer) -> Answer:
-        """Adds the proof that the call comes from our app, if its secret is known."""
+        """Adds the proof that the call comes from our app (`appsecret_proof`), if the app's secret is configured."""
         if not self._secret:
             return query
         proof = hmac.new(self._secret, account.access_token.encode(), hashlib.sha256)
@@ -141,7 +147,9 @@ def _given(values: Answer) -> Answer:
 
 
 def _body(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. Raises what any other answer means."""
+    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
+    OutcomeUnknown.
+    """
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(body, dict) and error is None and response.is_good:
@@ -158,17 +166,19 @@ def _body(response: Response, visible: bool) -> Answer:
 
 
 def rows_of(answer: Answer) -> list[Answer]:
-    """Returns the objects in a list's answer."""
+    """Returns the objects in the `data` of a list."""
     return objects(answer.get("data"))
 
 
 def next_cursor(answer: Answer) -> str | None:
-    """Returns where the next page begins. The `next` address is not followed: it could name any host."""
+    """Returns the cursor of the next page; None at the end. The address in `next` is not followed, because it could
+    name any host.
+    """
     paging = answer.get("paging") or {}
     return str(paging["cursors"]["after"]) if paging.get("next") and "cursors" in paging else None
 
 
 def is_within(row: Mapping[str, Any], time_field: str, start: datetime) -> bool:
-    """Whether a row was made since `start`, or names no time."""
+    """Whether a row of the platform's list was made since `start`, or has no time."""
     made_at = iso_time(row.get(time_field))
     return made_at is None or made_at >= start

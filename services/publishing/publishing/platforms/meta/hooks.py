@@ -1,6 +1,6 @@
-"""Meta's webhooks about comments: their signature and content (platforms.md 1). Pure.
+"""Reads Meta's webhooks about comments: checks their signature and returns the comments (platforms.md 1). Pure.
 
-A webhook is a batch, comes more than once, and may contain anything: all but new comments is ignored.
+A webhook is a batch, comes more than once, and may contain anything: everything except new comments is ignored.
 """
 
 import hashlib
@@ -25,7 +25,9 @@ _MILLISECONDS = 10**11
 
 
 def hooks_of(platform: str, secrets: Callable[[MetaSettings], Iterable[str]]) -> Hooks:
-    """Returns the webhooks of FB or IG. `secrets`: those that may sign; empty ones are ignored."""
+    """Returns the functions that read the webhooks of FB or IG. `secrets` returns the secrets that may have signed
+    them; empty ones are ignored.
+    """
     return Hooks(
         is_set_up=lambda at: bool(at.app_secret and at.verify_token),
         verify_token=lambda at: at.verify_token,
@@ -35,7 +37,7 @@ def hooks_of(platform: str, secrets: Callable[[MetaSettings], Iterable[str]]) ->
 
 
 def is_signed(body: bytes, signature: str, secrets: Iterable[str]) -> bool:
-    """Whether `sha256=<hex>` is the raw body's HMAC with one of the app's secrets."""
+    """Whether `signature` is `sha256=<hex>` with the HMAC of the raw body by one of the app's secrets."""
     given = signature.strip().encode("ascii", "replace")
     matches = [
         hmac.compare_digest(
@@ -48,7 +50,7 @@ def is_signed(body: bytes, signature: str, secrets: Iterable[str]) -> bool:
 
 
 def comments_in(platform: str, body: bytes) -> list[HookComment]:
-    """Reads the new comments from a webhook of FB or IG, in its order. Raises NoHook."""
+    """Reads the new comments from a webhook of FB or IG, in the webhook's order. Raises NoHook."""
     try:
         hook = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -129,19 +131,21 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _id(value: Any) -> str:
-    """Returns an id as text; empty if it is not one."""
+    """Returns an id as text; empty if the value is not an id."""
     given = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return given if len(given) <= _ID_LENGTH and given.isascii() and given.isprintable() else ""
 
 
 def _text(value: Any) -> str:
-    """Returns a text that PostgreSQL and JSON accept: without NUL and lone surrogates."""
+    """Removes NUL and lone surrogates from a text, so that PostgreSQL and JSON accept it; empty if the value is not a
+    text.
+    """
     text = value if isinstance(value, str) else ""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _time(value: Any) -> datetime | None:
-    """Returns Unix seconds or milliseconds in UTC; None if the value is not a time."""
+    """Converts Unix seconds or milliseconds to a time in UTC; None if the value is not a time."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -19,7 +19,9 @@ from publishing.platforms.oauth.base import Found, Login, Tokens
 
 
 class MetaLogin(Login):
-    """The common part: each platform defines its scopes, and which account of a page is linked."""
+    """What the logins of Facebook and Instagram share. Each defines its scopes, and which account belonging to a page
+    is linked.
+    """
 
     #: The fields of a page that the person's permissions cover. One field too many may fail the whole call.
     page_fields = "id,name,username,access_token,followers_count,picture.type(large)"
@@ -58,7 +60,9 @@ class MetaLogin(Login):
         return [one for one in found if one is not None]
 
     def _rows(self, tokens: Tokens) -> Iterator[dict[str, Any]]:
-        """Yields the pages on which the person has a role, then those that a business portfolio gives access to."""
+        """Yields the Facebook pages on which the person has a role, then those that a business portfolio gives access
+        to.
+        """
         person, fields = _person(tokens), self.page_fields
         yield from self._graph.rows(person, "me", "accounts", fields=fields)
         if "business_management" in (tokens.scopes or ()):
@@ -75,7 +79,9 @@ class MetaLogin(Login):
 
     @abstractmethod
     def found(self, page: Answer) -> tuple[str, Profile] | None:
-        """Returns the id and profile of the account to link for a page; None: it has none."""
+        """Returns the id and profile of the account that is linked for this Facebook page; None if the page has no
+        such account.
+        """
 
     def _found(self, page: Answer, scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
         # The person may see a page without a token, but not act for it.
@@ -87,7 +93,7 @@ class MetaLogin(Login):
         return forms.tokens_in(self._get("oauth/access_token", **app, **query))
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        """Sends a call with secrets in its address, as Meta requires."""
+        """Sends a GET with secrets in its address, as Meta requires. Returns the answer; raises PlatformRefusal."""
         response = self._http.send("GET", forms.with_query(f"{self._base}/{path}", **query), headers={})
         error = response.body.get("error") if isinstance(response.body, dict) else None
         if isinstance(error, dict):

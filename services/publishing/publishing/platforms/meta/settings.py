@@ -1,4 +1,4 @@
-"""Addresses and app of the Graph API, for Facebook and Instagram."""
+"""Settings of the Graph API: its addresses and our app, for Facebook and Instagram."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ _GRAPH, _GRAPH_VIDEO = "https://graph.facebook.com", "https://graph-video.facebo
 
 @dataclass(frozen=True, slots=True)
 class MetaSettings:
-    """Times are in seconds."""
+    """The settings of Facebook and Instagram. Times are in seconds."""
 
     facebook_url: str = _GRAPH
     instagram_url: str = _GRAPH
@@ -57,7 +57,9 @@ class MetaSettings:
 
     @property
     def upload_url(self) -> str:
-        """The base of video uploads. An operator's own address of the Graph API serves them as well by default."""
+        """The base address of video uploads. If the operator has set another address of the Graph API, it serves
+        uploads too by default.
+        """
         if self.facebook_upload_url or self.facebook_url.rstrip("/") != _GRAPH:
             return self.facebook_upload_url or self.facebook_url
         return _GRAPH_VIDEO

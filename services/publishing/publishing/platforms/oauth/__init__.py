@@ -1,1 +1,1 @@
-"""Linking by OAuth: each platform's login, renewal and giving back of permissions."""
+"""Linking by OAuth: each platform's login, and the renewal and revocation of the permissions it grants."""

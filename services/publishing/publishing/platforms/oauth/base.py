@@ -1,4 +1,4 @@
-"""The interface of all logins: what linking a page asks of a platform. Nothing is stored here."""
+"""The interface of the platforms' logins: what linking a page asks of a platform. Nothing is stored here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -25,7 +25,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page, profile or channel for which a person let us act."""
+    """An account (page, profile or channel) for which the person who logged in lets us act."""
 
     account_id: str
     profile: Profile
@@ -56,36 +56,38 @@ class Login(ABC):
     app_name: str | None = None
 
     def of_app(self, name: str | None, granted: Collection[str] | None = None) -> "Login | None":
-        """Returns the login of the app with this name; None: no such app is configured.
+        """Returns the login of our app with this name; None if no such app is configured.
 
-        Without a name it is the login of the app that issues tokens with the `granted` scopes, or this one.
+        Without a name, returns the login of the app that issues tokens with the `granted` scopes, or this login.
         """
         return self if name in (None, self.app_name) else None
 
     @abstractmethod
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:
-        """Returns the address of the platform's login page. `verifier` is PKCE's (RFC 7636)."""
+        """Returns the address of the platform's login page. `verifier` is the PKCE verifier (RFC 7636)."""
 
     @abstractmethod
     def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Exchanges the code that came back for tokens. A code works once."""
+        """Exchanges the code that came back from the login for tokens. A code works once."""
 
     @abstractmethod
     def accounts(self, tokens: Tokens) -> list[Found]:
-        """Returns the accounts for which we may act, in the platform's order."""
+        """Returns the accounts for which the tokens let us act, in the platform's order."""
 
     def refresh(self, refresh_token: str) -> Tokens:
-        """Returns new tokens; the old refresh token may be invalid from now on. EXPIRED: the grant has ended."""
+        """Fetches new tokens. The old refresh token may be invalid afterwards. A refusal EXPIRED means that the
+        permission has ended.
+        """
         raise NotImplementedError
 
     def revoke(self, tokens: Tokens) -> bool:
-        """Revokes the permission; False: the platform has no endpoint for that."""
+        """Revokes the permission. Returns False if the platform has no endpoint for that."""
         return False
 
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
-        """Returns the scopes that a page lacks, of those that our features need."""
+        """Returns those scopes that our features need and that are not in `granted`."""
         return tuple(scope for scope in self.scopes if scope not in granted)
 
     def granted(self, tokens: Tokens) -> tuple[str, ...] | None:
-        """Returns the scopes granted now; None: unchanged since the page was linked."""
+        """Returns the scopes that are granted now; None if the platform does not tell."""
         return tokens.scopes

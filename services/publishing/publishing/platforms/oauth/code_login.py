@@ -1,4 +1,4 @@
-"""The authorization code flow of RFC 6749 with refresh tokens, as LinkedIn, TikTok, X and YouTube have it."""
+"""The authorization code flow of RFC 6749 with refresh tokens, as LinkedIn, TikTok, X and YouTube implement it."""
 
 import base64
 import hashlib
@@ -10,12 +10,14 @@ from publishing.platforms.oauth.base import App, Login, Tokens
 
 
 def s256(verifier: str) -> str:
-    """Returns PKCE's challenge (RFC 7636)."""
+    """Returns the PKCE challenge for a verifier (RFC 7636)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode()
 
 
 class CodeLogin(Login):
-    """Class attributes say how a platform departs from the standard."""
+    """A login by the authorization code flow. The attributes of a platform's class say how it departs from the
+    standard.
+    """
 
     #: Name of the client id in requests.
     client_id_name = "client_id"
@@ -58,7 +60,7 @@ class CodeLogin(Login):
         return True
 
     def revoked_token(self, tokens: Tokens) -> str:
-        """Returns the token whose revocation ends the grant."""
+        """Returns the token to revoke so that the whole permission ends."""
         return tokens.refresh_token or tokens.access_token
 
     def client_headers(self) -> dict[str, str]:

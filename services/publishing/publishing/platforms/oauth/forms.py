@@ -1,4 +1,4 @@
-"""Token endpoints of RFC 6749: form requests, and what their errors mean."""
+"""Calls to the token endpoints of RFC 6749: form requests, and what the errors mean."""
 
 import base64
 from collections.abc import Collection, Mapping
@@ -18,8 +18,8 @@ DEAD = frozenset({("invalid_grant", None)})
 
 @dataclass(frozen=True, slots=True)
 class _Timeouts:
-    """Limits of a call to a token endpoint. They are short, because a person waits for a login, and a renewal is
-    repeated.
+    """The time limits of a call to a token endpoint. They are short, because a person waits for a login, and a
+    renewal is repeated.
     """
 
     connect_timeout_seconds: float = 5.0
@@ -42,14 +42,18 @@ def post(
     headers: Mapping[str, str] | None = None,
     dead: Collection[tuple[str, str | None]] = DEAD,
 ) -> Answer:
-    """Posts a form and returns the answer. `dead`: errors that end a grant, with a description where it matters."""
+    """Posts a form and returns the answer. `dead` lists the errors that end a permission, each with a description
+    where only that tells. Raises PlatformRefusal.
+    """
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     body = urlencode(form).encode()
     return body_of(client.send("POST", url, headers=sent | dict(headers or {}), body=body), dead)
 
 
 def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD) -> Answer:
-    """Returns the body of a good answer. An error may come with any status, even 200. Raises PlatformRefusal."""
+    """Returns the body of a good answer; raises PlatformRefusal for an error, which may come with any status, even
+    200.
+    """
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if response.status == 429:
@@ -71,7 +75,7 @@ def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD)
 
 
 def tokens_in(answer: Answer, separator: str = " ") -> Tokens:
-    """Returns the tokens in an answer, whose scopes are split at `separator` and commas. Raises PlatformRefusal."""
+    """Returns the tokens in an answer. Its scopes are split at `separator` and at commas. Raises PlatformRefusal."""
     if not answer.get("access_token"):
         raise transient("NO_TOKEN", "The platform's answer has no token.")
     lifetime, scopes = answer.get("expires_in"), answer.get("scope")

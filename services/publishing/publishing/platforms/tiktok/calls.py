@@ -1,4 +1,4 @@
-"""Calls to TikTok's API. Concludes the outcome of a call from its answer, or from a missing one."""
+"""Calls TikTok's API, and concludes the outcome of a call from its answer or from a missing answer."""
 
 import json
 
@@ -12,7 +12,7 @@ from publishing.platforms.uploads.pieces import Piece
 
 
 class PostingApi:
-    """The Content Posting API and related calls. Every method raises PlatformRefusal."""
+    """Calls to TikTok's Content Posting API and related ones. Every method raises PlatformRefusal."""
 
     def __init__(self, settings: TikTokSettings) -> None:
         self._settings = settings
@@ -22,7 +22,9 @@ class PostingApi:
     def ask(
         self, account: Account, path: str, body: Answer | None = None, *, visible: bool = False
     ) -> Answer:
-        """Sends a POST, or a GET without a body, and returns the answer's `data`. `visible`: raises OutcomeUnknown."""
+        """Sends a POST, or a GET if there is no body, and returns the answer's `data`. A `visible` call may raise
+        OutcomeUnknown.
+        """
         headers, method, sent = bearer(account), "GET", None
         if body is not None:
             headers["Content-Type"] = "application/json; charset=UTF-8"
@@ -31,16 +33,18 @@ class PostingApi:
         return data_of(self._http.send(method, url, headers=headers, body=sent, visible=visible), visible)
 
     def creator(self, account: Account) -> Answer:
-        """Reads what the account may post now. TikTok requires this before every post."""
+        """Reads what the account may post now (`creator_info`). TikTok requires this before every post."""
         return self.ask(account, "post/publish/creator_info/query/", {})
 
     def status(self, account: Account, publish_id: str) -> Answer:
-        """Reads the state of a post."""
+        """Reads how far TikTok has come with a post."""
         return self.ask(account, "post/publish/status/fetch/", {"publish_id": publish_id})
 
     def put(self, upload_url: str, span: str, piece: Piece, *, completes: bool) -> Response:
-        """Sends a chunk of a file; upload hosts answer by the status alone. The address contains the token.
-        `completes`: it is the last chunk, which makes the post."""
+        """Sends a chunk of a file; the upload host answers by the HTTP status alone. The address contains the token.
+
+        `completes`: it is the last chunk, which makes the post.
+        """
         if not is_pinned(upload_url, self._settings.api_url, self._settings.upload_hosts):
             raise transient("STRANGE_UPLOAD", "TikTok's upload address is on another host.")
         headers = {"Content-Range": f"bytes {span}"}
@@ -48,7 +52,9 @@ class PostingApi:
 
 
 def data_of(response: Response, visible: bool) -> Answer:
-    """Returns the `data` of a good answer. Raises what any other answer means."""
+    """Returns the `data` of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
+    OutcomeUnknown.
+    """
     error = error_in(response)
     if error is None:
         raise unrecognised(response, visible)

@@ -1,4 +1,4 @@
-"""TikTok: publishing and look-ups. The account itself is in `reading`."""
+"""Publishes on TikTok and looks posts up. The account's profile is read in `reading`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,10 +31,11 @@ _UPLOADING = "PROCESSING_UPLOAD"
 
 
 class TikTokConnector(TikTokReading):
-    """Publishing. Checkpoint values: `content`, `privacy` and `publish_id`.
+    """Publishes on TikTok.
 
-    Of a video also: `upload_url`, `begun_at`, `size_bytes` and `chunk_bytes`, `chunk` (how many have arrived),
-    `last_at` (when the last was first sent), `has_all`. Of photos: `asked` (the one call may have been sent).
+    Checkpoint values: `content`, `privacy` and `publish_id`. Of a video also `upload_url`, `begun_at`, `size_bytes`,
+    `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was first sent) and
+    `has_all`. Of photos `asked` (the one call may have been sent).
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -77,7 +78,9 @@ class TikTokConnector(TikTokReading):
         return StillUnknown()
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """Completes an earlier attempt; None if it published nothing and can publish nothing any more."""
+        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never
+        will.
+        """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
         except PlatformRefusal as refusal:
@@ -101,7 +104,9 @@ class TikTokConnector(TikTokReading):
         return self._finished(account, checkpoint)
 
     def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
-        """Asks for an upload address. Nothing is published before the last chunk, so a lost answer is harmless."""
+        """Asks TikTok for an address to upload the video to. Nothing is published before the last chunk, so a lost
+        answer is harmless.
+        """
         check_bytes(content.media[0])
         chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {
@@ -122,7 +127,7 @@ class TikTokConnector(TikTokReading):
         )
 
     def _upload(self, source: MediaSource, checkpoint: Checkpoint) -> None:
-        """Sends the missing chunks. Raises PlatformRefusal."""
+        """Sends the chunks that TikTok does not have yet. Raises PlatformRefusal."""
         chunks = cut(int(checkpoint.get("size_bytes")), int(checkpoint.get("chunk_bytes")))
 
         def before_last() -> None:
@@ -147,7 +152,9 @@ class TikTokConnector(TikTokReading):
         checkpoint.save(publish_id=required(answer, "publish_id", visible=True))
 
     def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
-        """Waits for TikTok. Raises PlatformRefusal if TikTok gave the post up, OutcomeUnknown if it takes too long."""
+        """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it,
+        OutcomeUnknown if it takes too long.
+        """
         publish_id = checkpoint.get("publish_id")
         status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
         if status is None:
@@ -157,7 +164,7 @@ class TikTokConnector(TikTokReading):
         return _published(account, checkpoint, status)
 
     def _end_of_processing(self, account: Account, publish_id: str) -> Answer | None:
-        """Returns the final status; None while TikTok is processing or cannot be asked."""
+        """Returns the final status of a post; None while TikTok is processing it or cannot be asked."""
         try:
             status = self._api.status(account, publish_id)
         except PlatformRefusal:
@@ -165,7 +172,9 @@ class TikTokConnector(TikTokReading):
         return status if status.get("status") in (*_DONE, "FAILED") else None
 
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
-        """Whether TikTok waits for chunks: certainly before the last was sent, very likely a while after it."""
+        """Whether TikTok still waits for chunks of the video: certainly before the last one was sent, very likely
+        some time after that.
+        """
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False
         if not checkpoint.get("last_at"):
@@ -181,7 +190,9 @@ def _check_duration(source: MediaSource, creator: Answer) -> None:
 
 
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
-    """Returns the post under its publish id until TikTok gives it an id: after the review, and never if private."""
+    """Returns the published post. It has its publish id until TikTok gives it a post id: after the review, and never
+    if it is private.
+    """
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))

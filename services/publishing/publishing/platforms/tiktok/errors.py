@@ -1,4 +1,4 @@
-"""What TikTok's errors mean: tables of its codes (platforms.md 5), which come with HTTP 200 as well as 4xx."""
+"""Tells what TikTok's errors mean: tables of its codes (platforms.md 5), which come with HTTP 200 as well as 4xx."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,9 @@ UNKNOWN_PUBLISH = ("invalid_publish_id", "token_not_authorized_for_specified_pub
 
 
 def error_in(response: Response) -> Mapping[str, Any] | None:
-    """Returns TikTok's error envelope, with code `ok` if nothing is wrong; None if there is none."""
+    """Returns the error object in TikTok's answer, whose code is `ok` if nothing is wrong; None if there is no such
+    object.
+    """
     error = response.body.get("error") if isinstance(response.body, dict) else None
     return error if isinstance(error, dict) and error.get("code") is not None else None
 
@@ -46,7 +48,7 @@ def is_broken(response: Response, error: Mapping[str, Any]) -> bool:
 
 
 def refusal_from(response: Response, error: Mapping[str, Any]) -> PlatformRefusal:
-    """Returns the refusal in an error envelope."""
+    """Builds the refusal from the error object of an answer."""
     code = str(error["code"])
     kind = _CODES.get(code, Refusal.REJECTED)
     if response.status >= 500:
@@ -59,7 +61,9 @@ def refusal_from(response: Response, error: Mapping[str, Any]) -> PlatformRefusa
 
 
 def failure(reason: str) -> PlatformRefusal:
-    """Returns the refusal in `fail_reason`: why a post failed after TikTok had accepted it."""
+    """Builds the refusal for a post that TikTok accepted and then could not publish. `reason` is TikTok's
+    `fail_reason`.
+    """
     kind = _REASONS.get(reason, Refusal.REJECTED)
     wait = DAYS_LIMIT_SECONDS if reason in _CAPS else None
     message = f"TikTok accepted the post and could not publish it: {reason or 'no reason given'}."

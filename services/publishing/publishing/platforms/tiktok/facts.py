@@ -1,4 +1,4 @@
-"""What TikTok tells about an account."""
+"""Checks what TikTok tells about an account."""
 
 from collections.abc import Iterator
 

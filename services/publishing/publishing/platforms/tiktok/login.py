@@ -12,7 +12,7 @@ from publishing.platforms.tiktok.settings import TikTokSettings
 
 
 def _s256_hex(verifier: str) -> str:
-    """Returns PKCE's challenge in hex instead of base64url."""
+    """Returns the PKCE challenge in hex, as TikTok wants it instead of base64url."""
     return hashlib.sha256(verifier.encode("ascii")).hexdigest()
 
 

@@ -1,4 +1,6 @@
-"""TikTok: counts and the account itself; its API has no comments (platforms.md 5). Posts are made in `connector`."""
+"""Reads from TikTok: counts and the account's profile; its API has no comments (platforms.md 5). Posts are made in
+`connector`.
+"""
 
 from typing import NoReturn
 
@@ -22,7 +24,7 @@ _VIDEO_FIELDS = "id,share_url,create_time,like_count,comment_count,share_count"
 
 
 class TikTokReading(Connector):
-    """The half of the connector that works on published posts."""
+    """The half of TikTok's connector that works on published posts."""
 
     def __init__(self, settings: TikTokSettings) -> None:
         self._settings = settings
@@ -48,7 +50,7 @@ class TikTokReading(Connector):
         return Published(post_id, permalink(account, post_id)) if post_id else None
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
-        """Reads the counts of a public post, also by the publish id that the post had first."""
+        """Reads the counts of a public post. `remote_id` may also be the publish id that the post had at first."""
         post_id = remote_id if remote_id.isdigit() else post_id_in(self._api.status(account, remote_id))
         body = {"filters": {"video_ids": [post_id]}}
         videos = (
@@ -78,14 +80,16 @@ class TikTokReading(Connector):
         )
 
     def user(self, account: Account) -> Answer:
-        """Reads the account's own fields."""
+        """Reads the profile fields of the account."""
         fields = "open_id,display_name,username,avatar_url,follower_count"
         user: Answer = self._api.ask(account, f"user/info/?fields={fields}").get("user") or {}
         return user
 
 
 def post_id_in(status: Answer) -> str | None:
-    """Returns the post's own id, a 64-bit number as text; the misspelt name is TikTok's."""
+    """Returns the post's final id, a 64-bit number as text; None if TikTok has not given one. The misspelt name is
+    TikTok's.
+    """
     ids = status.get("publicaly_available_post_id") or []
     return str(ids[0]) if ids else None
 

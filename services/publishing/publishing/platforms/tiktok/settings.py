@@ -1,4 +1,4 @@
-"""Addresses and app of TikTok."""
+"""Settings of TikTok: its addresses and our app."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class TikTokSettings:
-    """Times are in seconds, sizes in bytes."""
+    """The settings of TikTok. Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://open.tiktokapis.com"
     #: `client_id` is TikTok's client key.

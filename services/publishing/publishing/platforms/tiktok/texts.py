@@ -1,4 +1,4 @@
-"""Builds what TikTok is told of a post: its texts, settings and privacy. Pure."""
+"""Builds the parts of TikTok's requests that describe a post: texts, settings, privacy. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,9 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """Returns the requested privacy if TikTok offers it, or the strictest offered. Raises PlatformRefusal."""
+    """Returns the privacy level for a post: the requested one if TikTok offers it, or the strictest offered if none
+    was requested. Raises PlatformRefusal.
+    """
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:
         if asked not in (None, "SELF_ONLY"):
@@ -74,7 +76,7 @@ def photo_post(content: Content, info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_of_photos(content: Content) -> dict[str, Any]:
-    """Builds `source_info` of photos, which TikTok fetches itself. Raises PlatformRefusal."""
+    """Builds `source_info` for photos, which TikTok fetches itself from their addresses. Raises PlatformRefusal."""
     urls = [source.url for source in content.media]
     if not all(urls):
         raise PlatformRefusal(Refusal.REJECTED, "NO_URL", "TikTok takes photos by public address only.")

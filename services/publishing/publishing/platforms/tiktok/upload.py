@@ -20,18 +20,18 @@ UPLOAD_LOST = "UPLOAD_LOST"
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The chunks of a file: all of one size, except that the rest belongs to the last (platforms.md 5)."""
+    """The chunks of a file: all of one size, except the last, which also holds the remainder (platforms.md 5)."""
 
     size_bytes: int
     chunk_bytes: int
     count: int
 
     def first(self, number: int) -> int:
-        """Returns the first byte of a chunk; numbers count from 0."""
+        """Returns the position of the first byte of a chunk. Chunks count from 0."""
         return number * self.chunk_bytes
 
     def end(self, number: int) -> int:
-        """Returns the first byte after a chunk."""
+        """Returns the position after the last byte of a chunk."""
         return self.size_bytes if self.is_last(number) else (number + 1) * self.chunk_bytes
 
     def is_last(self, number: int) -> bool:
@@ -39,14 +39,14 @@ class Chunks:
 
 
 def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
-    """Cuts a file into as many chunks as fit; a small file is a single chunk."""
+    """Divides a file into as many whole chunks as fit; a small file is a single chunk."""
     if size_bytes < 2 * chunk_bytes:
         return Chunks(size_bytes, size_bytes, 1)
     return Chunks(size_bytes, chunk_bytes, size_bytes // chunk_bytes)
 
 
 class Upload:
-    """One run of the upload of a file to an address."""
+    """One run of uploading a file to TikTok's upload address."""
 
     def __init__(
         self, api: PostingApi, settings: TikTokSettings, upload_url: str, source: MediaSource, chunks: Chunks
@@ -58,9 +58,10 @@ class Upload:
         self._breaks = 0
 
     def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Sends all chunks from `number` on; calls `arrived` after each with the number of the next.
+        """Sends all chunks from `number` on. Calls `before_last` before the last chunk, and `arrived` after each with
+        the number of the next.
 
-        Raises PlatformRefusal, but not for the last chunk: whether that has arrived is seen in the post's status.
+        Raises PlatformRefusal, except for the last chunk: whether that one has arrived is seen in the post's status.
         """
         self._number = number
         while self._number < self._chunks.count:
@@ -78,7 +79,7 @@ class Upload:
                 time.sleep(min(wait, _LONGEST_WAIT_SECONDS))
 
     def _send(self, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Opens the file and sends one chunk after the other until one breaks."""
+        """Opens the file and sends chunk after chunk until all are sent or one fails."""
         chunks = self._chunks
         with self._source.open() as blocks:
             pieces = Pieces(blocks)
@@ -98,7 +99,7 @@ class Upload:
 
 
 def _check(response: Response) -> None:
-    """Raises PlatformRefusal for a chunk that was not accepted."""
+    """Raises PlatformRefusal if a chunk was not accepted."""
     if response.is_good or response.status == _ALREADY_THERE:
         return
     if response.status in _LOST:

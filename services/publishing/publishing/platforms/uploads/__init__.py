@@ -1,1 +1,1 @@
-"""How files reach platforms: from our storage, in pieces, in a form, or before the post."""
+"""How files reach platforms: streamed from our storage, in pieces, in a form, or uploaded before the post."""

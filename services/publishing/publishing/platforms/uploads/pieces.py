@@ -6,14 +6,14 @@ from publishing.platforms.base import PlatformRefusal, Refusal
 
 
 class Pieces:
-    """A file that is read once, from its beginning."""
+    """A file from which pieces are taken one after the other; it is read once, from its beginning."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
 
     def skip(self, count_bytes: int) -> None:
-        """Skips the bytes that the platform has already. Raises PlatformRefusal."""
+        """Skips the bytes that the platform already has. Raises PlatformRefusal if the file ends before."""
         for _ in self.take(count_bytes):
             pass
 
@@ -44,5 +44,5 @@ class Piece:
 
 
 def media_changed() -> PlatformRefusal:
-    """Returns the refusal of a file whose length is not the announced one."""
+    """Returns the refusal for a file whose length is not the announced one."""
     return PlatformRefusal(Refusal.TRANSIENT, "MEDIA_CHANGED", "The file's length is not the one announced.")

@@ -1,5 +1,5 @@
-"""Uploads files to LinkedIn and X, which take them before the post. A later attempt resumes the uploads of an earlier
-one.
+"""Uploads files to LinkedIn and X, which take them before the post is made. A later attempt resumes the uploads of an
+earlier one.
 """
 
 import time
@@ -20,10 +20,13 @@ KEPT_SECONDS = 3_600.0
 
 
 class StagedFiles(ABC):
-    """Checkpoint value `media`: one `Upload` for each file, in their order."""
+    """Uploads a post's files before the post is made.
+
+    Checkpoint value `media`: one `Upload` for each file, in their order.
+    """
 
     def stage(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[Upload]:
-        """Brings every file to the platform and returns the uploads. Raises PlatformRefusal."""
+        """Uploads every file to the platform and returns the uploads. Raises PlatformRefusal."""
         for number, source in enumerate(content.media):
             check_bytes(source)
             known = uploads_in(checkpoint)[number:]
@@ -41,15 +44,17 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def begin(self, account: Account, source: MediaSource) -> Upload:
-        """Begins an upload."""
+        """Begins the upload of a file at the platform and returns its state."""
 
     @abstractmethod
     def finish(self, account: Account, source: MediaSource, checkpoint: Checkpoint, number: int) -> None:
-        """Sends the missing parts of upload `number`."""
+        """Sends the missing parts of the upload with this number."""
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
-        """Whether a resumed upload was refused because it expired: a new one shows whether the file is the reason."""
+        """Whether a resumed upload may have been refused because it expired. If so a new upload shows whether the
+        file is the reason.
+        """
 
 
 def uploads_in(checkpoint: Checkpoint) -> list[Upload]:

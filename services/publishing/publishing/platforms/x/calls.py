@@ -1,4 +1,4 @@
-"""Calls to X's API. Concludes the outcome of a call from its answer, or from a missing one."""
+"""Calls X's API, and concludes the outcome of a call from its answer or from a missing answer."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _ROWS_PER_PAGE = 100
 
 
 class Calls:
-    """Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
+    """Calls to X's API. Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
 
     def __init__(self, settings: XSettings) -> None:
         self._base = f"{settings.api_url.rstrip('/')}/2"
@@ -36,11 +36,11 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
-        """GET, repeatable. A dot in a parameter's name is written `__`.
+        """Sends a GET, which may be repeated. A dot in a parameter's name is written `__`.
 
-        `post_fields` have their old names; an answer may have the old or the new ones. The set that X takes is found by
-        its answers and remembered. Raises PlatformRefusal TRANSIENT for posts without the fields: a look-up must not
-        compare them.
+        `post_fields` are given by their old names; an answer may have the old or the new ones. Which names X accepts
+        is learnt from its answers and remembered. Raises PlatformRefusal TRANSIENT if the posts come without these
+        fields: a look-up must not compare such posts.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:
@@ -65,7 +65,9 @@ class Calls:
 
     @property
     def shows_references(self) -> bool:
-        """Whether a post without references surely is no reply: with X's newer names that is a guess."""
+        """Whether a post that refers to no other post is surely no reply. Certain with X's older field names, a guess
+        with the newer.
+        """
         return self._fields_parameter == _FIELD_NAMES[0]
 
     def _get(self, account: Account, path: str, query: Answer) -> Answer:
@@ -90,7 +92,7 @@ class Calls:
                 return
 
     def stage(self, account: Account, path: str, data: Answer | Multipart | None = None) -> Answer:
-        """POST of something invisible, so it may be repeated."""
+        """Sends a POST that makes nothing visible, so it may be repeated. Returns the answer."""
         return self._call("POST", account, f"{self._base}/{path}", data)
 
     def create(self, account: Account, data: Answer) -> str:
@@ -99,7 +101,7 @@ class Calls:
         return required(made if isinstance(made, dict) else {}, "id", visible=True)
 
     def delete(self, account: Account, post_id: str) -> bool:
-        """Deletes a post, and may be repeated. Returns whether X says that it did."""
+        """Deletes a post. May be repeated. Returns whether X confirms the deletion."""
         answer = self._call("DELETE", account, f"{self._base}/tweets/{quote(post_id, safe='')}").get("data")
         return isinstance(answer, dict) and answer.get("deleted") is True
 
@@ -122,7 +124,7 @@ class Calls:
 
 
 def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
-    """Returns a query that asks for these fields of posts by this parameter."""
+    """Adds to a query the request for these fields of posts, by the parameter with this name."""
     fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
     if parameter != _FIELD_NAMES[0]:
         expansions += [_EXPANDED[field] for field in fields if field in _EXPANDED]
@@ -132,7 +134,9 @@ def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
 
 
 def _has_fields(answer: Answer, post_fields: str) -> bool:
-    """Whether X has not ignored the parameter: every post has a time."""
+    """Whether the posts in the answer have the requested fields. Judged by `created_at`, which every post has unless
+    X ignored the request.
+    """
     found = answer.get("data")
     posts = [found] if isinstance(found, dict) else objects(found)
     return (
@@ -141,7 +145,9 @@ def _has_fields(answer: Answer, post_fields: str) -> bool:
 
 
 def body_of(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. Raises what any other answer means."""
+    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
+    OutcomeUnknown.
+    """
     problem = problem_of(response.body)
     if response.is_good and isinstance(response.body, dict) and (problem is None or "data" in response.body):
         return response.body
@@ -153,5 +159,5 @@ def body_of(response: Response, visible: bool) -> Answer:
 
 
 def timestamp(moment: datetime) -> str:
-    """Returns a time in X's format, in whole seconds."""
+    """Returns a time in X's format, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,6 @@
-"""Publishing on X. The time of the call is stored before it: without one nothing was sent."""
+"""Publishes on X. The time of the call that makes the post is stored before it is sent: a checkpoint without the time
+proves that nothing was sent.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -28,7 +30,10 @@ from publishing.platforms.x.text import is_same
 
 
 class XConnector(XReading):
-    """Checkpoint values: `content`, `media` (see `Uploads`) and `sent_at` (of the first call, seconds since 1970)."""
+    """Publishes on X.
+
+    Checkpoint values: `content`, `media` (see `Uploads`) and `sent_at` (of the first call, seconds since 1970).
+    """
 
     def __init__(self, settings: XSettings) -> None:
         super().__init__(settings)
@@ -64,7 +69,9 @@ class XConnector(XReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
-        """Finds the post with these media; with unknown media (None), the oldest post that looks like it."""
+        """Finds the post with these media; if their ids are not known (None), the oldest post with the same text and
+        number of media.
+        """
         account, content = attempt.account, attempt.content
         ours = [
             post
@@ -77,7 +84,7 @@ class XConnector(XReading):
         return found[0] if content.media and media_ids is not None else guessed(found)
 
     def _describe(self, account: Account, media_ids: list[str], settings: XPostSettings) -> None:
-        """Sets the alternative texts, before the media become visible."""
+        """Sets the alternative texts of the files, before the files become visible in the post."""
         for media_id, text in zip(media_ids, settings.alt_texts, strict=False):
             if text:
                 data = {"id": media_id, "metadata": {"alt_text": {"text": text}}}
@@ -109,7 +116,9 @@ def _permalink(account: Account, remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
-    """Whether a post can have this content: known media must be equal, else text and number of media."""
+    """Whether a post on X can have this content: the media must be equal if `media_ids` names them, else text and
+    number of media.
+    """
     if references(post):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()

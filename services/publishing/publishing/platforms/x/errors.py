@@ -1,4 +1,4 @@
-"""What X's errors mean: tables of its problems (RFC 7807), and how long to wait (platforms.md 6)."""
+"""Tells what X's errors mean: tables of its problem objects (RFC 7807), and how long to wait (platforms.md 6)."""
 
 import time
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ _LIMITS = ("x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour")
 
 
 def problem_of(body: Any) -> Mapping[str, Any] | None:
-    """Returns the problem in an answer, or the first of its list; None if there is none."""
+    """Returns the problem object in an answer, or the first of its list; None if there is none."""
     if not isinstance(body, dict):
         return None
     if body.get("title") or body.get("detail"):
@@ -51,7 +51,8 @@ def problem_of(body: Any) -> Mapping[str, Any] | None:
 def refusal_from(
     problem: Mapping[str, Any], status: int, headers: Mapping[str, str], visible: bool
 ) -> PlatformRefusal:
-    """Returns the refusal in a problem. `visible`: the call makes a post, whose 403 is about its content."""
+    """Builds the refusal from a problem object. `visible`: the call makes a post, so that a 403 is about its content.
+    """
     message = str(
         problem.get("detail") or problem.get("message") or problem.get("title") or "X gave no reason."
     )
@@ -70,7 +71,7 @@ def refusal_from(
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds until calls are accepted again, by X's own clock; None if X does not say."""
+    """Returns the seconds until X accepts calls again, by X's own clock; None if X does not say."""
     used_up = [name for name in _LIMITS if headers.get(f"{name}-remaining") == "0"] or _LIMITS[:1]
     resets = [headers.get(f"{name}-reset", "") for name in used_up]
     times = [int(text) for text in resets if text.isascii() and text.isdigit()]

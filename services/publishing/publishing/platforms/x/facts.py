@@ -1,4 +1,4 @@
-"""What X tells about an account's access."""
+"""Checks what X tells about an account's access."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """Finds the links in a text that X replaces by a t.co link of fixed length, by the rules of twitter-text 3.1.0. Pure.
 
-A link begins after a sign that is no letter of a name. Without a scheme only its names of Latin letters count, and only
-in a known top-level domain. The time needed grows with the text's length alone, whatever the text holds.
+A link begins after a character that cannot belong to a name. Without a scheme, only a name of Latin letters in a
+known top-level domain is a link. The time needed grows with the text's length alone, whatever the text contains.
 """
 
 import re
@@ -49,14 +49,14 @@ _LONGEST_SLUG = 40
 
 
 class Link(NamedTuple):
-    """Where a link begins, and how many of the text's characters it replaces."""
+    """A link in a text: its position, and how many characters of the text it covers."""
 
     start: int
     length: int
 
 
 class _Label(NamedTuple):
-    """One part of a name, between dots. The numbers are positions in the text."""
+    """A label: one part of a domain name, between dots. The numbers are positions in the text."""
 
     start: int
     end: int
@@ -92,7 +92,7 @@ def find(text: str) -> Iterator[Link]:
 
 
 def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
-    """Yields the whole link. Of a t.co link it yields only the short name and the query."""
+    """Yields a link that has a scheme. Of a t.co link only the short name and the query belong to it."""
     short = _SHORT.match(text, start, end)
     if short is None:
         yield Link(start, end - start)
@@ -101,7 +101,9 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the Latin names in a domain without a scheme. The last name includes the path that follows it."""
+    """Yields the links in a domain without a scheme: its names of Latin letters. The last one includes the path that
+    follows.
+    """
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
@@ -113,7 +115,7 @@ def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
 
 
 def _latin_names(domain: str) -> Iterator[Link]:
-    """Yields the names of Latin labels in a domain, each with a top-level domain."""
+    """Yields the names in a domain that consist of Latin letters and end in a top-level domain."""
     at = 0
     while found := _LATIN_LABELS.search(domain, at):
         at = found.end()
@@ -140,12 +142,13 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin here: at the text's beginning, or behind a sign that belongs to no earlier link."""
+    """Whether a link may begin here: at the text's beginning, or after a character that belongs to no earlier link.
+    """
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
-    """Returns where a name without a scheme begins in text[first:end]; -1: nowhere."""
+    """Returns the position in text[first:end] where a name without a scheme begins; -1 if there is none."""
     # A sign at the text's beginning is taken for what precedes the link, if a link can follow it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
@@ -161,7 +164,9 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
-    """Returns for each label the end of the longest name of three or more labels that begins with it, or None."""
+    """Returns, for each label, the end of the longest name of three or more labels that begins with this label, or
+    None.
+    """
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]
@@ -178,7 +183,7 @@ def _tld_end(text: str, label: re.Match[str]) -> int | None:
 
 
 def _tld_end_at(text: str, at: int) -> int | None:
-    """Returns where the top-level domain ends that begins at `at`; None if there is none."""
+    """Returns the end of the top-level domain that begins at position `at`; None if there is none."""
     letters = _ASCII_TLD.match(text, at)
     if letters and letters.group().lower() in top_level_domains.ASCII:
         return letters.end()

@@ -26,9 +26,11 @@ class XLogin(CodeLogin):
         return [Found(user_id, self._connector.profile(account), tokens, f"x:{user_id}")]
 
     def client_headers(self) -> dict[str, str]:
-        """Returns Basic authentication for a confidential client; nothing for a public one."""
+        """Returns the header of Basic authentication for an app with a secret; nothing for an app without one."""
         return forms.basic(self._app.client_id, self._app.client_secret) if self._app.client_secret else {}
 
     def client_form(self) -> dict[str, str]:
-        """Returns the client id for a public client, which has no secret and sends its id in the form."""
+        """Returns the form fields that authenticate an app without a secret: its client id. An app with a secret
+        needs none.
+        """
         return {} if self._app.client_secret else {"client_id": self._app.client_id}

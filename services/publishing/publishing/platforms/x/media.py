@@ -1,4 +1,5 @@
-"""Uploads to X: photos in one call, GIFs and videos in segments, which a later attempt resumes."""
+"""Uploads files to X: photos in one call, GIFs and videos in segments, so that a later attempt can resume the upload.
+"""
 
 import time
 
@@ -26,7 +27,11 @@ _PHOTO, _GIF, _VIDEO = "tweet_image", "tweet_gif", "tweet_video"
 
 
 class Uploads(StagedFiles):
-    """Values of an `Upload`: `id`, `state` (sending, processing, ready) and `segments` (how many have been sent)."""
+    """The uploads of a post's files to X.
+
+    Checkpoint values of an `Upload`: `id`, `state` (sending, processing, ready) and `segments` (how many have been
+    sent).
+    """
 
     def __init__(self, calls: Calls, settings: XSettings) -> None:
         self._calls = calls
@@ -78,7 +83,8 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="processing")
 
     def _append(self, account: Account, path: str, index: int, body: bytes) -> None:
-        """Sends one segment, again after a break: X keeps one segment per index. Raises PlatformRefusal."""
+        """Sends one segment of a file, again after a failure: X keeps one segment per index. Raises PlatformRefusal.
+        """
         piece = MediaSource("segment", body=body, content_type="application/octet-stream")
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -109,7 +115,7 @@ class Uploads(StagedFiles):
             time.sleep(wait_seconds)
 
     def _processing(self, account: Account, media_id: str) -> Answer:
-        """Returns `processing_info`; it is empty if nothing is left to do."""
+        """Returns X's `processing_info` of a file; it is empty if nothing is left to do."""
         try:
             answer = self._calls.read(account, "media/upload", command="STATUS", media_id=media_id)
         except PlatformRefusal as refusal:

@@ -1,4 +1,6 @@
-"""X: replies, counts and the account itself. Comments are the replies of a conversation in its last 7 days."""
+"""Reads from X: replies, counts and the account's profile. The comments are the replies in the post's conversation of
+the last 7 days.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +39,7 @@ _UNNAMED = "X user"
 
 
 class XReading(Connector):
-    """The half of the connector that works on published posts."""
+    """The half of X's connector that works on published posts."""
 
     def __init__(self, settings: XSettings) -> None:
         self._calls = Calls(settings)
@@ -116,26 +118,28 @@ class XReading(Connector):
         )
 
     def user(self, account: Account) -> Answer:
-        """Reads the account's own fields."""
+        """Reads the profile fields of the account."""
         fields = "name,username,profile_image_url,public_metrics,subscription_type"
         user: Answer = self._calls.read(account, "users/me", user__fields=fields).get("data") or {}
         return user
 
 
 def _message_limit(subscription: str | None) -> int | None:
-    """Returns the account's longest message; None if X does not tell its subscription."""
+    """Returns the length of the longest message that an account with this subscription may post; None if X does not
+    tell the subscription.
+    """
     if subscription is None:
         return None
     return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit
 
 
 def references(post: Answer) -> Sequence[Answer]:
-    """Returns which posts this one replies to, quotes or repeats."""
+    """Returns the posts that this one replies to, quotes or repeats, each with its type."""
     return post.get("referenced_tweets") or post.get("referenced_posts") or ()
 
 
 def _answered_id(post: Answer) -> str | None:
-    """Returns the id of the post that this one replies to."""
+    """Returns the id of the post that this one replies to; None if it is no reply."""
     return next((str(row.get("id")) for row in references(post) if row.get("type") == "replied_to"), None)
 
 

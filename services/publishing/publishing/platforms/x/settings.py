@@ -1,4 +1,6 @@
-"""X's addresses, our client id and secret there, and the longest text that `x_settings` allow."""
+"""Settings of X: its addresses, our client id and secret there, and the longest text that a post's `x_settings`
+allow.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from publishing.platforms.oauth.base import App
 
 @dataclass(frozen=True, slots=True)
 class XSettings:
-    """Times are in seconds, sizes in bytes."""
+    """The settings of X. Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://api.x.com"
     app: App = field(default_factory=App)
@@ -44,5 +46,5 @@ PREMIUM_LIMIT = 25_000
 
 
 def message_limit(settings: Mapping[str, Any]) -> int | None:
-    """Returns the longest text where the settings change it."""
+    """Returns the longest message length that a post's settings allow; None if they do not change it."""
     return PREMIUM_LIMIT if settings.get("is_premium") is True else None

@@ -1,4 +1,4 @@
-"""X's count of a text's length, and how X changes texts. Pure."""
+"""Counts the length of a text as X does, and undoes X's changes of texts. Pure."""
 
 import html
 import re
@@ -35,13 +35,15 @@ def weighted_length(text: str) -> int:
 
 
 def _plain_length(text: str) -> int:
-    """Returns the length of a text without links."""
+    """Returns the length, as X counts it, of a text that contains no links."""
     text, emojis = _EMOJI.subn("", text)
     return 2 * emojis + sum(1 if any(low <= ord(c) <= high for low, high in _LIGHT) else 2 for c in text)
 
 
 def shown_text(post: Mapping[str, Any]) -> str:
-    """Returns a post's text as people see it: real links instead of t.co, no link of its media, `&amp;` decoded."""
+    """Returns a post's text as people see it: real links instead of t.co, without links to its own media, `&amp;`
+    decoded.
+    """
     # A long post's `text` is cut off; the whole one has entities of its own.
     whole = post.get("note_tweet") or post.get("note_post") or post
     text = str(whole.get("text") or "")
@@ -52,5 +54,5 @@ def shown_text(post: Mapping[str, Any]) -> str:
 
 
 def is_same(ours: str, post: Mapping[str, Any]) -> bool:
-    """Whether a post has our text, except for the form of links and the mentions before a reply."""
+    """Whether a post has our text. The form of links, and mentions that X puts before a reply, do not matter."""
     return similar_text(ours, shown_text(post))

@@ -1,4 +1,4 @@
-"""A post on X that is deleted at once: X has public posts alone, and charges for each."""
+"""The test post on X: a public post that is deleted at once. X has no other posts, and charges for each."""
 
 from publishing.platforms.base import Account, Content, PlatformRefusal, Refusal
 from publishing.platforms.trial import Trial
@@ -8,7 +8,7 @@ from publishing.platforms.x.settings import XSettings
 
 
 def _remove(settings: XSettings, account: Account, post_id: str) -> None:
-    """X also says that it deleted nothing when the post is gone already."""
+    """Deletes the test post. If X says that it deleted nothing, checks that the post is gone already."""
     if Calls(settings).delete(account, post_id):
         return
     try:

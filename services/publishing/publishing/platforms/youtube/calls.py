@@ -1,4 +1,4 @@
-"""Calls to the YouTube Data API. Concludes the outcome of a call from its answer, or from a missing one."""
+"""Calls the YouTube Data API, and concludes the outcome of a call from its answer or from a missing answer."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,9 @@ LOST_SESSION = (404, 410)
 
 
 class DataApi:
-    """Every method raises PlatformRefusal; `create` and `put` raise OutcomeUnknown as well."""
+    """Calls to the YouTube Data API. Every method raises PlatformRefusal; `create` and `put` raise OutcomeUnknown as
+    well.
+    """
 
     def __init__(self, settings: YouTubeSettings) -> None:
         self._settings = settings
@@ -30,14 +32,16 @@ class DataApi:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, resource: str, **params: Any) -> Answer:
-        """GET, repeatable."""
+        """Sends a GET, which may be repeated."""
         response = self._http.send("GET", self._address(resource, params), headers=bearer(account))
         return body_of(response, visible=False)
 
     def rows(
         self, account: Account, resource: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all items of a list. Raises PlatformRefusal if it is too long, or not read by `until`."""
+        """Yields all items of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
+        first.
+        """
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)
@@ -47,7 +51,7 @@ class DataApi:
             params["pageToken"] = token
 
     def create(self, account: Account, resource: str, body: Answer, **params: Any) -> Answer:
-        """POST of something visible, sent once. The answer has an `id`."""
+        """Creates something visible with a POST that is sent once. The answer has an `id`."""
         url, sent = self._address(resource, params), json.dumps(body).encode()
         response = self._http.send("POST", url, headers=_json_headers(account), body=sent, visible=True)
         answer = body_of(response, visible=True)
@@ -55,7 +59,7 @@ class DataApi:
         return answer
 
     def delete(self, account: Account, resource: str, **params: Any) -> None:
-        """Deletes something; one that is gone is no error, so it may be repeated."""
+        """Deletes something. May be repeated: something that is already gone is no error."""
         response = self._http.send("DELETE", self._address(resource, params), headers=bearer(account))
         if response.status not in (204, 404):
             body_of(response, visible=False)
@@ -63,9 +67,9 @@ class DataApi:
     def begin_upload(
         self, account: Account, video: Answer, size_bytes: int, content_type: str, *, notifies: bool = True
     ) -> str:
-        """Returns the address of a new upload session. Nothing is visible before its last byte.
+        """Begins an upload session and returns its address. Nothing is visible before the last byte is sent.
 
-        `notifies`: whether YouTube tells the channel's subscribers about the video, which is its own default.
+        `notifies`: whether YouTube tells the channel's subscribers about the video, as it does by default.
         """
         asked = {"uploadType": "resumable", "part": "snippet,status"}
         query = urlencode(asked if notifies else asked | {"notifySubscribers": "false"})
@@ -84,7 +88,9 @@ class DataApi:
     def put(
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
-        """Sends a piece of the file, or a probe without one. Returns only answers that the protocol defines."""
+        """Sends a piece of the file or, without a `body`, asks how far the session is. Returns only answers that the
+        upload protocol defines.
+        """
         self._check_session(session)
         headers = bearer(account) | {"Content-Range": f"bytes {span}"}
         sent = b"" if body is None else body
@@ -107,7 +113,9 @@ def _json_headers(account: Account) -> dict[str, str]:
 
 
 def body_of(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. Raises what any other answer means."""
+    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
+    OutcomeUnknown.
+    """
     if response.is_good and isinstance(response.body, dict):
         return response.body
     refusal = refusal_from(response)
@@ -119,5 +127,5 @@ def body_of(response: Response, visible: bool) -> Answer:
 
 
 def items_of(answer: Answer) -> list[Answer]:
-    """Returns the resources in a list's answer."""
+    """Returns the resources in the `items` of a list."""
     return objects(answer.get("items"))

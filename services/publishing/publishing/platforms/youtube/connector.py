@@ -1,4 +1,4 @@
-"""YouTube: publishing and look-ups. Comments and counts are in `reading`."""
+"""Publishes on YouTube and looks posts up. Comments and counts are in `reading`."""
 
 from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
@@ -29,8 +29,10 @@ _NOT_THERE = PlatformRefusal(
 
 
 class YouTubeConnector(YouTubeReading):
-    """Publishes videos. Checkpoint values: `content`, `session` and `size_bytes` during an upload, `video_id` once
-    YouTube has accepted it.
+    """Publishes videos on YouTube.
+
+    Checkpoint values: `content`, `session` and `size_bytes` during an upload, `video_id` once YouTube has accepted
+    the video.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -70,7 +72,7 @@ class YouTubeConnector(YouTubeReading):
         return NotPublished(settled=True, refusal=problem) if problem else _published(video)
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Finds the oldest upload that looks like this one."""
+        """Finds the oldest video of the channel that can be the one of this attempt, by its title and description."""
         account, content = attempt.account, attempt.content
         channel = self.channels(account, "contentDetails")
         if not channel:
@@ -94,7 +96,9 @@ class YouTubeConnector(YouTubeReading):
     def _uploaded(
         self, account: Account, content: Content, source: MediaSource, checkpoint: Checkpoint
     ) -> Answer:
-        """Uploads in the session of an earlier attempt if it still lives, else in a new one; returns the video."""
+        """Uploads the video in the session of an earlier attempt if that still exists, else in a new one. Returns the
+        video.
+        """
         session, state = checkpoint.get("session"), UploadState()
         if session:
             state = upload_state(self._api, account, session, source.length_bytes)
@@ -107,12 +111,16 @@ class YouTubeConnector(YouTubeReading):
         return Upload(self._api, self._settings, account, session, source).run(state)
 
     def _processed(self, account: Account, video: Answer) -> Published:
-        """Waits a while for the end of processing; an accepted video is published anyway (`poll_limit_seconds`)."""
+        """Waits until YouTube has processed the video, at most `poll_limit_seconds`: an accepted video is published
+        anyway. Returns the post.
+        """
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
     def _video_done(self, account: Account, video_id: str) -> Answer | None:
-        """Returns the processed video; None while YouTube is processing or cannot be asked. Raises its refusal."""
+        """Returns the processed video; None while YouTube is processing it or cannot be asked. Raises PlatformRefusal
+        if YouTube gave the video up.
+        """
         try:
             video = self._video(account, video_id)
         except PlatformRefusal:

@@ -1,4 +1,4 @@
-"""What YouTube's errors mean: a table of its reasons (platforms.md 7), and how long to wait."""
+"""Tells what YouTube's errors mean: a table of its reasons (platforms.md 7), and how long to wait."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ _BROKEN = ("backendError", "internalError", "processingFailure", "serviceUnavail
 
 
 def named(response: Response) -> tuple[str, str] | None:
-    """Returns reason and message of an error in Google's envelope; None if there is none."""
+    """Returns reason and message of an error in Google's format; None if the answer has none."""
     error = response.body.get("error") if isinstance(response.body, dict) else None
     if not isinstance(error, dict):
         return None
@@ -54,7 +54,7 @@ def is_broken(response: Response) -> bool:
 
 
 def refusal_from(response: Response, now: datetime | None = None) -> PlatformRefusal | None:
-    """Returns the refusal in an answer; None if it is not in Google's format."""
+    """Builds the refusal from an answer; None if it is not an error in Google's format."""
     found = named(response)
     if found is None:
         return None
@@ -96,7 +96,7 @@ def seconds_to_midnight(now: datetime) -> float:
 
 
 def problem_of(video: Mapping[str, Any]) -> PlatformRefusal | None:
-    """Returns why YouTube gave up a video that it had accepted; None if it has not."""
+    """Returns why YouTube rejected or deleted a video that it had accepted; None if it did not."""
     status = video.get("status") or {}
     state = status.get("uploadStatus")
     if state not in ("failed", "rejected", "deleted"):

@@ -1,4 +1,4 @@
-"""What YouTube tells about a channel."""
+"""Checks what YouTube tells about a channel."""
 
 from collections.abc import Iterator
 

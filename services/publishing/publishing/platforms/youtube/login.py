@@ -1,4 +1,4 @@
-"""Google's login for YouTube: the channel that the person chose while logging in (platforms.md 7)."""
+"""Google's login for YouTube: finds the channel that the person chose while logging in (platforms.md 7)."""
 
 from publishing.platforms.base import Account
 from publishing.platforms.oauth import forms
@@ -24,7 +24,7 @@ class YouTubeLogin(CodeLogin):
         self._connector = YouTubeConnector(settings)
 
     def revoke(self, tokens: Tokens) -> bool:
-        """Sends the token alone: Google's description of the call has no field for the app."""
+        """Revokes the permission by its token alone: Google's description of the call has no field for the app."""
         forms.post(self._http, self._revoke_url, {"token": self.revoked_token(tokens)})
         return True
 

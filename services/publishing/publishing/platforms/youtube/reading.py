@@ -1,4 +1,6 @@
-"""YouTube: comments, counts and the channel itself (platforms.md 7). Videos are published in `connector`."""
+"""Reads from YouTube: comments, counts and the channel's profile (platforms.md 7). Videos are published in
+`connector`.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -31,7 +33,7 @@ _UNNAMED = "YouTube user"
 
 
 class YouTubeReading(Connector):
-    """The half of the connector that works on published videos."""
+    """The half of YouTube's connector that works on published videos."""
 
     def __init__(self, settings: YouTubeSettings) -> None:
         self._settings = settings
@@ -67,7 +69,7 @@ class YouTubeReading(Connector):
         return own_comment(reply, map(_comment, rows))
 
     def _top_level(self, account: Account, comment_id: str) -> str:
-        """Returns the first comment of the thread: YouTube takes answers only to that."""
+        """Returns the id of the top-level comment of a thread: YouTube takes replies to that comment only."""
         found = items_of(
             self._api.read(account, "comments", part="snippet", id=comment_id, textFormat=_PLAIN)
         )
@@ -111,7 +113,8 @@ class YouTubeReading(Connector):
         return comment_page(query, threads)
 
     def _replies_in(self, account: Account, thread: Answer, until: float) -> Iterable[Answer]:
-        """Returns a thread's replies. YouTube shows a few of them; the others are asked for."""
+        """Returns a thread's replies. The list of threads shows a few of them; the others are read by further calls.
+        """
         shown: list[Answer] = (thread.get("replies") or {}).get("comments") or []
         first = _first(thread)
         return shown if first.reply_count <= len(shown) else self._replies(account, first.id, until)
@@ -131,7 +134,7 @@ class YouTubeReading(Connector):
         )
 
     def channels(self, account: Account, part: str) -> list[Answer]:
-        """Reads the channel that the token belongs to; empty if the account has none."""
+        """Reads the channel that the token belongs to; the list is empty if the account has none."""
         return items_of(self._api.read(account, "channels", part=part, mine="true"))
 
     def profile(self, account: Account) -> Profile:

@@ -1,4 +1,4 @@
-"""YouTube's addresses, and our client id and secret there."""
+"""Settings of YouTube: its addresses, and our client id and secret there."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class YouTubeSettings:
-    """Times are in seconds, sizes in bytes."""
+    """The settings of YouTube. Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://www.googleapis.com"
     upload_url: str = "https://www.googleapis.com"

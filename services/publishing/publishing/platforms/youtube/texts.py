@@ -1,4 +1,4 @@
-"""Checks title, description and tags of a video, and builds the resource that an upload begins with. Pure."""
+"""Checks title, description and tags of a video, and builds the description with which its upload begins. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _FIELD = "youtube_settings"
 
 
 def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns everything in text and settings that YouTube would refuse."""
+    """Returns an error for everything in text and settings that YouTube would refuse."""
     found = setting_errors("YT", settings)
     if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
         found.append(
@@ -30,14 +30,16 @@ def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 
 
 def title_from(message: str) -> str:
-    """Returns the title of a video without one: the first line of its message, cut to YouTube's length."""
+    """Returns the title for a video that has none: the first line of its message, cut to YouTube's longest title."""
     return next((line.strip() for line in message.splitlines() if line.strip()), "")[
         :_TITLE_CHARACTERS
     ].strip()
 
 
 def tags_length(tags: Sequence[str]) -> int:
-    """Returns the length that YouTube counts, with commas between tags and quotes around a tag with a blank."""
+    """Returns the length of the tags as YouTube counts it, with commas between tags and quotes around a tag with a
+    blank.
+    """
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(len(tags) - 1, 0)
 
 
@@ -60,5 +62,5 @@ def video_of(message: str, settings: Mapping[str, Any], *, is_ai_made: bool = Fa
 
 
 def notifies_subscribers(settings: Mapping[str, Any]) -> bool:
-    """Returns whether the channel's subscribers are told about the video."""
+    """Whether YouTube tells the channel's subscribers about the video."""
     return parse(YouTubePostSettings, settings).notify_subscribers

@@ -1,4 +1,4 @@
-"""A private video on YouTube of one second, which is deleted at once."""
+"""The test post on YouTube: a private video of one second, which is deleted at once."""
 
 import base64
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""Resumable upload of a video to YouTube. After a break YouTube is asked which bytes it has.
+"""Uploads a video to YouTube in pieces. After a failure YouTube is asked how many bytes it has.
 
-The video exists only after the last byte, and a session makes at most one video, so resuming is always safe.
+The video exists only after the last byte, and an upload session makes at most one video, so resuming is always safe.
 """
 
 import re
@@ -20,8 +20,8 @@ _LONGEST_WAIT_SECONDS = 8.0
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """The state of a session: the finished video, or how many bytes YouTube has. Both are None if the session is
-    lost.
+    """The state of an upload session: the finished video, or how many bytes YouTube has. Both are None if the session
+    no longer exists.
     """
 
     video: Answer | None = None
@@ -33,12 +33,12 @@ class UploadState:
 
 
 def upload_state(api: DataApi, account: Account, session: str, size_bytes: int) -> UploadState:
-    """Asks for the state of a session. Raises PlatformRefusal."""
+    """Asks YouTube for the state of an upload session. Raises PlatformRefusal."""
     return _read(api.put(account, session, f"*/{size_bytes}"), size_bytes)
 
 
 class Upload:
-    """One run of the upload of a file into a session."""
+    """One run of uploading a file in an upload session."""
 
     def __init__(
         self, api: DataApi, settings: YouTubeSettings, account: Account, session: str, source: MediaSource
@@ -52,7 +52,7 @@ class Upload:
         self._breaks = 0
 
     def run(self, at: UploadState) -> Answer:
-        """Returns the video after the last byte. Raises OutcomeUnknown and PlatformRefusal."""
+        """Sends the rest of the file and returns the finished video. Raises OutcomeUnknown and PlatformRefusal."""
         while at.video is None:
             if at.received_bytes is None:
                 raise self._ended(transient("SESSION_LOST", "The upload session has expired at YouTube."))
@@ -69,7 +69,9 @@ class Upload:
         return at.video
 
     def _sent_from(self, offset: int) -> UploadState | None:
-        """Sends piece after piece while YouTube accepts every piece whole. Returns the state; None after a break."""
+        """Sends piece after piece while YouTube accepts each completely. Returns the state of the session; None after
+        a failure.
+        """
         try:
             with self._source.open() as chunks:
                 pieces = Pieces(chunks)
@@ -96,7 +98,7 @@ class Upload:
         return _read(response, self._size)
 
     def _asked(self) -> UploadState | None:
-        """Returns the session's state; None if YouTube does not answer now."""
+        """Asks for the state of the upload session; None if YouTube does not answer now."""
         try:
             at = upload_state(self._api, self._account, self._session, self._size)
         except PlatformRefusal as refusal:
@@ -114,14 +116,16 @@ class Upload:
         time.sleep(min(self._settings.resume_seconds * 2 ** (self._breaks - 1), _LONGEST_WAIT_SECONDS))
 
     def _ended(self, refusal: PlatformRefusal) -> Exception:
-        """Returns why an upload ends: unknown if its last piece may have arrived, else this refusal."""
+        """Returns the error with which an upload ends: OutcomeUnknown if its last piece may have arrived, else this
+        refusal.
+        """
         if self._is_doubtful:
             return OutcomeUnknown(f"the last piece may have arrived, then: {refusal.code}")
         return refusal
 
 
 def _read(response: Response, size_bytes: int) -> UploadState:
-    """Reads the state from the answer to a piece or a probe."""
+    """Reads the state of the session from the answer to a piece, or to the question how far it is."""
     if response.status in LOST_SESSION:
         return UploadState()
     if response.status == 308:
