@@ -1,1 +1,1 @@
-"""The AI service: the credit ledger and the jobs that credits pay for."""
+"""The service ai: the ledger of credits, and the jobs (images, videos, captions) that credits pay for."""

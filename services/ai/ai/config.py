@@ -15,7 +15,7 @@ _DEFAULT_WORKERS, _SPARE_WORKERS = 64, 16
 
 
 class Settings(Record):
-    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+    """The settings of one process. Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     credits: CreditSettings
     stripe: StripeSettings
@@ -123,7 +123,8 @@ def _credits() -> CreditSettings:
 
 
 def _by_size(name: str, default: str = "") -> dict[int, str]:
-    """Reads `pack size=value` pairs, comma-separated."""
+    """Reads a variable with `pack size=value` pairs, comma-separated, and returns the values by pack size. Raises
+    ConfigError."""
     pairs = config.mapping(name, default)
     if not all(size.isdigit() for size in pairs):
         raise config.ConfigError(f"{name} must be pack size=value, comma-separated")

@@ -1,4 +1,5 @@
-"""What the use cases share, created once per process: settings, clients, limits and the claims this process holds."""
+"""What the use cases share, created once per process: settings, clients, limits, and the claims that this process
+holds."""
 
 import math
 import time
@@ -69,7 +70,7 @@ class AppContext:
 
     @contextmanager
     def hold_claim(self, claim: Claim, deadline: float) -> Iterator[None]:
-        """Keeps the claim renewed while the block runs, until the deadline (of `time.monotonic`) at most."""
+        """Renews a claim on a job while the block runs, at most until the deadline (by `time.monotonic`)."""
         self._held_claims[claim] = deadline
         try:
             yield
@@ -77,11 +78,12 @@ class AppContext:
             self._held_claims.pop(claim, None)
 
     def claim_deadline(self, claim: Claim) -> float:
-        """Returns until when a held claim is renewed (of `time.monotonic`)."""
+        """Returns the time until which a held claim is renewed (by `time.monotonic`)."""
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest end of a held claim (of `time.monotonic`): what is stored after it is void."""
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): whatever is stored after
+        that is void."""
         return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:

@@ -9,7 +9,10 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 
 class MemoryBudget:
-    """`total_bytes` for all accounts together. One account gets at most half of it, or a single reservation."""
+    """A limit on the memory that calls reserve: `total_bytes` for all accounts together.
+
+    One account gets at most half of it, or a single reservation of any size.
+    """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:
         self._total_bytes = total_bytes
@@ -22,8 +25,8 @@ class MemoryBudget:
     def reserve(self, account_id: str, size_bytes: int) -> Iterator[Callable[[int], None]]:
         """Reserves `size_bytes` until the block ends, and yields a function that shrinks the reservation.
 
-        A request over the whole budget runs alone. Raises SERVICE_UNAVAILABLE at once when the account has its share,
-        or when the memory does not become free in time.
+        A request for more than the whole budget runs alone. Raises SERVICE_UNAVAILABLE at once when the account has
+        its share, or when the memory does not become free in time.
         """
         reserved = min(size_bytes, self._total_bytes)
         with self._changed:

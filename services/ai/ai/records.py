@@ -1,4 +1,4 @@
-"""Rows as values, and the contract's views of them."""
+"""Rows of the service's tables as values, and the records that clients see."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -76,11 +76,11 @@ class Job:
 
     @property
     def provider_aspect_ratio(self) -> str | None:
-        """The aspect ratio to ask the provider for; None leaves it to the provider."""
+        """The aspect ratio that the provider is asked for; None leaves it to the provider."""
         return None if self.aspect_ratio == "default" else self.aspect_ratio
 
     def caller(self) -> Caller:
-        """Returns the caller that asked for the job, for work in the background."""
+        """Returns the caller who asked for the job, for calls to other services in the background."""
         return Caller(
             account_id=self.account_id,
             user_id=self.user_id,
@@ -114,7 +114,7 @@ class Job:
 
 
 class AutoRefillSettings(Record):
-    """An owner's auto-refill settings: a row of `auto_refills`."""
+    """An owner's auto-refill settings: a row of the table `auto_refills`."""
 
     account_id: str
     tier: str
@@ -130,7 +130,7 @@ class AutoRefillSettings(Record):
 
 
 class Refill(Record):
-    """One requested payment: a row of `refills`."""
+    """One requested payment of auto-refill: a row of the table `refills`."""
 
     id: str
     account_id: str

@@ -1,4 +1,4 @@
-"""The AI service on the bus: its RPC methods and worker loops. No rules."""
+"""Connects the service ai to the bus: RPC methods and worker loops. Contains no rules."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Sends files to and reads them from object storage, by the presigned URLs that media returns."""
+"""Sends files to object storage and reads them from there, by the presigned URLs that the service media returns."""
 
 import math
 import time
@@ -20,7 +20,7 @@ class StorageError(Exception):
 
 
 class Storage:
-    """One pool of connections for all buckets."""
+    """Transfers files to and from object storage. One pool of connections for all buckets."""
 
     def __init__(self, limits: Limits = _LIMITS) -> None:
         self._limits = limits
@@ -35,10 +35,10 @@ class Storage:
         *,
         deadline: float = math.inf,
     ) -> None:
-        """Sends exactly `size_bytes` without holding them all in memory.
+        """Sends a file of exactly `size_bytes` without holding all of it in memory.
 
-        Ends by `deadline` (of `time.monotonic`), or after the time that suits the size. Raises StorageError, and what
-        `chunks` raises.
+        Ends by `deadline` (by `time.monotonic`), or after the time allowed for a file of this size. Raises
+        StorageError, and the errors of `chunks`.
         """
         seconds = min(self._limits.ceiling(size_bytes), deadline - time.monotonic())
         if seconds <= 0:
@@ -53,7 +53,8 @@ class Storage:
             raise StorageError(f"storage answers {response.status}")
 
     def get(self, url: str, *, max_bytes: int, deadline: float) -> bytes:
-        """Returns a whole file of at most `max_bytes`. Raises StorageError."""
+        """Returns a whole file of at most `max_bytes`. Raises StorageError if it is larger, or not read by `deadline`
+        (by `time.monotonic`)."""
         body = bytearray()
         try:
             left = deadline - time.monotonic()

@@ -1,1 +1,1 @@
-"""The media service: files, the storage they use, and the posts they are attached to."""
+"""The service media: stores files, makes renditions of them, and knows to which posts they are attached."""

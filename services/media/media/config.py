@@ -14,7 +14,7 @@ _DEFAULT_WORKERS = 64
 
 
 class Settings(Record):
-    """README.md has the table of variables."""
+    """The settings of one process. README.md has the table of variables."""
 
     #: Where our services reach the storage.
     s3_url: str
@@ -63,7 +63,8 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of FFMPEG, by default of the program in the package imageio-ffmpeg. Raises ConfigError."""
+    """Returns the path of the program that FFMPEG names, by default of the one in the package imageio-ffmpeg. Raises
+    ConfigError."""
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)
     if found is None:

@@ -87,16 +87,16 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the media if the caller may see it (decisions "Who sees and pays what"). Raises NOT_FOUND
-    (with `field`).
-    """
+    """Returns the file if the caller may see it (decisions "Who sees and pays what"). Raises NOT_FOUND (with
+    `field`)."""
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the row belongs to the caller's account and, for a token of single brands, to these brands alone."""
+    """Whether the file or upload belongs to the caller's account and, for a token limited to some brands, to these
+    brands alone."""
     if row.account_id != caller.account_id or caller.brand_ids is None:
         return row.account_id == caller.account_id
     return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
@@ -104,5 +104,5 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @cache
 def context_of(database: Database) -> AppContext:
-    """Returns the process's context, with the settings of the environment. Raises ConfigError."""
+    """Creates what this process shares, with the settings of its environment. Raises ConfigError."""
     return AppContext(database, Settings.from_env())

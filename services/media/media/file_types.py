@@ -1,4 +1,4 @@
-"""File types: what a client declares, what the first bytes say, and which type the file has. Pure."""
+"""Decides which type a file has, from what a client declares and from its first bytes. Pure."""
 
 import re
 
@@ -38,10 +38,11 @@ _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
 def check_declared(ending: str, mime_type: str) -> str:
-    """Returns the declared type under its registered name, or UNDECLARED. `ending`: the file name's, in lower case.
+    """Returns the declared type under its registered name, or UNDECLARED. `ending` is the file name's extension in
+    lower case.
 
-    Raises UPLOAD_ERROR for types and extensions that are not accepted. An extension of another accepted type, or an
-    unknown one, says nothing.
+    Raises UPLOAD_ERROR for types and extensions that are not accepted. An extension that is unknown, or belongs to
+    another accepted type, is ignored.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
@@ -58,7 +59,7 @@ def check_declared(ending: str, mime_type: str) -> str:
 
 
 def ending_of(declared: str, ending: str) -> str:
-    """Returns the extension in the file's address: the file name's own if it fits the declared type."""
+    """Returns the extension for the file's public address: that of the file name if it fits the declared type."""
     if declared == UNDECLARED:
         kept = [it for endings in MIME_TYPES.values() for it in endings]
         other = ".jpg" if any(ending in endings for endings in CONVERTED_TYPES.values()) else ""
@@ -69,9 +70,8 @@ def ending_of(declared: str, ending: str) -> str:
 
 
 def true_type(declared: str, head: bytes) -> str:
-    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when it is not accepted, or not
-    the declared one (spec "Upload rules").
-    """
+    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when the type is not accepted,
+    or is not the declared one (spec "Upload rules")."""
     found = _detect(head)
     if found is None:
         raise ApiError(

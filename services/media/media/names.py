@@ -1,4 +1,4 @@
-"""File names: as displayed and in addresses. Pure."""
+"""Makes file names: as displayed, and as parts of addresses. Pure."""
 
 import re
 import secrets
@@ -27,7 +27,8 @@ def is_key(value: str) -> bool:
 
 
 def shown_name(filename: str) -> str:
-    """Returns the displayed name: no folders, no control or direction characters, at most 255 characters."""
+    """Returns the file name as it is displayed: no folders, no control or direction characters, at most 255
+    characters."""
     last = re.split(r"[/\\]", filename)[-1]
     kept = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     if len(kept) > _SHOWN_LENGTH:
@@ -37,12 +38,12 @@ def shown_name(filename: str) -> str:
 
 
 def ending(filename: str) -> str:
-    """Returns the extension in lower case, with its dot; "" without one."""
+    """Returns the file name's extension in lower case, with its dot; empty if it has none."""
     return PurePosixPath(shown_name(filename)).suffix.lower()
 
 
 def slug(filename: str, extension: str) -> str:
-    """Returns the name in the address: ASCII, readable where the name was Latin, with this extension."""
+    """Returns the file name for the public address: ASCII, readable if the name was Latin, with this extension."""
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-")[:_SLUG_STEM_LENGTH].strip("-")
@@ -50,18 +51,18 @@ def slug(filename: str, extension: str) -> str:
 
 
 def rendition_slug(of: str, extension: str) -> str:
-    """Returns a new name of a rendition of the file: no other object under the file's key has it."""
+    """Returns a new name for a rendition of the file `of`. No other object under the file's key has this name."""
     mark = "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(_MARK_LENGTH))
     return f"{PurePosixPath(of).stem}-{mark}{extension}"
 
 
 def thumbnail_slug(of: str) -> str:
-    """Returns the name of a file's thumbnail, which differs from the file's own."""
+    """Returns the name for the thumbnail of the file `of`. It differs from the file's own name."""
     return f"{PurePosixPath(of).stem}-thumbnail.jpg"
 
 
 def jpeg_slug(of: str) -> str:
-    """Returns the name of the JPEG copy that an earlier release has made of an image."""
+    """Returns the name of the JPEG copy that an earlier release has made of the image `of`."""
     own = PurePosixPath(of)
     return own.stem + (".jpeg" if own.suffix == ".jpg" else ".jpg")
 

@@ -1,4 +1,4 @@
-"""Rows of the database as dataclasses, and their conversion to records of the contract."""
+"""Rows of the database as dataclasses, and the records of the contract that are made of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from media import names
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Fields have the names of the columns."""
+    """A row of a table. Its fields have the names of the columns."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -21,7 +21,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Stored(Row):
-    """What uploads and media have in common: an object in the storage."""
+    """The columns that uploads and finished files share: an object in the storage and its owner."""
 
     id: str
     account_id: str
@@ -53,7 +53,8 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the stored object is what was announced, or what an earlier inspection made of it."""
+        """Whether the stored object has the announced size, or the size of the file that an earlier inspection put in
+        its place."""
         if size_bytes is None:
             return False
         return size_bytes == self.replaced_bytes or size_bytes == announced_bytes <= self.size_bytes
@@ -75,7 +76,7 @@ class MediaRow(Stored):
 
     @property
     def facts(self) -> FileFacts:
-        """What decides which rendition a platform needs."""
+        """The properties of the file that decide which rendition a platform needs."""
         return FileFacts(
             type=self.kind,
             mime_type=self.mime_type,
@@ -89,13 +90,13 @@ class MediaRow(Stored):
         )
 
     def object_of(self, slug: str) -> str:
-        """Returns the name of another object under the file's key: its rendition or JPEG copy."""
+        """Returns the name of another object under the file's key, such as a rendition or thumbnail."""
         return f"{self.key}/{slug}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileProperties:
-    """What an inspection found out."""
+    """The properties of a file as its inspection found them."""
 
     #: Of the stored file.
     mime_type: str
@@ -110,7 +111,7 @@ class FileProperties:
 
 @dataclass(frozen=True, slots=True)
 class Rendition(Row):
-    """What was or will be made of a file to fit a `need`."""
+    """A row of the table of renditions: a file that was or will be made so that it fits a `need`."""
 
     id: str
     media_id: str
@@ -127,7 +128,7 @@ class Rendition(Row):
 
 @dataclass(frozen=True, slots=True)
 class Removal(Row):
-    """Objects to delete from the storage."""
+    """A row of the table of removals: the objects under one key that must be deleted from the storage."""
 
     key: str
     slug: str

@@ -1,4 +1,4 @@
-"""The media service on the bus: its RPC methods, events and worker loops. No rules."""
+"""Connects the service media to the bus: RPC methods, events and worker loops. Contains no rules."""
 
 import msgspec
 

@@ -52,8 +52,7 @@ class Attachment:
 
     def attach(self, platform: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
         """Attaches the files to the post, which will be sent to this platform, and returns them. Raises NOT_FOUND,
-        SERVICE_UNAVAILABLE.
-        """
+        SERVICE_UNAVAILABLE."""
         self.files = attach(self._app, self._caller, self.post_id, platform, media_ids, self._revision)
         return self.files
 

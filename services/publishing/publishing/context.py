@@ -87,8 +87,7 @@ class AppContext:
 
     def login_of(self, platform: str, credentials: Credentials) -> Login | None:
         """Returns the login of the platform's app that issued the credentials; None if that app is not configured
-        here.
-        """
+        here."""
         login = self.logins.get(platform)
         return login and login.of_app(credentials.app, credentials.scopes)
 

@@ -28,8 +28,7 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
     """Stages the events that `stage_ended` left out because clients waited for the outcome, for posts whose clients
-    were answered without it after all.
-    """
+    were answered without it after all."""
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 
@@ -42,8 +41,7 @@ def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
     """Stages the event posts.hold.ended for each brand and maker: who released or cancelled these posts. `posts` are
-    as they were while held.
-    """
+    as they were while held."""
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(
@@ -68,8 +66,7 @@ def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Call
 
 def stage_media(connection: Connection, post: Post) -> int:
     """Stages an event that tells the service media which files a stored, changed or cancelled post uses from now on.
-    Returns its revision.
-    """
+    Returns its revision."""
     events, revisions = _media_events(connection, [post])
     stage_all(connection, events)
     return revisions[post.id]

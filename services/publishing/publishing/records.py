@@ -30,8 +30,7 @@ _ENDINGS = {
 
 class Attached(Record):
     """A file as the service media described it when it was attached: enough to show and check it without asking
-    again.
-    """
+    again."""
 
     media_id: str
     #: Public.
@@ -71,8 +70,7 @@ class Attached(Record):
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
     """A row of a table, with times in UTC. A Struct because it costs a tenth of a frozen dataclass, and lists have
-    many rows.
-    """
+    many rows."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -248,8 +246,7 @@ class Post(Row):
     @property
     def owner(self) -> Caller:
         """The caller in whose name we call the service media when no client calls: the post's account, with all its
-        brands.
-        """
+        brands."""
         return Caller(account_id=self.account_id, user_id=self.account_id)
 
     @property
@@ -330,8 +327,7 @@ class OpenPost(NamedTuple):
 
 def media_type_of(url: str) -> str | None:
     """Returns photo or video by the ending of the URL's path; None if that does not tell. When the post is published,
-    the file's bytes decide.
-    """
+    the file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
     return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)
 

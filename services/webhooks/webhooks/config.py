@@ -1,4 +1,4 @@
-"""The service's settings: the only reader of its environment."""
+"""The settings of the service webhooks. Only this module reads its environment."""
 
 from chassis import config
 from contracts.record import Record
@@ -10,7 +10,7 @@ _RETRIES = "30,120,600,1800,7200"
 
 
 class Settings(Record):
-    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+    """The settings of one process. Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     secret_keys: tuple[str, ...]
     #: Private networks that webhook URLs may lead to, by account; none by default.
@@ -31,7 +31,7 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Raises ConfigError."""
+        """Reads the settings from the environment. Raises ConfigError."""
         try:
             retry_seconds = tuple(float(item) for item in config.items("WEBHOOK_RETRY_SECONDS", _RETRIES))
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""What the use cases share, made once per process: settings, the vault, the dispatcher."""
+"""What the use cases share, created once per process: settings, the vault, the dispatcher."""
 
 from chassis.db.database import Database
 from chassis.http.guarded_client import resolve
@@ -14,7 +14,7 @@ from webhooks.events.intake import ARRIVED
 
 
 class AppContext:
-    """One process's parts over one database."""
+    """Everything that one process of webhooks shares, over one database."""
 
     def __init__(
         self,

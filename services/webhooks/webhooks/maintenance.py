@@ -14,17 +14,17 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Fails the waiting deliveries of disabled subscriptions, which can be replayed. Returns how many.
+    """Fails the waiting deliveries of disabled subscriptions; their owners can replay them. Returns how many.
 
-    It uses no transaction, because that would lock deliveries before subscriptions, and a replay locks them in the
-    other order.
+    Uses no transaction, because that would lock deliveries before subscriptions, and a replay locks them in the other
+    order.
     """
     with app.database.reading() as connection:
         return Retention(connection).fail_of_disabled(_FAILED_BATCH)
 
 
 def remove_old(app: AppContext) -> int:
-    """Removes one batch of each kind of old row; returns how many rows."""
+    """Removes one batch of each kind of old rows. Returns how many rows."""
     kept = timedelta(days=app.settings.log_kept_days)
     steps: tuple[Callable[[Retention], int], ...] = (
         lambda store: store.remove_of_deleted(_REMOVED_BATCH),

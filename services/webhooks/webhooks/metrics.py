@@ -26,13 +26,14 @@ OLDEST = Gauge("posthaste.webhook.backlog.age", "s", "How long the oldest of the
 
 
 def delivering(due: DueDelivery) -> AbstractContextManager[Any]:
-    """Opens the span of an attempt, from before the call until its outcome is recorded."""
+    """Opens the tracing span of an attempt, from before the call until its outcome is recorded."""
     named: dict[str, str | int] = {"delivery_id": due.id, "event": due.event, "attempt": due.attempts + 1}
     return tracing.working("deliver webhook", due.traceparent, "webhooks", due.account_id, **named)
 
 
 def note_attempt(due: DueDelivery, outcome: Outcome, state: str, loaded_seconds: float) -> None:
-    """Counts an attempt. `state`: of the delivery afterwards; `loaded_seconds`: since it was loaded."""
+    """Counts an attempt in the metrics. `state` is the delivery's state afterwards; `loaded_seconds` is the time
+    since it was loaded."""
     ATTEMPTS.add(1, {"state": state, "error": outcome.error or "none"})
     if state == "delivered":
         first = "first" if due.attempts == 0 else "later"

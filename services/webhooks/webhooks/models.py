@@ -1,4 +1,4 @@
-"""The service's tables. `migrations/` makes them; a test compares the two."""
+"""The service's tables. `migrations/` creates them; a test compares the two."""
 
 from sqlalchemy import (
     BigInteger,

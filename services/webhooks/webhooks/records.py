@@ -1,4 +1,4 @@
-"""Rows of the database, and their views for clients."""
+"""Rows of the service's tables, and what clients see of them."""
 
 import math
 import time
@@ -17,7 +17,7 @@ MAX_CONSECUTIVE_FAILURES = 20
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A subscription with the state of its queue."""
+    """A subscription, with the time of its last delivery and its failures."""
 
     id: str
     account_id: str
@@ -35,7 +35,7 @@ class SubscriptionRow:
     last_delivery_at: datetime | None
 
     def fields(self) -> dict[str, Any]:
-        """Returns the fields of the view."""
+        """Returns the fields of a subscription that clients see."""
         last = self.last_delivery_at
         return {
             "id": self.id,
@@ -94,7 +94,7 @@ class SecretRow(NamedTuple):
 
 
 class DueDelivery(NamedTuple):
-    """A delivery whose next attempt is due, as it was when it was loaded."""
+    """A delivery whose next attempt was due when it was loaded, with all that the attempt needs."""
 
     subscription_id: str
     id: str
@@ -118,17 +118,18 @@ class DueDelivery(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The trace context, for work that is done once for several."""
+        """The trace context of the delivery's event, for work that is done for several deliveries at once."""
         return self.traceparent or ""
 
     @property
     def needs_unit(self) -> bool:
-        """Whether a unit of the month is to be taken for it: once, and never for a test."""
+        """Whether a unit of the month must be taken for the delivery: once, before its first attempt, and never for a
+        test."""
         return self.attempts == 0 and not self.is_charged and self.event != api.TEST_EVENT
 
 
 class Endpoint(NamedTuple):
-    """The state of a subscription that the dispatcher needs."""
+    """What the dispatcher needs to know of a subscription."""
 
     id: str
     is_due: bool
@@ -146,7 +147,7 @@ class Endpoint(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of one attempt."""
+    """The outcome of one attempt at a delivery."""
 
     subscription_id: str
     delivery_id: str
@@ -174,7 +175,8 @@ class Outcome(NamedTuple):
         return round((self.answered_at - self.began_at) * 1000)
 
     def row(self, position: int) -> dict[str, Any]:
-        """Returns what the database records; `position`: its place among the outcomes recorded together."""
+        """Returns what the database records of the outcome. `position` is its place among the outcomes recorded
+        together."""
         is_delivered = self.error is None
         return {
             "position": position,
@@ -197,7 +199,7 @@ class Outcome(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What a recorded outcome has changed."""
+    """The state of a delivery and its subscription after an outcome was recorded."""
 
     subscription_id: str
     #: Of the delivery; None when the outcome had been recorded before.

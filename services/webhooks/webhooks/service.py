@@ -1,4 +1,4 @@
-"""The webhooks service on the bus: calls, events and worker loops. No rules."""
+"""Connects the service webhooks to the bus: calls, events and worker loops. Contains no rules."""
 
 from typing import Any, get_args
 
@@ -24,7 +24,7 @@ _SECRETS_CACHED = 4_096
 
 
 class AppProvider(DependencyProvider):
-    """Reads the settings at the start, and waits for attempts in flight at the end."""
+    """Gives the service its context: reads the settings at the start, and waits for running attempts at the end."""
 
     def setup(self) -> None:
         self._settings = Settings.from_env()

@@ -1,1 +1,1 @@
-"""Credits: balances, auto-refill, calls of the payment provider, and clawbacks."""
+"""Credits: balances, auto-refill, notifications of the payment provider, and clawbacks."""

@@ -1,9 +1,10 @@
-"""Auto-refill: its settings, and the worker that asks for payments (spec "AI credits" 3).
+"""Auto-refill: the owner's settings, and the worker loop that requests payments (spec "AI credits" 3).
 
-A charge that leaves too few credits marks the account (balances.py). The worker writes a refill, asks for the payment
-with the refill's id as idempotency key, and records the result. If no answer arrives it asks again while the owner's
-settings still want it; later it searches for the payment. The provider's own call (payment_notifications.py) may tell
-the result first. The ledger entry's operation id is the refill's id, so credits are given once.
+A charge that leaves too few credits marks the account (balances.py). The worker stores a refill, requests its payment
+with the refill's id as idempotency key, and records the result. If no answer arrives it requests the payment again
+while the owner's settings still want it; later it only searches for the payment. A notification of the payment
+provider (payment_notifications.py) may report the result earlier. The operation id of the ledger entry is the
+refill's id, so credits are given once.
 """
 
 from collections.abc import Sequence
@@ -65,9 +66,11 @@ _PERMANENT_DECLINES = frozenset(
 
 
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
-    """Saves the account's settings, for the operator. Fields that the request leaves out keep their value.
+    """Saves the auto-refill settings of an account, for the operator. Fields that the request leaves out keep their
+    value.
 
-    Repeating the operation changes nothing, also after a later change. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE,
+    VALIDATION_ERROR.
     """
     caller.check_operator()
     check_tier(request.tier)
@@ -75,10 +78,10 @@ def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) 
 
 
 def edit_auto_refill(database: Database, caller: Caller, request: EditAutoRefill) -> None:
-    """Saves the settings of the caller's account; the card stays what the operator has set.
+    """Saves the auto-refill settings of the caller's account. The card stays the one that the operator has set.
 
     Repeating the operation changes nothing. Raises ApiError VALIDATION_ERROR, EMAIL_NOT_VERIFIED, and
-    BRAND_NOT_AUTHORIZED to a token that is limited to brands: all brands share the credits.
+    BRAND_NOT_AUTHORIZED for a token that is limited to brands, because all brands share the credits.
     """
     if caller.brand_ids is not None:
         raise ApiError(errors.BRAND_NOT_AUTHORIZED)
@@ -127,7 +130,8 @@ def _merged(request: SetAutoRefill, before: AutoRefillSettings | None) -> AutoRe
 
 
 def run_refills(database: Database, settings: CreditSettings, payments: PaymentProvider) -> int:
-    """Checks marked accounts and asks for open payments. Returns how many it handled."""
+    """Checks the accounts that are marked for auto-refill and requests open payments. Returns how many accounts and
+    payments it handled."""
     if not payments.available:
         return 0
     with database.reading() as connection:
@@ -182,10 +186,10 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
 
 
 def is_card_exhausted(newest: Sequence[Refill]) -> bool:
-    """Returns whether the card must not be charged any more.
+    """Whether the card must not be charged any more, because its last payments were declined.
 
-    `newest`: the refills with this card since the settings were saved, newest first. A successful payment, or saving
-    auto-refill again, gives the card another chance.
+    `newest` are the refills with this card since the settings were saved, newest first. A successful payment, or
+    saving auto-refill again, gives the card another chance.
     """
     declines = [
         refill.state == "failed" and not (refill.error or "").startswith(_NOT_CARD_ERRORS)
@@ -197,7 +201,8 @@ def is_card_exhausted(newest: Sequence[Refill]) -> bool:
 
 
 def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
-    """Returns when the next refill is allowed. `times`: when those of the last 24 hours were requested, in order."""
+    """Returns the time from which the next refill is allowed. `times` are the request times of the refills of the
+    last 24 hours, in order."""
     at = max(now, times[-1] + timedelta(seconds=REFILL_GAP_SECONDS)) if times else now
     if sum(time.date() == at.date() for time in times) < REFILLS_PER_DAY:
         return at
@@ -205,7 +210,7 @@ def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
 
 
 def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
-    """Claims one open refill, asks for its payment and records the result. Returns False when none is waiting."""
+    """Claims one open refill, requests its payment and records the result. Returns False when no refill is waiting."""
     with database.transaction() as connection:
         refill = Refills(connection).claim()
     if refill is None:
@@ -230,7 +235,7 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Asks for the payment, or looks it up. Raises OutcomeUnknown."""
+    """Requests the payment of a refill, or looks it up, and returns its outcome. Raises OutcomeUnknown."""
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
     if refill.still_wanted and refill.error is None and refill.age < _RESEND_WINDOW:
@@ -251,8 +256,8 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
 def settle(connection: Connection, refill_id: str, payment: PaymentOutcome) -> Adjustment | None:
     """Records the result of a refill and gives the credits if it was paid. Does nothing for an unknown refill.
 
-    A payment that succeeds late counts, whatever was recorded before. If it has been refunded already, its credits are
-    taken back at once; the caller announces the returned adjustment after the commit.
+    A payment that succeeds late counts, whatever was recorded before. If the payment has been refunded already, its
+    credits are taken back at once; the caller announces the returned adjustment after the commit.
     """
     store, payments = Refills(connection), Payments(connection)
     if (refill := store.find(refill_id)) is None:

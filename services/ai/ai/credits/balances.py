@@ -1,7 +1,7 @@
-"""Changes and shows an account's credits, within the caller's open transaction.
+"""Changes and shows an account's credits, inside a transaction that the caller has opened.
 
-So a job and its charge commit together. The account's ledger stays locked until the transaction ends: charge as its
-first write, and keep the transaction short.
+So a job and its charge are committed together. The account's ledger stays locked until the transaction ends: charge
+as the first write of the transaction, and keep it short.
 """
 
 from ai.rules import ledger
@@ -30,8 +30,8 @@ def charge(
 ) -> CreditsAfterCharge:
     """Charges the caller's account: plan credits first, then referral credits, then bought ones.
 
-    A repeated operation id charges nothing and returns the earlier charge with the present balance. Raises ApiError
-    INSUFFICIENT_CREDITS; AI_GENERATION_FAILED when the operation has been refunded.
+    For a repeated operation id nothing is charged; the earlier charge is returned with the present balance. Raises
+    ApiError INSUFFICIENT_CREDITS; AI_GENERATION_FAILED when the operation has been refunded.
     """
     store = Ledgers(connection)
     state = store.lock(caller.account_id)
@@ -60,7 +60,8 @@ def check(connection: Connection, settings: CreditSettings, caller: Caller, requ
 
 
 def mark_refill_after_refusal(connection: Connection, caller: Caller) -> None:
-    """Marks the account for auto-refill after INSUFFICIENT_CREDITS, whose transaction was rolled back.
+    """Marks the account for auto-refill after a charge was refused with INSUFFICIENT_CREDITS and its transaction
+    rolled back.
 
     Otherwise an account without credits would never be refilled again once a payment was declined.
     """
@@ -76,7 +77,8 @@ def _mark_if_low(connection: Connection, state: LedgerState, caller: Caller, boo
 
 
 def refund(connection: Connection, operation_id: str) -> bool:
-    """Refunds an operation's charge. Returns False when there is none, or it was refunded before."""
+    """Gives back the credits that an operation was charged. Returns False when there is no such charge, or it was
+    refunded before."""
     store = Ledgers(connection)
     if (found := store.find("charge", operation_id)) is None:
         return False
@@ -89,12 +91,13 @@ def refund(connection: Connection, operation_id: str) -> bool:
 
 
 def after_charge(connection: Connection, account_id: str, tier: str, charged: int) -> CreditsAfterCharge:
-    """Returns the balance beside a job's charge (decisions "GET /ai/jobs/{id} credits"). One query, no writes."""
+    """Returns what a job was charged, with the account's balance now (decisions "GET /ai/jobs/{id} credits"). One
+    query, no writes."""
     return _after_charge(with_month_entries(Ledgers(connection).read(account_id), tier), tier, charged)
 
 
 def balance(connection: Connection, settings: CreditSettings, caller: Caller) -> CreditsBalance:
-    """Returns the spec's CreditsBalance. Two or three queries, no writes.
+    """Returns the balance of the caller's account, as the spec's CreditsBalance. Two or three queries, no writes.
 
     An unverified account has no plan credits and is offered no packs.
     """
@@ -123,7 +126,7 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
 
 
 def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None:
-    """Gives bought or referral credits for the operator, once per `caller.operation_id`.
+    """Gives an account bought or referral credits, for the operator, once per `caller.operation_id`.
 
     Raises ApiError MISSING_SCOPE, VALIDATION_ERROR, MISSING_FIELD (no operation id).
     """
@@ -141,9 +144,10 @@ def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None
 
 
 def give(connection: Connection, account_id: str, kind: str, operation_id: str, amount: int) -> bool:
-    """Adds credits that do not lapse (kind `purchase`, `auto_refill` or `referral`). Returns False if done before.
+    """Adds credits that do not expire (kind `purchase`, `auto_refill` or `referral`), once per operation. Returns
+    False if that was done before.
 
-    A debt of the account is taken out of bought credits.
+    If the account owes credits, they are taken out of bought credits.
     """
     store = Ledgers(connection)
     state = store.lock(account_id)
@@ -160,13 +164,13 @@ def give(connection: Connection, account_id: str, kind: str, operation_id: str, 
 
 
 def check_tier(tier: str) -> None:
-    """Raises ApiError VALIDATION_ERROR."""
+    """Raises ApiError VALIDATION_ERROR for an unknown tier."""
     if tier not in PLANS:
         raise errors.invalid("tier", "is not a tier")
 
 
 def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiError:
-    """Returns INSUFFICIENT_CREDITS with the fields of the spec ("Errors")."""
+    """Builds the error INSUFFICIENT_CREDITS with the fields of the spec ("Errors")."""
     return ApiError(
         errors.INSUFFICIENT_CREDITS,
         required=required,
@@ -180,7 +184,8 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns the book with this month's grant and lapse, which are written with the next charge."""
+    """Returns the account's book as it is this month: with the month's grant, and without expired credits. These
+    entries are stored with the next charge."""
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)
 

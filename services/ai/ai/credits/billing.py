@@ -1,4 +1,5 @@
-"""Calls about an account's credits: the client's balance and auto-refill, the operator's grants and auto-refill."""
+"""Serves the calls about an account's credits: the client's balance and auto-refill, the operator's grants and
+auto-refill."""
 
 from ai.context import AppContext
 from ai.credits import auto_refill, balances
@@ -12,20 +13,22 @@ def balance(context: AppContext, caller: Caller) -> api.CreditsBalance:
 
 
 def grant(context: AppContext, caller: Caller, request: api.GrantCredits) -> api.CreditsBalance:
-    """Returns the balance after the grant. Raises what `balances.grant` raises."""
+    """Gives an account credits and returns its balance. Raises the errors of `balances.grant`."""
     with context.database.transaction() as connection:
         balances.grant(connection, caller, request)
     return balance(context, _owner(request.account_id, request.tier))
 
 
 def set_auto_refill(context: AppContext, caller: Caller, request: api.SetAutoRefill) -> api.CreditsBalance:
-    """Returns the balance with the new settings. Raises what `auto_refill.set_auto_refill` raises."""
+    """Saves an account's auto-refill settings, for the operator, and returns its balance with them. Raises the errors
+    of `auto_refill.set_auto_refill`."""
     auto_refill.set_auto_refill(context.database, caller, request)
     return balance(context, _owner(request.account_id, request.tier))
 
 
 def edit_auto_refill(context: AppContext, caller: Caller, request: api.EditAutoRefill) -> api.CreditsBalance:
-    """Returns the balance with the new settings. Raises what `auto_refill.edit_auto_refill` raises."""
+    """Saves the auto-refill settings of the caller's account and returns its balance with them. Raises the errors of
+    `auto_refill.edit_auto_refill`."""
     auto_refill.edit_auto_refill(context.database, caller, request)
     return balance(context, caller)
 

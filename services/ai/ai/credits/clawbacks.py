@@ -1,10 +1,11 @@
-"""Clawbacks: a refund or dispute of a payment takes its credits back, and a won dispute returns them.
+"""Clawbacks: when a payment is refunded or disputed, its credits are taken back; when the dispute is won, they are
+given again.
 
-The state of each payment is stored: how much of it is refunded, and the status of each dispute. It determines how many
-credits to take back, and every notification adjusts the ledger to that number. So notifications that are repeated, out
-of order or ahead of the purchase lead to the same result.
+Of each payment it is stored how much is refunded, and the status of each dispute. This determines how many credits to
+take back, and every notification adjusts the ledger to that number. So notifications that are repeated, out of order
+or ahead of the purchase lead to the same result.
 
-Credits are taken in proportion to the money, rounded down: a part of a credit stays with the customer, and a full
+Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
 refund takes exactly what was bought.
 """
 
@@ -40,7 +41,11 @@ _KEEP_UNMATCHED = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """A change of an account's credits: `credits` taken back (negative) or returned, and the debt since."""
+    """A change of an account's credits because of a refund or dispute.
+
+    `credits` are taken back (negative) or given again; `owed` is the account's debt after it, `newly_owed` the part
+    of the debt that is new.
+    """
 
     account_id: str
     payment_id: str
@@ -79,10 +84,11 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adjusts the ledger to the state of the payment, whose row must be locked. Returns None when nothing changes.
+    """Adjusts the ledger to what is refunded and disputed of the payment, whose row must be locked. Returns the
+    change, or None when nothing changes.
 
-    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. The caller announces the
-    result after the commit.
+    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. The caller announces
+    the result after the commit.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -128,7 +134,7 @@ def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
 
 
 def announce(adjusted: Adjustment | None) -> None:
-    """Logs and counts an adjustment after the commit. Alerts read these metrics."""
+    """Logs an adjustment and counts it in metrics, after its commit. Alerts read these metrics."""
     if adjusted is None:
         return
     taken = -adjusted.credits
@@ -145,6 +151,6 @@ def announce(adjusted: Adjustment | None) -> None:
 
 
 def forget_unmatched(database: Database) -> int:
-    """Deletes old notices of refunds and disputes that never matched a purchase of credits. Returns how many."""
+    """Deletes old refunds and disputes whose payment never turned out to be a purchase of credits. Returns how many."""
     with database.transaction() as connection:
         return Payments(connection).forget_unmatched(_KEEP_UNMATCHED)

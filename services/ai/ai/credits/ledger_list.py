@@ -12,7 +12,7 @@ _LARGEST_ID = 2**63 - 1
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListLedger) -> api.CreditLedger:
-    """Returns a page of entries, newest first.
+    """Returns one page of the list of ledger entries, newest first.
 
     The ledger names purchases and the jobs of every brand, so a token that is limited to brands gets
     BRAND_NOT_AUTHORIZED (decisions "Who sees and pays what").

@@ -1,4 +1,4 @@
-"""The payment provider's own calls: payments, pack sales, refunds and disputes."""
+"""Handles notifications of the payment provider: payments, pack sales, refunds and disputes."""
 
 import structlog
 
@@ -19,9 +19,9 @@ log = structlog.get_logger()
 def receive(
     database: Database, settings: CreditSettings, payments: PaymentProvider, request: PaymentHook
 ) -> None:
-    """Handles a call of the payment provider. Calls about something else are accepted and ignored.
+    """Handles one notification of the payment provider. Notifications about something else are accepted and ignored.
 
-    Raises ApiError VALIDATION_ERROR, and does nothing, when the signature is not the provider's.
+    Raises ApiError VALIDATION_ERROR, and does nothing, unless the provider has signed it.
     """
     if request.provider != settings.payment_provider:
         raise errors.invalid("provider", "is not configured")
@@ -43,7 +43,7 @@ def receive(
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
-    """Credits a pack that was bought through its payment link, once per sale."""
+    """Gives the credits of a pack that was bought through its payment link, once per sale."""
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
         return

@@ -1,1 +1,1 @@
-"""Jobs: what clients ask the provider for, and the background work on it."""
+"""Jobs: images, videos and captions that clients ask for, and the background work on them."""

@@ -1,4 +1,5 @@
-"""Captions: charged, written in about the requested number of words, and kept for repeated calls; or refunded."""
+"""Captions: charged, written in about the requested number of words, and kept for repeated calls. If that fails,
+refunded."""
 
 import time
 from functools import partial
@@ -22,7 +23,8 @@ log = structlog.get_logger()
 def write(context: AppContext, caller: Caller, request: api.WriteCaption) -> api.Caption:
     """Writes a caption.
 
-    Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while it runs.
+    Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same
+    operation runs.
     """
     deadline = time.monotonic() + context.settings.caption_seconds
     work = partial(_write, context, caller, request, deadline)
@@ -59,7 +61,7 @@ def _write(context: AppContext, caller: Caller, request: api.WriteCaption, deadl
 
 
 def brief_of(request: api.WriteCaption) -> str:
-    """Returns the system prompt. `custom_instructions` replace the brand's guidelines (spec)."""
+    """Returns the system prompt for a caption. `custom_instructions` replace the brand's guidelines (spec)."""
     low, high = caption_text.bounds(request.words)
     lines = [
         f"You write captions for social media posts of the brand {request.brand_name}.",
@@ -72,7 +74,8 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """Returns a text of about the requested length, asking the provider twice if need be. Raises GenerationFailed."""
+    """Asks the provider for a text of about the requested length, a second time if necessary, and returns it. Raises
+    GenerationFailed."""
     asked = request.instruction
     if request.edit_text:
         asked = f"{asked}\n\nRewrite this text:\n{request.edit_text}"

@@ -1,4 +1,5 @@
-"""Turns a generated file into media: reserves an upload, stores the bytes, commits. No bytes travel on the bus."""
+"""Turns a generated file into a file of the service media: reserves an upload, stores the bytes, commits. No bytes
+travel on the bus."""
 
 import random
 import time
@@ -37,11 +38,11 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """Media did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
+    """The service media did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
 
 
 def check_quota(context: AppContext, caller: Caller, expected_bytes: int) -> None:
-    """Checks the storage quota before anything is charged. Raises QUOTA_EXCEEDED."""
+    """Checks before a charge that the account's storage has room for the file. Raises QUOTA_EXCEEDED."""
     view = context.media.get_storage(caller, Nothing())
     if view.quota.remaining_bytes < expected_bytes:
         raise ApiError(QUOTA_EXCEEDED, quota=msgspec.to_builtins(view.quota))
@@ -55,11 +56,11 @@ def save(
     chunks: Iterable[bytes],
     on_stored: Callable[[str], None] = lambda upload_id: None,
 ) -> Media:
-    """Stores the file and returns it as media.
+    """Stores a generated file and returns it as a file of the service media.
 
-    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises what `on_stored` raises,
-    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or what media finds wrong
-    with the file.
+    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises the errors of `on_stored`,
+    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or what media finds
+    wrong with the file.
     """
     upload = BeginUpload(
         filename=f"{job.id}.{EXTENSIONS[mime_type]}",
@@ -83,9 +84,11 @@ def save(
 
 
 def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
-    """Reserves the upload. Repeats the call while media is away or busy, because the provider's work is paid for.
+    """Reserves the upload. Repeats the call while the service media is down or busy, because the provider's work is
+    already paid for.
 
-    Media frees what an unanswered call has reserved. Raises ApiError; SERVICE_UNAVAILABLE once the call's time is up.
+    What an unanswered call has reserved, media frees itself. Raises ApiError; SERVICE_UNAVAILABLE once the time of
+    the job's claim is up.
     """
     while True:
         try:
@@ -98,7 +101,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """Commits the upload. Repeated for the same upload or the same operation it returns the same file.
+    """Commits the upload: the service media inspects and keeps the file. A repeated call for the same upload or
+    operation returns the same file.
 
     Raises CommitOutcomeUnknown, ApiError.
     """
@@ -118,7 +122,8 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 
 
 def discard(context: AppContext, job: Job, media: Media) -> None:
-    """Deletes a file that arrived after its job had failed. Media removes what is left behind within a day.
+    """Deletes a file that arrived after its job had failed. If that does not work, the service media removes it
+    within a day.
 
     A job that goes on in another worker keeps the file: media has one file per operation.
     """

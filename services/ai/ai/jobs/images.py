@@ -1,4 +1,5 @@
-"""Images generated and edited while the client waits: checked, charged, generated and stored; or refunded."""
+"""Generates and edits images while the client waits: checked, charged, generated and stored. If that fails, refunded.
+"""
 
 import time
 from collections.abc import Sequence
@@ -64,7 +65,8 @@ def _generate(
 
 
 def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiResult:
-    """Edits an image. Raises what `generate` raises, and VALIDATION_ERROR unless there is exactly one image to edit."""
+    """Edits an image. Raises the errors of `generate`, and VALIDATION_ERROR unless there is exactly one image to
+    edit."""
     work = partial(_edit, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
 
@@ -82,7 +84,8 @@ def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline:
 
 
 def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """Returns the one image of an edit or a video as arguments of `references.collected`. Raises VALIDATION_ERROR."""
+    """Returns the single image that an edit or a video starts from, as arguments of `references.collected`. Raises
+    VALIDATION_ERROR."""
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
     if image_url is None and media_id is None and required:
@@ -143,7 +146,8 @@ def _make(
 
 
 def _save(context: AppContext, job: Job, picture: Picture) -> Media:
-    """Stores the image. Its type is detected from its bytes, whatever the provider says."""
+    """Stores the generated image and returns it. Its type is detected from its bytes, whatever the provider says.
+    Raises GenerationFailed, ApiError."""
     mime_type = detect_mime_type(picture.body)
     if mime_type not in REFERENCE_TYPES:
         raise GenerationFailed("The AI provider returned a file that is not an image.")
@@ -160,5 +164,5 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the error for the client when the file could not be stored."""
+    """Returns the error that the client gets when the file could not be stored."""
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

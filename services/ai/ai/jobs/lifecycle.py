@@ -1,4 +1,4 @@
-"""How a job begins and ends: with its charge, and with its refund if it fails."""
+"""Begins and ends jobs: a job begins with its charge and, if it fails, ends with a refund."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -44,9 +44,9 @@ _RETRY_AFTER_SECONDS = 3
 
 
 def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
-    """Returns the job that this operation has made already; a video counts as made once it has begun.
+    """Returns the job that this operation has already made, or None. A video counts as made once it has begun.
 
-    Raises the error that the operation was refused with, or IDEMPOTENCY_IN_PROGRESS while it runs.
+    Raises the error with which the operation was refused, or IDEMPOTENCY_IN_PROGRESS while it runs.
     """
     with context.database.reading() as connection:
         job = Jobs(connection).by_operation(caller.account_id, caller.operation_id)
@@ -54,10 +54,11 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Returns what `work` returns, or `show` of the job that the operation has made already.
+    """Runs `work` once per operation and returns its result. If the operation has made a job already, returns `show`
+    of that job instead.
 
-    After a refused try, no earlier try of the operation can begin or charge a job. Raises what `work` and
-    `job_of_earlier_call` raise.
+    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work` and
+    `job_of_earlier_call`.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)
@@ -84,13 +85,14 @@ def check_elite(context: AppContext, caller: Caller) -> None:
 
 
 def check_brand(caller: Caller, brand_id: str | None) -> None:
-    """Raises BRAND_NOT_AUTHORIZED. The gateway has checked that the brand is the account's."""
+    """Raises BRAND_NOT_AUTHORIZED unless the caller may use the brand. The gateway has checked that it belongs to the
+    account."""
     if brand_id is not None and not caller.reaches(brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
 
 
 def check_credits(context: AppContext, caller: Caller, kind: str) -> None:
-    """Checks the balance before any costly work. Raises INSUFFICIENT_CREDITS."""
+    """Checks before any costly work that the balance suffices. Raises INSUFFICIENT_CREDITS."""
     with _refill_after_refusal(context, caller), context.database.reading() as connection:
         balances.check(connection, context.settings.credits, caller, COST_OF[kind])
 
@@ -116,7 +118,7 @@ def begin(
     lease_seconds: float,
     **values: Any,
 ) -> tuple[Job, api.CreditsAfterCharge]:
-    """Creates the job and charges it in one transaction.
+    """Creates a job and charges it, in one transaction. Returns the job, and the balance after the charge.
 
     Raises INSUFFICIENT_CREDITS, Done, and IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
@@ -155,7 +157,8 @@ def begin(
 def complete(
     context: AppContext, claim: Claim, *, media: Media | None = None, caption: str | None = None
 ) -> Job | None:
-    """Completes the job and stages its event. Returns None when it has ended otherwise. Raises SERVICE_UNAVAILABLE."""
+    """Marks a claimed job as completed and stages its event. Returns None when the job has ended otherwise. Raises
+    SERVICE_UNAVAILABLE."""
 
     def write(connection: Connection) -> Job | None:
         store = Jobs(connection)
@@ -173,9 +176,8 @@ def complete(
 
 
 def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
-    """Fails the job, refunds it and stages its event. Returns None when it has ended otherwise. Raises
-    SERVICE_UNAVAILABLE.
-    """
+    """Marks a claimed job as failed, refunds it and stages its event. Returns None when the job has ended otherwise.
+    Raises SERVICE_UNAVAILABLE."""
     return note_failure(
         persist(
             context,
@@ -187,9 +189,8 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
 def fail_with_error(
     context: AppContext, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED
 ) -> ApiError:
-    """Fails the job and returns the error for the client. If the failure cannot be written, `lost_jobs` writes it
-    later.
-    """
+    """Marks a job as failed, refunds it, and returns the error for the client. If the failure cannot be stored,
+    `lost_jobs` stores it later."""
     try:
         failed = fail(context, job.claim, reason, row)
     except ApiError as error:
@@ -198,7 +199,7 @@ def fail_with_error(
 
 
 def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
-    """Refunds a job that has just failed and stages its event, in the transaction of the failure."""
+    """Refunds a job that has just failed and stages its event, in the transaction that stored the failure."""
     if job is None:
         return None
     balances.refund(connection, job.operation_id)
@@ -217,16 +218,16 @@ def note_failure(failed: Job | None) -> Job | None:
 
 
 def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
-    """Stages an event. It continues the trace of the step that ended the job, or of the job's request if no step
-    did.
-    """
+    """Stages an event about a job. It continues the trace of the step that ended the job or, without such a step, of
+    the client's request."""
     cause = tracing.traceparent() or job.traceparent or ""
     staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)
     stage_all(connection, [staging])
 
 
 def persist(context: AppContext, write: Callable[[Connection], T]) -> T:
-    """Writes an outcome in its own transaction, and retries while the database is away, as long as a claim lasts."""
+    """Stores an outcome in a transaction of its own. Tries again while the database is down, for as long as a claim
+    lasts. Returns what `write` returns."""
     give_up_at = time.monotonic() + context.settings.lease_seconds
     while True:
         try:
@@ -239,6 +240,6 @@ def persist(context: AppContext, write: Callable[[Connection], T]) -> T:
 
 
 def failure(job: Job) -> ApiError:
-    """Returns the error of a failed job, for its first call and for repeated ones."""
+    """Returns the client's error for a failed job. A repeated call gets the same error."""
     row = ERRORS.get(job.error_code or "", AI_GENERATION_FAILED)
     return ApiError(row, job_id=job.id, reason=job.error)

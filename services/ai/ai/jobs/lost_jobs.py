@@ -1,4 +1,4 @@
-"""Fails and refunds jobs that no worker will end any more, and forgets old captions."""
+"""Fails and refunds jobs that no worker will end any more, and deletes old captions."""
 
 import structlog
 
@@ -17,7 +17,8 @@ _REASON = "The job did not finish in time."
 
 
 def fail_lost(context: AppContext) -> int:
-    """Fails jobs whose process died and jobs over the time limit, each in its own transaction. Returns how many."""
+    """Fails and refunds jobs whose process died, and jobs over the time limit, each in its own transaction. Returns
+    how many."""
     limit_seconds = context.settings.job_limit_seconds
     with context.database.reading() as connection:
         lost = Jobs(connection).lost(limit_seconds, _BATCH)

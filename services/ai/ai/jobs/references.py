@@ -1,4 +1,5 @@
-"""Reference images: fetched from URLs by the guarded HTTP client, or read from the caller's media."""
+"""Reference images, from which an image or video is made: fetched from URLs by the guarded HTTP client, or read from
+the caller's files."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +36,7 @@ _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
 def collected(
     context: AppContext, caller: Caller, *, urls: Sequence[str] = (), media_ids: Sequence[str] = ()
 ) -> Iterator[tuple[Picture, ...]]:
-    """Yields all images, those by URL first. Their memory is reserved until the block ends.
+    """Yields all reference images, those by URL first. Their memory is reserved until the block ends.
 
     Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE.
     """
@@ -60,7 +61,7 @@ def collected(
 
 
 def _run_all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-    """Runs the tasks at the same time. Raises the error of the first that failed."""
+    """Runs the tasks at the same time and returns their results. Raises the error of the first that failed."""
     results: list[T] = []
     for one in spawn_all(tasks):
         if isinstance(one, Exception):

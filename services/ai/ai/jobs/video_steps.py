@@ -1,8 +1,8 @@
-"""Videos in steps: started at the provider, polled, stored, completed.
+"""Makes videos in steps: started at the provider, polled, stored, completed.
 
-A worker of any process claims each step, and the step ends by saying when the next is due. When a process dies its
-claim lapses, and the next worker goes on from what is written. A worker whose claim has lapsed must not write. An image
-whose process died after it was stored is committed here too.
+A worker of any process claims each step, and a step ends by storing when the next is due. When a process dies its
+claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write. An
+image whose process died after the bytes were stored is committed here too.
 """
 
 import time
@@ -36,11 +36,11 @@ _HEAD_BYTES = 12
 
 
 class ClaimLost(Exception):
-    """The job has ended, or another worker has claimed it."""
+    """The job has ended, or another worker has claimed it: this worker must not write any more."""
 
 
 def make_videos(context: AppContext) -> int:
-    """Starts as many due steps as there are free slots, without waiting for them. Returns how many."""
+    """Starts due steps of videos, as many as there are free slots, without waiting for them. Returns how many."""
     free = context.video_steps_pool.free
     if free < 1:
         return 0
@@ -74,7 +74,7 @@ def _step(context: AppContext, job: Job) -> None:
 
 
 def _run_step(context: AppContext, job: Job) -> None:
-    """Runs one step. Raises GenerationFailed for what ends the job, ClaimLost, ApiError."""
+    """Runs one step of a job. Raises GenerationFailed if it ends the job, ClaimLost, ApiError."""
     media = _commit_stored(context, job)
     if media is None and job.kind != VIDEO:
         raise GenerationFailed("The job did not finish in time.")
@@ -88,7 +88,8 @@ def _run_step(context: AppContext, job: Job) -> None:
 
 
 def _provider_step(context: AppContext, job: Job) -> Media | None:
-    """Runs the next step at the provider. Returns the video after the last one. Raises what `_run_step` raises."""
+    """Runs the next step of a video at the provider. Returns the stored video after the last step, else None. Raises
+    the errors of `_run_step`."""
     provider = context.provider(VIDEOS)
     if job.provider_operation is None:
         _begin(context, job, provider)
@@ -132,7 +133,8 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits a file that an earlier worker stored. Returns None if there is none, or if it is gone."""
+    """Commits the file that an earlier worker of this job stored, and returns it. Returns None if there is none, or
+    if it is gone."""
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
@@ -145,7 +147,7 @@ def _commit_stored(context: AppContext, job: Job) -> Media | None:
 
 
 def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation: str) -> Media | None:
-    """Returns the finished video as media, or None while the provider is working."""
+    """Returns the finished video, stored as a file of the service media; None while the provider is working on it."""
     address = provider.poll_video(operation, deadline=time.monotonic() + context.settings.step_seconds)
     if address is None:
         return None
@@ -169,7 +171,8 @@ def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation
 
 @contextmanager
 def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Yields the video's size and chunks. Storage needs the size first, so an unknown one is found through a file."""
+    """Yields the video's size in bytes and its chunks. Storage needs the size first: if the provider does not tell
+    it, the video is written to a temporary file."""
     too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
     if clip.size_bytes is not None:
         if clip.size_bytes > max_bytes:
@@ -187,7 +190,8 @@ def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]
 
 
 def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
-    """Returns the first bytes and the detected type. Raises GenerationFailed."""
+    """Reads the first bytes of a video and returns them with their detected type. Raises GenerationFailed if it is
+    not a video."""
     head = b""
     while len(head) < _HEAD_BYTES and (chunk := next(chunks, b"")):
         head += chunk
@@ -197,7 +201,7 @@ def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
 
 
 def _write_under_claim(context: AppContext, write: Callable[[Jobs], bool]) -> None:
-    """Writes under the claim. Raises ClaimLost."""
+    """Writes to a job whose claim this worker holds. Raises ClaimLost if it does not hold it any more."""
     if not lifecycle.persist(context, lambda connection: write(Jobs(connection))):
         raise ClaimLost
 
@@ -207,7 +211,7 @@ def _postpone(context: AppContext, job: Job) -> None:
 
 
 def _end(context: AppContext, job: Job, reason: str) -> None:
-    """Fails the job. If that cannot be written, the next worker tries again."""
+    """Marks the job as failed and refunds it. If that cannot be stored, the next worker tries again."""
     _try_to_write(partial(lifecycle.fail, context, job.claim, reason))
 
 

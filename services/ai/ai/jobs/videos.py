@@ -1,4 +1,4 @@
-"""A client's request for a video: checked and charged here, made by `video_steps.py`."""
+"""Accepts a client's request for a video: checks and charges it. `video_steps.py` makes the video."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ VIDEOS_DUE = Waker()
 
 
 def generate(context: AppContext, caller: Caller, request: api.GenerateVideo) -> api.AiResult:
-    """Begins a video.
+    """Begins a video and returns its job.
 
     Raises PLAN_REQUIRED, AI_NOT_CONFIGURED, VALIDATION_ERROR, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
     INSUFFICIENT_CREDITS.

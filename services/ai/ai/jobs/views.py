@@ -1,4 +1,4 @@
-"""Jobs as clients see them."""
+"""Shows jobs as clients see them."""
 
 from ai.context import AppContext
 from ai.credits import balances
@@ -12,7 +12,7 @@ from contracts.media import Media, MediaId
 
 
 def result(context: AppContext, caller: Caller, job: Job) -> api.AiResult:
-    """Returns the job with its charge and the present balance (decisions "GET /ai/jobs/{id} credits")."""
+    """Returns a job with its charge and the account's balance now (decisions "GET /ai/jobs/{id} credits")."""
     media = current_media(context, caller, job)
     with context.database.reading() as connection:
         now = balances.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)
@@ -41,7 +41,7 @@ def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api.JobList:
-    """Returns a page of jobs, newest first."""
+    """Returns one page of the list of jobs, newest first."""
     with context.database.reading() as connection:
         found = Jobs(connection).newest(
             caller.account_id,

@@ -1,1 +1,1 @@
-"""Payment providers for packs and auto-refill, behind the interface in `base.py`."""
+"""Payment providers for packs of credits and auto-refill, behind the interface in `base.py`."""

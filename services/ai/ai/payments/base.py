@@ -23,7 +23,7 @@ class PaymentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A payment to take, in US cents. Customer and payment method are the provider's ids."""
+    """A payment to take from a customer, in US cents. Customer and payment method are the provider's ids."""
 
     id: str
     account_id: str
@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PaymentOutcome:
-    """The result of an order. `order_id` is empty where the provider does not repeat it."""
+    """The result of an order at the payment provider. `order_id` is empty if the provider does not repeat it."""
 
     state: PaymentState
     payment_id: str | None = None
@@ -45,7 +45,8 @@ class PaymentOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PackSale:
-    """A pack bought through its payment link. `sale_id` is unique; `amount` in the currency's smallest unit.
+    """The sale of a pack of credits through its payment link. `sale_id` is unique; `amount` is in the currency's
+    smallest unit.
 
     `payment_id` is None when nothing had to be paid.
     """
@@ -60,9 +61,9 @@ class PackSale:
 
 @dataclass(frozen=True, slots=True)
 class PaymentRefund:
-    """The sum of all refunds of a payment so far, in the currency's smallest unit.
+    """How much of a payment has been refunded so far: the sum of all refunds, in the currency's smallest unit.
 
-    `event_at`: the provider's time in seconds. An older event does not replace a newer one.
+    `event_at` is the provider's time in seconds. An older event does not replace a newer one.
     """
 
     payment_id: str
@@ -74,7 +75,8 @@ class PaymentRefund:
 
 @dataclass(frozen=True, slots=True)
 class PaymentDispute:
-    """The state of a dispute. `status` in Stripe's words; `event_at` and `amount` as in PaymentRefund."""
+    """The state of a dispute of a payment. `status` is in Stripe's words; `event_at` and `amount` are as in
+    PaymentRefund."""
 
     dispute_id: str
     payment_id: str
@@ -89,15 +91,16 @@ Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
 class OutcomeUnknown(Exception):
-    """No usable answer arrived. Send the same order again."""
+    """The payment provider gave no usable answer to an order. Send the same order again."""
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """The provider replays an earlier failure for this order. Search for the payment instead of sending it again."""
+    """The payment provider repeats an earlier failure for this order. Search for the payment instead of sending the
+    order again."""
 
 
 class BadSignature(Exception):
-    """The call is not signed by the provider, or is too old."""
+    """A notification is not signed by the payment provider, or is too old."""
 
 
 class PaymentProvider(ABC):
@@ -108,7 +111,7 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def pay(self, order: Order) -> PaymentOutcome:
-        """Takes the money while the customer is absent. Raises OutcomeUnknown."""
+        """Takes the money of an order while the customer is absent. Raises OutcomeUnknown."""
 
     @abstractmethod
     def look_up(self, payment_id: str) -> PaymentOutcome:
@@ -123,7 +126,7 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
-        """Returns the content of the provider's own call, or None when it is about something else.
+        """Returns what a notification of the payment provider reports, or None when it is about something else.
 
-        Its age is checked against `now`, or this machine's clock. Raises BadSignature.
+        Its age is checked by `now`, or by this machine's clock. Raises BadSignature.
         """

@@ -1,4 +1,4 @@
-"""No payments: an operator grants credits by hand (`credits grant`). The default."""
+"""The payment provider `manual`, the default: no payments; the operator grants credits by hand (`credits grant`)."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from ai.payments.base import (
 
 
 class Manual(PaymentProvider):
-    """Takes no payments and accepts no calls."""
+    """Takes no payments and accepts no notifications."""
 
     available = False
 

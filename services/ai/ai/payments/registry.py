@@ -7,7 +7,7 @@ from chassis.config import ConfigError
 
 
 def provider(name: str, stripe: StripeSettings) -> PaymentProvider:
-    """Returns the provider `manual` or `stripe`. Raises ConfigError for another name or missing secrets."""
+    """Returns the payment provider `manual` or `stripe`. Raises ConfigError for another name or missing secrets."""
     if name == "manual":
         return Manual()
     if name != "stripe":

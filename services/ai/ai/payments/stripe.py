@@ -1,7 +1,7 @@
-"""Stripe's HTTP API: off-session PaymentIntents, and webhooks.
+"""Stripe's HTTP API: payments while the customer is absent (off-session PaymentIntents), and webhooks.
 
-A request that is repeated with the same Idempotency-Key and body within 24 hours gets the first answer again, a 500
-included. Requests refused before they began (401, 403, 409, 429) and failures of Stripe (5xx) say nothing about the
+A request that is repeated with the same Idempotency-Key and body within 24 hours gets the first answer again, even a
+500. Requests refused before they began (401, 403, 409, 429) and failures of Stripe (5xx) say nothing about the
 outcome.
 
 The shapes of charges and disputes follow Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
@@ -78,7 +78,7 @@ class StripeSettings:
 
 
 class Stripe(PaymentProvider):
-    """One Stripe account."""
+    """Payments through one Stripe account."""
 
     def __init__(self, settings: StripeSettings) -> None:
         self._settings = settings
@@ -115,7 +115,7 @@ class Stripe(PaymentProvider):
         return next(iter(paid or payments), None)
 
     def _look(self, path: str) -> dict[str, Any]:
-        """Reads an object. A failed read says nothing about the payment: raises OutcomeUnknown."""
+        """Reads an object from Stripe. A failed read says nothing about the payment: raises OutcomeUnknown."""
         status, answer = self._call("GET", path)
         if status >= 300:
             raise OutcomeUnknown(f"HTTP {status}")
@@ -124,7 +124,8 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Returns an answer that tells an outcome. Raises OutcomeUnknown."""
+        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown for any
+        other."""
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
@@ -155,7 +156,8 @@ class Stripe(PaymentProvider):
             return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
-        """Checks `t=<seconds>,v1=<hex>`; there is more than one v1 while a secret is rotated. Raises BadSignature."""
+        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`; there is more than one v1 while a secret is rotated.
+        Raises BadSignature."""
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
         if not stamps or not (stamps[0].isascii() and stamps[0].isdigit()):
@@ -170,7 +172,8 @@ class Stripe(PaymentProvider):
 
 
 def _notification(event: dict[str, Any]) -> Notification | None:
-    """Returns what an event is about, or None. Raises ValueError, KeyError, TypeError, AttributeError."""
+    """Returns what a Stripe event reports, or None. Raises ValueError, KeyError, TypeError, AttributeError for an
+    unexpected format."""
     kind, thing = event["type"], event["data"]["object"]
     if kind in (_PAID, _FAILED):
         return _payment(thing)
@@ -182,7 +185,8 @@ def _notification(event: dict[str, Any]) -> Notification | None:
 
 
 def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
-    """Reads a charge after a refund. Returns None for a charge without a PaymentIntent, which is not ours."""
+    """Reads from a refunded charge how much of the payment is refunded. Returns None for a charge without a
+    PaymentIntent, which is not ours."""
     if charge["payment_intent"] is None:
         return None
     return PaymentRefund(
@@ -195,7 +199,7 @@ def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
 
 
 def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
-    """Reads a dispute. Returns None for a charge without a PaymentIntent, which is not ours."""
+    """Reads the state of a dispute. Returns None for a charge without a PaymentIntent, which is not ours."""
     if dispute["payment_intent"] is None:
         return None
     return PaymentDispute(
@@ -209,19 +213,20 @@ def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
 
 
 def _id_of(thing: str | dict[str, Any]) -> str:
-    """Returns the id of a referenced object, which Stripe shows as the id alone or expanded."""
+    """Returns the id of a referenced object. Stripe shows either the id alone or the whole object."""
     return thing if isinstance(thing, str) else str(thing["id"])
 
 
 def _intent(answer: dict[str, Any]) -> PaymentOutcome:
-    """Raises OutcomeUnknown when the answer is something else."""
+    """Reads a PaymentIntent from Stripe's answer. Raises OutcomeUnknown when the answer is something else."""
     if not isinstance(answer.get("id"), str):
         raise OutcomeUnknown("no payment")
     return _payment(answer)
 
 
 def _payment(intent: dict[str, Any]) -> PaymentOutcome:
-    """Reads a PaymentIntent. One that waits for the customer has failed, because the customer is absent."""
+    """Reads the outcome of a payment from a PaymentIntent. One that waits for the customer has failed, because the
+    customer is absent."""
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
     return PaymentOutcome(
@@ -249,7 +254,8 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Reads a checkout through one of our payment links, which carry `metadata[credits]`."""
+    """Reads the sale of a pack from a checkout through one of our payment links, which carry `metadata[credits]`.
+    None for any other checkout."""
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):

@@ -1,4 +1,5 @@
-"""HTTP calls to a provider's API: a pool of connections, a deadline per call, retries that the provider asks for."""
+"""HTTP calls to a provider's API, with a pool of connections, a deadline per call, and retries when the provider asks
+for them."""
 
 import math
 import time
@@ -40,7 +41,7 @@ Explain = Callable[[int, bytes], GenerationFailed]
 
 
 class ApiClient:
-    """One API at one base address."""
+    """Calls to one API at one base address."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], error_of: Explain) -> None:
         self.base_url = base_url.rstrip("/")
@@ -57,7 +58,8 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Asks for something to be generated. Sent again only after 429 with a time to wait, or 503."""
+        """Sends a request to generate something, and returns the decoded answer. Sent again only after 429 with a
+        time to wait, or 503."""
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
                 return self._call("POST", path, answer, deadline, body, {"Content-Type": content_type})
@@ -70,12 +72,12 @@ class ApiClient:
         raise AssertionError  # the last try returns or raises
 
     def get(self, path: str, answer: type[T], *, deadline: float) -> T:
-        """Reads a state."""
+        """Reads something from the API and returns the decoded answer."""
         return self._call("GET", path, answer, deadline, None, {})
 
     @contextmanager
     def stream(self, url: str, *, deadline: float) -> Iterator[Clip]:
-        """Yields a file in chunks and follows redirects. Our key is sent to the API's own host alone."""
+        """Yields a file in chunks. Follows redirects, but sends our key to the API's own host only."""
         for _ in range(_MAX_REDIRECTS + 1):
             with self._request("GET", url, deadline, None, {}) as response:
                 target = response.headers.get("Location")
@@ -154,7 +156,8 @@ class ApiClient:
 
 
 def to_json(value: Any) -> bytes:
-    """Encodes a request as JSON (bytes in base64), in a real thread."""
+    """Encodes a request as JSON (bytes in base64). Runs in a real thread, so that it does not hold up the event loop.
+    """
     return offload(msgspec.json.encode, value)
 
 
@@ -177,9 +180,8 @@ def _read_all(response: urllib3.BaseHTTPResponse, deadline: float, most: int = M
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Yields what has arrived until the deadline, so that a server which sends a byte now and then cannot go on for
-    ever.
-    """
+    """Yields the chunks that have arrived, until the deadline: a server that sends a byte now and then cannot go on
+    for ever."""
     while True:
         try:
             chunk = response.read1(_CHUNK_BYTES)
@@ -212,5 +214,5 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Reads Retry-After in seconds. These APIs do not send it as a date."""
+    """Parses the seconds in Retry-After. These APIs do not send it as a date."""
     return float(value) if value and value.isdecimal() else None

@@ -16,7 +16,8 @@ CAPTION_TOKENS = 8_192
 
 
 class GenerationFailed(Exception):
-    """Nothing was generated. `reason` is shown to the client: a sentence without keys, addresses or internals."""
+    """The AI provider generated nothing. `reason` is shown to the client: a sentence without keys, addresses or
+    internals."""
 
     def __init__(self, reason: str, *, transient: bool = False, wait_seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -28,7 +29,8 @@ class GenerationFailed(Exception):
 
 
 def refusal(status: int, said: str, *, wait_seconds: float | None = None) -> GenerationFailed:
-    """Returns the error for an answer with this status. `said`: the provider's own text, for invalid requests."""
+    """Returns the error for an answer with this HTTP status. `said` is the provider's own text, shown for invalid
+    requests."""
     if status in (401, 403):
         return GenerationFailed("The AI provider rejected our credentials.")
     if status == 429:
@@ -39,13 +41,13 @@ def refusal(status: int, said: str, *, wait_seconds: float | None = None) -> Gen
 
 
 def shortened(text: str | None) -> str:
-    """Returns the provider's text, short enough for a job's error."""
+    """Shortens the provider's text to fit the error of a job."""
     return " ".join((text or "").replace("\0", " ").split())[:300]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A JPEG, PNG or WebP."""
+    """An image as JPEG, PNG or WebP."""
 
     body: bytes = field(repr=False)
     mime_type: str
@@ -61,14 +63,15 @@ class Clip:
 
 
 def whole_sentences_of(text: str) -> str:
-    """Returns the whole sentences of a caption that reached its token limit. Raises GenerationFailed."""
+    """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed if there
+    is none."""
     if not (whole := caption_text.whole_sentences(text)):
         raise GenerationFailed("The AI provider returned no complete sentence.")
     return whole
 
 
 class Provider:
-    """One AI API. Every method raises GenerationFailed and ends by `deadline` (of `time.monotonic`)."""
+    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and raises GenerationFailed."""
 
     name = ""
     #: The kinds of work that the provider offers.
@@ -83,7 +86,7 @@ class Provider:
         references: Sequence[Picture],
         deadline: float,
     ) -> Picture:
-        """Generates an image, or edits the only reference.
+        """Generates an image, or edits the image if there is exactly one in `references`.
 
         `model`: flash or pro. `aspect_ratio`: such as 16:9; None leaves it to the provider.
         """
@@ -96,13 +99,17 @@ class Provider:
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Returns the finished video's URL, or None while it is generated. A failure that is not transient is final."""
+        """Returns the URL of the finished video, or None while it is being generated. Unless a GenerationFailed is
+        transient, the video has failed for good."""
         raise NotImplementedError
 
     def fetch_video(self, address: str, *, deadline: float) -> AbstractContextManager[Clip]:
-        """Opens the URL that `poll_video` returned."""
+        """Opens the finished video at the URL that `poll_video` returned."""
         raise NotImplementedError
 
     def caption(self, brief: str, turns: Sequence[str], *, deadline: float) -> str:
-        """`brief`: the system prompt. `turns`: our requests and the model's answers in turn, a request first."""
+        """Writes a caption and returns it.
+
+        `brief` is the system prompt; `turns` are our requests and the model's answers in turn, a request first.
+        """
         raise NotImplementedError

@@ -25,7 +25,7 @@ from ai.providers.base import (
 
 @dataclass(frozen=True, slots=True)
 class GeminiSettings:
-    """Model names as of autumn 2026 (ai.google.dev, models and deprecations)."""
+    """The settings of Gemini. Model names as of autumn 2026 (ai.google.dev, models and deprecations)."""
 
     api_key: str = field(default="", repr=False)
     base_url: str = "https://generativelanguage.googleapis.com"
@@ -193,7 +193,7 @@ class Gemini(Provider):
 
 
 def error_of(status: int, body: bytes) -> GenerationFailed:
-    """Reads an error answer. RetryInfo says when to retry."""
+    """Returns the error in an answer of Gemini. Its RetryInfo says when to retry."""
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -214,7 +214,7 @@ def _retry_delay(problem: _Problem) -> float | None:
 
 
 def _no_result(answer: _Answer) -> GenerationFailed:
-    """Returns the error for an answer without a result, which mostly was blocked for safety."""
+    """Returns the error for an answer without a result, which was mostly blocked for safety."""
     blocked = answer.prompt_feedback.block_reason if answer.prompt_feedback else ""
     reasons = [blocked, *(candidate.finish_reason for candidate in answer.candidates)]
     why = next((reason for reason in reasons if reason and reason != "STOP"), "")

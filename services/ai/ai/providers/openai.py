@@ -36,7 +36,7 @@ _DECLINED = frozenset({"content_policy_violation", "moderation_blocked", "conten
 
 @dataclass(frozen=True, slots=True)
 class OpenAiSettings:
-    """Model names as of autumn 2026."""
+    """The settings of OpenAI. Model names as of autumn 2026."""
 
     api_key: str = field(default="", repr=False)
     base_url: str = "https://api.openai.com"
@@ -148,7 +148,7 @@ class OpenAi(Provider):
 
 
 def error_of(status: int, body: bytes) -> GenerationFailed:
-    """Reads an error answer. Retry-After says when to retry."""
+    """Returns the error in an answer of OpenAI."""
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):

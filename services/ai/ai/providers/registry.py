@@ -9,10 +9,11 @@ from chassis.config import ConfigError
 
 
 class Providers:
-    """The provider for each kind of work; one object per API."""
+    """The AI provider for each kind of work (images, videos, captions); one object per API."""
 
     def __init__(self, gemini: GeminiSettings, openai: OpenAiSettings, chosen: Mapping[str, str]) -> None:
-        """`chosen`: provider names for images, videos and captions. Empty: the first that has a key and offers it.
+        """Chooses a provider for each kind of work. `chosen` names them; an empty name means the first provider that
+        has a key and offers the work.
 
         Raises ConfigError for a name that is unknown, has no key, or does not offer the work.
         """
@@ -26,7 +27,7 @@ class Providers:
         }
 
     def find(self, work: str) -> Provider | None:
-        """Returns None when this deployment has no provider for the work."""
+        """Returns the provider for this kind of work; None when this deployment has none."""
         return self._by_work[work]
 
 

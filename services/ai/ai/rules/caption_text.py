@@ -21,7 +21,7 @@ def count(text: str) -> int:
 
 
 def bounds(words: int) -> tuple[int, int]:
-    """Returns the fewest and the most words that are accepted for `words`."""
+    """Returns the fewest and the most words that are accepted when `words` were requested."""
     return -(-words * (100 - TOLERANCE_PERCENT) // 100), words * (100 + TOLERANCE_PERCENT) // 100
 
 
@@ -31,7 +31,7 @@ def fits(text: str, words: int) -> bool:
 
 
 def tidied(text: str) -> str:
-    """Removes what models put around a text: code fences, and quotation marks around all of it."""
+    """Removes what AI models put around a text: code fences, and quotation marks around all of it."""
     text = text.replace("\0", "").strip()
     if (fenced := _FENCE.match(text)) is not None:
         text = fenced[1].strip()
@@ -48,7 +48,8 @@ def whole_sentences(text: str) -> str:
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """Returns the text, or its longest beginning of whole sentences that fits; None when there is none.
+    """Returns the text if its length fits `words`, or its longest beginning of whole sentences that fits; None if
+    nothing fits.
 
     Reads the text once, however long it is: this runs on the event loop.
     """

@@ -1,8 +1,8 @@
-"""The rules of credits: which entries a month, a charge and a refund make. Pure: no SQL, no clock.
+"""The rules of credits: which ledger entries a month, a charge and a refund create. Pure: no SQL, no clock.
 
-A customer has three pools. Plan credits are granted per month and lapse with it. Referral credits and bought credits
-stay; the API calls both together bonus. Plan credits are spent first (spec "AI credits" 2), then referral credits, and
-bought ones last, because customers paid for these.
+A customer has three pools of credits. Plan credits are granted per month and expire with it. Referral credits and
+bought credits stay; the API calls both together bonus. Plan credits are spent first (spec "AI credits" 2), then
+referral credits, and bought ones last, because customers paid for these.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from contracts.record import Record
 
 
 class Entry(Record):
-    """One line of the ledger. Its legs add up to zero: what leaves one account of the book enters another."""
+    """One entry of the ledger. The amounts of all its columns add up to zero: what leaves one column enters another."""
 
     kind: str
     operation_id: str
@@ -33,7 +33,7 @@ class Entry(Record):
 
 
 class Book(Record):
-    """The sum of a customer's entries."""
+    """The sums of the ledger entries of one account."""
 
     account_id: str
     plan: int = 0
@@ -60,7 +60,7 @@ class Book(Record):
         return self.granted + self.carried
 
     def with_entries(self, entries: Iterable[Entry]) -> "Book":
-        """Returns the book after further entries."""
+        """Returns the book as it is after these further entries."""
         book = self
         for entry in entries:
             book = book._with(entry)
@@ -81,26 +81,27 @@ class Book(Record):
 
 
 def month_of(now: datetime) -> date:
-    """Returns the calendar month (UTC), as its first day."""
+    """Returns the calendar month (UTC) of a time, as the month's first day."""
     return date(now.year, now.month, 1)
 
 
 def ends_at(month: date) -> datetime:
-    """Returns when the month ends and its plan credits lapse (decisions)."""
+    """Returns the time at which the month ends and its plan credits expire (decisions)."""
     return datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present one, or the newest opened one if the clock was set
-    back.
-    """
+    """Returns the month whose plan credits are valid: the present one, or the newest that was opened if the clock was
+    set back."""
     return month if book.month is None else max(book.month, month)
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the ledger entries that open a month: unused credits of the last month expire, this month's are granted.
+    """Returns the ledger entries that open a month: unused plan credits of the last month expire, this month's are
+    granted.
 
-    A larger plan within the month grants the difference at once; a smaller one changes nothing before the next month.
+    After a change to a larger plan within the month, the difference is granted at once; a change to a smaller plan
+    shows in the next month.
     """
     month = open_month(book, month)
     entries = _lapse_of_old_month(book, month)
@@ -122,9 +123,10 @@ def _lapse_of_old_month(book: Book, month: date) -> list[Entry]:
 def charge(
     book: Book, operation_id: str, month: date, amount: int, *, action: str, job_id: str | None
 ) -> Entry | None:
-    """Takes `amount` from the pools in order. Returns None when they hold less.
+    """Returns the ledger entry that takes `amount` credits from the pools in their order; None when the pools hold
+    less.
 
-    `book` must contain the month's `due` entries.
+    The `book` must contain the entries of `due` for the month.
     """
     if amount > book.available:
         return None
@@ -144,10 +146,10 @@ def charge(
 
 
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
-    """Returns the exact mirror of a charge.
+    """Returns the ledger entries that refund a charge: its exact opposite.
 
-    When the charge's month is over, the plan part lapses with it and is carried into the present month: a failure at
-    the turn of a month costs the customer nothing.
+    When the charge's month is over, the refunded plan credits would have expired with it; they are carried into the
+    present month instead, so that a failure at the turn of a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,
@@ -174,7 +176,7 @@ def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
 
 
 def deposit(kind: str, operation_id: str, month: date, amount: int) -> Entry:
-    """Returns an entry of credits that do not lapse: kind `purchase`, `auto_refill` or `referral`."""
+    """Returns the ledger entry that adds credits which do not expire: kind `purchase`, `auto_refill` or `referral`."""
     referral, bought = (amount, 0) if kind == "referral" else (0, amount)
     return Entry(
         kind=kind, operation_id=operation_id, month=month, issued=-amount, referral=referral, bought=bought
@@ -182,10 +184,10 @@ def deposit(kind: str, operation_id: str, month: date, amount: int) -> Entry:
 
 
 def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
-    """Takes bought credits back after a refund or dispute (`cause`).
+    """Returns the ledger entry that takes bought credits back after a refund or dispute (`cause`).
 
-    Those that were spent become a debt: no pool falls below zero. Plan and referral credits, which nobody paid for, are
-    not touched.
+    Credits that were spent already become a debt: no pool falls below zero. Plan and referral credits, which nobody
+    paid for, are not touched.
     """
     bought = min(amount, book.bought)
     return Entry(
@@ -195,7 +197,8 @@ def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str
 
 
 def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
-    """Returns credits that were clawed back; a debt is cancelled first."""
+    """Returns the ledger entry that gives clawed-back credits to the account again. If the account has a debt, they
+    first reduce the debt."""
     owed = min(amount, book.owed)
     return Entry(
         kind="reinstatement", operation_id=operation_id, month=month, bought=amount - owed, owed=owed, issued=-amount,
@@ -204,7 +207,8 @@ def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause
 
 
 def collection(book: Book, operation_id: str, month: date) -> Entry | None:
-    """Takes a debt out of bought credits, after a purchase. Returns None when there is nothing to take."""
+    """Returns the ledger entry that pays a debt from bought credits, after a purchase; None when there is nothing to
+    pay, or nothing to pay it from."""
     amount = min(book.bought, book.owed)
     if amount == 0:
         return None

@@ -1,4 +1,4 @@
-"""What an account can buy: packs, and the state of its auto-refill. Pure."""
+"""Builds what an account can buy: packs of credits, and the state of its auto-refill. Pure."""
 
 from urllib.parse import quote
 
@@ -8,8 +8,8 @@ from contracts.ai import AutoRefill, Pack
 
 
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
-    """Returns the packs by size. A pack is available when payments are configured and it has a link (decisions
-    "Packs").
+    """Returns the packs of credits by size. A pack is available when payments are configured and the pack has a link
+    (decisions "Packs").
 
     `offered`: whether this account may buy at all.
     """
@@ -35,7 +35,7 @@ def _pack(settings: CreditSettings, account_id: str, size: int, link: str | None
 def auto_refill(
     settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None
 ) -> AutoRefill:
-    """Returns the account's settings with the state of its newest refill."""
+    """Returns the account's auto-refill settings together with the state of its newest refill."""
     return AutoRefill(
         available=settings.takes_payments,
         enabled=settings_row is not None and settings_row.enabled,
@@ -49,9 +49,8 @@ def auto_refill(
 
 
 def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
-    """Returns the status of auto-refill. What the operator must change comes first, then what the owner must, then the
-    last payment.
-    """
+    """Returns the status of auto-refill: first what the operator must change, then what the owner must change, then
+    the state of the last payment."""
     if not settings.takes_payments:
         return "not_configured"
     if settings_row is None or not settings_row.enabled:

@@ -28,7 +28,7 @@ PACK_PRICES_USD: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_0
 
 
 class CreditSettings(Record):
-    """The prices and links of a deployment, in US dollars."""
+    """The prices and links of this installation, in US dollars."""
 
     #: The price of each pack, by its size in credits.
     pack_prices_usd: Mapping[int, float] = field(default_factory=lambda: dict(PACK_PRICES_USD))
@@ -44,5 +44,5 @@ class CreditSettings(Record):
 
     @property
     def takes_payments(self) -> bool:
-        """Whether customers can pay without the operator."""
+        """Whether customers can pay by themselves, without the operator."""
         return self.payment_provider != "manual"

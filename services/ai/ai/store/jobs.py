@@ -103,7 +103,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Jobs:
-    """Jobs over an open connection."""
+    """Reads and changes jobs over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -129,7 +129,7 @@ class Jobs:
         return self._one(statement)
 
     def by_operation(self, account_id: str, operation_id: str | None) -> Job | None:
-        """Returns the job that this operation made."""
+        """Returns the job that this operation made; None if it made none."""
         if operation_id is None:
             return None
         return self._one(
@@ -137,7 +137,7 @@ class Jobs:
         )
 
     def get(self, account_id: str, job_id: str, brand_ids: tuple[str, ...] | None) -> Job | None:
-        """Returns a job within the token's reach. Captions are not shown."""
+        """Returns a job that the token may access; None if there is none. Captions are not shown."""
         return self._one(self._visible(account_id, brand_ids).where(jobs.c.id == job_id))
 
     def newest(
@@ -163,7 +163,7 @@ class Jobs:
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:
-        """Claims videos whose next step is due, and stored images whose worker died."""
+        """Claims videos whose next step is due, and images whose bytes are stored but whose worker died."""
         rows = self._connection.execute(_CLAIM_DUE, {"limit": limit, "lease": lease_seconds})
         return [Job.of(row) for row in rows.mappings()]
 
@@ -173,32 +173,35 @@ class Jobs:
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
     def note_start_attempt(self, claim: Claim, provider: str) -> bool:
-        """Counts a start before the provider is called. Returns False when the claim has lapsed."""
+        """Counts a start of the video before the provider is called. Returns False when the claim has lapsed."""
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Uncounts a deferred start; the next one is due in `seconds`. Returns False when the claim has lapsed."""
+        """Takes back the count of a start that the provider put off; the next start is due in `seconds`. Returns
+        False when the claim has lapsed."""
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
-        """Stores the provider's operation id. Returns False when the claim has lapsed."""
+        """Stores the id of the operation that the provider has started. Returns False when the claim has lapsed."""
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
-        """Notes that the bytes are in storage. Returns False when the claim has lapsed."""
+        """Stores that the bytes of the generated file are in object storage. Returns False when the claim has lapsed.
+        """
         return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
 
     def postpone(self, claim: Claim, seconds: float) -> bool:
-        """Ends the step: the next one is due in `seconds`. Returns False when the claim has lapsed."""
+        """Ends the step and its claim: the next step is due in `seconds`. Returns False when the claim has lapsed."""
         return self._changed(_PUT_OFF, claim, seconds=seconds)
 
     def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
-        """Returns None when the claim has lapsed: the job has ended otherwise, or has another worker."""
+        """Marks the job as completed and returns it. Returns None when the claim has lapsed: the job has ended
+        otherwise, or has another worker."""
         stored = None if media is None else msgspec.json.encode(media).decode()
         return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
 
     def completed_by(self, claim: Claim) -> Job | None:
-        """Returns the job if this very claim has completed it."""
+        """Returns the job if this very claim has completed it; otherwise None."""
         return self._one(
             select(jobs).where(
                 jobs.c.id == claim.id, jobs.c.fence == claim.fence, jobs.c.state == "completed"
@@ -206,7 +209,8 @@ class Jobs:
         )
 
     def fail(self, claim: Claim, code: str, error: str) -> Job | None:
-        """Fails the job under its claim. Returns None when the claim has lapsed. Refund it in the same transaction."""
+        """Marks the job as failed and returns it. Returns None when the claim has lapsed. Refund the job in the same
+        transaction."""
         return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
 
     def has_failed(self, job_id: str) -> bool:
@@ -214,24 +218,24 @@ class Jobs:
         return self._connection.execute(statement).first() is not None
 
     def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
-        """Returns the claims of jobs that no worker will end."""
+        """Returns the claims of jobs that no worker will end: their process died, or they are over the time limit."""
         rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Fails a job of another worker, if it is still lost. Refund it in the same transaction."""
+        """Marks another worker's lost job as failed, if it is still lost, and returns it. Refund the job in the same
+        transaction."""
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)
 
     def forget_captions(self, days: int, limit: int) -> int:
-        """Deletes old captions, which are kept for repeated calls alone. Returns how many."""
+        """Deletes old captions, which are kept only for repeated calls. Returns how many."""
         return self._connection.execute(_FORGET_CAPTIONS, {"days": days, "limit": limit}).rowcount
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Selects what a restricted token may see: jobs of tokens within its reach (decisions "Who sees and pays
-        what").
-        """
+        """Selects the jobs that a token may see: for a token limited to brands, jobs of tokens that were limited to
+        these brands (decisions "Who sees and pays what")."""
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:
             reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))

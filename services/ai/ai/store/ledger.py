@@ -1,4 +1,4 @@
-"""SQL of the ledger: locks and reads an account's ledger, adds entries, closes it.
+"""SQL of the ledger of credits: locks and reads an account's ledger, adds entries, sums them up (a closing).
 
 A ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
 database refuses it.
@@ -66,7 +66,7 @@ SELECT count(*) FROM (
 
 
 class LedgerState(Record):
-    """The state of an account's ledger at `now`."""
+    """The state of an account's ledger at the time `now`."""
 
     book: Book
     now: datetime
@@ -77,17 +77,17 @@ class LedgerState(Record):
 
 
 class Ledgers:
-    """Ledgers over an open transaction. `read` works without one."""
+    """Ledgers of accounts, over an open transaction. `read` works without one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lock(self, account_id: str) -> LedgerState:
-        """Locks the ledger until the transaction ends, and creates it if there is none."""
+        """Locks an account's ledger until the transaction ends, creating it if there is none. Returns its state."""
         return self._standing(_LOCK + _BOOK, account_id)
 
     def read(self, account_id: str) -> LedgerState:
-        """Returns the committed state, without waiting for a lock."""
+        """Returns the committed state of an account's ledger, without waiting for a lock."""
         return self._standing(_BOOK, account_id)
 
     def _standing(self, statements: str, account_id: str) -> LedgerState:
@@ -108,13 +108,15 @@ class Ledgers:
         )
 
     def find(self, kind: str, operation_id: str) -> tuple[str, Entry] | None:
-        """Returns an entry and its account. Entries never change, so no lock is needed."""
+        """Returns the account and the ledger entry of this kind and operation, or None. Entries never change, so no
+        lock is needed."""
         found = select(entries).where(entries.c.kind == kind, entries.c.operation_id == operation_id)
         row = self._connection.execute(found).mappings().one_or_none()
         return (row["account_id"], _entry(row)) if row else None
 
     def add(self, state: LedgerState, new: Iterable[Entry]) -> None:
-        """Adds entries to the locked ledger, and closes it when many entries are open."""
+        """Adds entries to the locked ledger. When many have been added since the last closing, sums them up in a new
+        one."""
         account_id = state.book.account_id
         rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]
         if not rows:
@@ -124,7 +126,7 @@ class Ledgers:
             self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
 
     def wrong_count(self) -> int:
-        """Counts ledgers that are out of balance or below zero, and wrong closings. Reads everything."""
+        """Returns how many ledgers are out of balance, below zero or wrongly closed. Reads the whole ledger."""
         return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
 
 

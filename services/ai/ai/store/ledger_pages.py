@@ -1,4 +1,4 @@
-"""SQL of the ledger's pages: entries with the balance after each."""
+"""SQL of the pages of the ledger list: entries with the balance after each."""
 
 from datetime import UTC, datetime
 
@@ -38,7 +38,7 @@ class LedgerRow(Record):
 
 
 def page(connection: Connection, account_id: str, *, before: int, limit: int) -> list[LedgerRow]:
-    """Returns the account's entries below the id `before`, newest first."""
+    """Returns the account's ledger entries with an id below `before`, newest first."""
     values = {"account_id": account_id, "before": before, "limit": limit}
     return [
         LedgerRow(

@@ -1,4 +1,4 @@
-"""SQL of payments: what each bought, and what was refunded and disputed of it.
+"""SQL of payments: what each payment bought, and how much of it was refunded and disputed.
 
 Lock the payment's row first, then its account's ledger.
 """
@@ -15,7 +15,7 @@ from contracts.record import Record
 
 
 class Payment(Record):
-    """A row of `payments`; models.py explains the columns."""
+    """A row of the table `payments`; models.py explains the columns."""
 
     payment_id: str
     account_id: str | None
@@ -39,19 +39,19 @@ _COLUMNS = tuple(payments.c[name] for name in Payment.__struct_fields__)
 
 
 class Payments:
-    """Payments over an open transaction."""
+    """Reads and writes payments over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lock(self, payment_id: str) -> None:
-        """Locks the payment until the transaction ends, and adds it if it is unknown."""
+        """Locks the payment until the transaction ends, adding a row for it if it is unknown."""
         row = upsert(payments).values(payment_id=payment_id)
         same = {"payment_id": row.excluded.payment_id}
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """Returns the locked payment. What it bought is filled in if it paid an auto-refill."""
+        """Returns the locked payment. If it paid an auto-refill, first fills in what it bought."""
         self._adopt_refill(payment_id)
         rows = self._connection.execute(select(*_COLUMNS).where(payments.c.payment_id == payment_id))
         return Payment(**rows.mappings().one())
@@ -75,7 +75,8 @@ class Payments:
         amount: int,
         currency: str,
     ) -> None:
-        """Notes what the payment bought. An amount from Stripe's charge stays: that is the one refunded."""
+        """Stores what the payment bought. If its amount is already known from Stripe's charge, that amount stays, as
+        it is the one that gets refunded."""
         values = {
             "account_id": account_id,
             "credits": credits,
@@ -86,7 +87,8 @@ class Payments:
         self._connection.execute(update(payments).where(*here).values(values))
 
     def note_refund(self, payment_id: str, told_at: int, amount: int, refunded: int, currency: str) -> None:
-        """Notes the refunded sum, unless a newer one is known. `told_at`: Stripe's time in seconds."""
+        """Stores how much of the payment is refunded, unless a newer event is known. `told_at` is Stripe's time in
+        seconds."""
         newer = tuple_(payments.c.refunded_at, payments.c.refunded) <= tuple_(
             literal(told_at), literal(refunded)
         )
@@ -96,7 +98,7 @@ class Payments:
         )
 
     def note_dispute(self, dispute_id: str, values: Mapping[str, Any]) -> None:
-        """Notes the state of a dispute (columns of `disputes`), unless a newer one is known."""
+        """Stores the state of a dispute (columns of `disputes`), unless a newer event is known."""
         row = upsert(disputes).values(dispute_id=dispute_id, **values)
         newer = tuple_(disputes.c.told_at, disputes.c.stage) <= tuple_(
             row.excluded.told_at, row.excluded.stage
@@ -112,11 +114,11 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """Notes how many credits are taken back at present, and counts the ledger entry."""
+        """Stores how many of the payment's credits are taken back now, and counts the ledger entry."""
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))
 
     def forget_unmatched(self, after: timedelta) -> int:
-        """Deletes payments whose purchase never became known. Returns how many."""
+        """Deletes old payments of which no purchase ever became known. Returns how many."""
         here = (payments.c.account_id.is_(None), payments.c.noted_at < func.clock_now() - after)
         return self._connection.execute(delete(payments).where(*here)).rowcount

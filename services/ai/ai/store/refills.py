@@ -38,7 +38,7 @@ _COLUMNS = tuple(name for name in Refill.__struct_fields__ if name in refills.c)
 
 
 class AutoRefills:
-    """The owners' settings over an open transaction."""
+    """The owners' auto-refill settings, over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -65,7 +65,7 @@ class AutoRefills:
         )
 
     def mark_due(self, account_id: str, tier: str) -> None:
-        """Marks the account, so that the worker checks its balance."""
+        """Marks the account, so that the worker loop checks its balance."""
         here = (
             auto_refills.c.account_id == account_id,
             auto_refills.c.enabled,
@@ -75,18 +75,18 @@ class AutoRefills:
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def set_due(self, account_id: str, at: datetime | None) -> None:
-        """Sets when the balance is checked next. None: after the next call that spends credits."""
+        """Sets when the account's balance is checked next. None: after the next call that spends credits."""
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 
     def due(self, limit: int) -> list[str]:
-        """Returns the accounts to check now, the longest waiting first."""
+        """Returns the accounts whose balance must be checked now, the longest waiting first."""
         waiting = select(auto_refills.c.account_id).where(auto_refills.c.due_at <= func.clock_now())
         return list(self._connection.execute(waiting.order_by(auto_refills.c.due_at).limit(limit)).scalars())
 
 
 class Refills:
-    """Requested payments over an open transaction."""
+    """The requested payments of auto-refill, over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -101,11 +101,11 @@ class Refills:
         return Refill(**row) if row else None
 
     def mark_sent(self, refill_id: str) -> None:
-        """Notes the time right before the order is sent."""
+        """Stores the time right before the refill's order is sent."""
         self._note(refill_id, sent_at=func.clock_now())
 
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
-        """Notes that the refill is still open but must only be searched for.
+        """Stores that a refill is open but must not be sent again, only searched for.
 
         `unanswered`: how long ago it was last sent with any effect.
         """
@@ -122,7 +122,7 @@ class Refills:
         return self._one(refills.c.account_id == account_id)
 
     def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
-        """Returns the refills since the settings were saved, with the same card, newest first.
+        """Returns the refills with the same card since the settings were saved, newest first.
 
         The card is compared too: the previous release may have changed it without setting `saved_at`.
         """
@@ -146,7 +146,8 @@ class Refills:
         return [Refill(**row) for row in self._connection.execute(rows.limit(limit)).mappings()]
 
     def times(self, account_id: str) -> Sequence[datetime]:
-        """Returns when the refills of the last 24 hours were requested, oldest first, failed ones included."""
+        """Returns the times at which the refills of the last 24 hours were requested, oldest first. Includes failed
+        ones."""
         since = func.clock_now() - timedelta(days=1)
         rows = select(refills.c.created_at).where(
             refills.c.account_id == account_id, refills.c.created_at > since
@@ -157,7 +158,7 @@ class Refills:
         ]
 
     def record(self, refill_id: str, state: str, payment_id: str | None, error: str | None) -> None:
-        """Records the result. A paid refill stays paid, and a known payment id is kept."""
+        """Records the result of a refill. A paid refill stays paid, and a known payment id is kept."""
         known = func.coalesce(refills.c.payment_id, payment_id)
         values = {"state": state, "payment_id": known, "error": error}
         here = (refills.c.id == refill_id, refills.c.state != "paid")

@@ -20,9 +20,8 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -> bool:
-    """Deletes everything under the key and any multipart upload, then the removal's row. Returns False when the storage
-    is away.
-    """
+    """Deletes every object under the key, aborts its multipart upload if there is one, then deletes the row of the
+    removal. Returns False when the storage is down."""
     try:
         if parts_id is not None:
             context.bucket.abort_parts(f"{key}/{slug}", parts_id)
@@ -35,7 +34,7 @@ def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -
 
 
 def remove_due(context: AppContext) -> int:
-    """Runs one round of removals. Returns how many succeeded."""
+    """Deletes the objects of some due removals from the storage. Returns how many removals succeeded."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_BATCH, timedelta(seconds=_FIRST_WAIT_SECONDS))
     gone = 0

@@ -35,7 +35,7 @@ _PAGE, _PAGES = 1000, 50
 
 
 def end_expired_uploads(context: AppContext) -> int:
-    """Ends expired reservations and removes their bytes."""
+    """Ends uploads that have expired, and has their bytes removed. Returns how many."""
     with context.database.transaction() as connection:
         expired = Uploads(connection).take_expired(_BATCH)
         Removals(connection).add(expired)
@@ -46,7 +46,8 @@ def end_expired_uploads(context: AppContext) -> int:
 
 
 def drop_unconfirmed(context: AppContext) -> int:
-    """Drops attachments to posts that were never stored, and forgets old posts and deletions."""
+    """Drops attachments to posts that were never stored, and forgets posts and deletions after some time. Returns how
+    many rows."""
     with context.database.transaction() as connection:
         dropped = Attachments(connection).drop_provisional(_KEEP_PROVISIONAL, _BATCH)
     with context.database.transaction() as connection:
@@ -56,7 +57,7 @@ def drop_unconfirmed(context: AppContext) -> int:
 
 
 def remove_unused(context: AppContext) -> int:
-    """Removes generated files, rows and objects, that no post used within a day."""
+    """Removes generated files that no post used within a day. Returns how many."""
     with context.database.transaction() as connection:
         unused = Files(connection).take_unused(_KEEP_UNUSED, _BATCH)
         Removals(connection).add(unused)
@@ -67,9 +68,10 @@ def remove_unused(context: AppContext) -> int:
 
 
 def remove_orphans(context: AppContext) -> int:
-    """Removes objects without a row, such as bytes that arrived after their reservation had ended.
+    """Removes objects that belong to no row, such as bytes that arrived after their upload had ended.
 
-    The position is saved after each page, so that an interrupted tick loses nothing. Returns 1 when there is more.
+    The position in the list of objects is saved after each page, so that an interrupted tick loses nothing. Returns 1
+    when there is more.
     """
     with context.database.transaction() as connection:
         chores = Chores(connection)
@@ -91,7 +93,8 @@ def remove_orphans(context: AppContext) -> int:
 
 
 def _remove_orphans_of(context: AppContext, object_names: Iterable[str]) -> None:
-    """Names of another form are not ours and stay."""
+    """Removes those of these objects that belong to no row. Objects whose names are not in our format are left alone.
+    """
     keys = {name.partition("/")[0] for name in object_names}
     with context.database.reading() as connection:
         orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])

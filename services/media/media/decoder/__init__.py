@@ -1,1 +1,1 @@
-"""Reads strangers' files, in sandboxed processes only (`functions.py` has the functions that they run)."""
+"""Code that reads strangers' files. It runs in sandboxed processes only (`functions.py` lists its functions)."""

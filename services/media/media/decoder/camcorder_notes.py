@@ -1,7 +1,8 @@
-"""Blanks what camcorders (AVCHD) write between the frames of a film: date, time, place and model, as "MDPM" in SEI
-messages of H.264 (ExifTool, "H264 Tags"). In a sandboxed process.
+"""Blanks the notes that camcorders (AVCHD) write between the frames of a video: date, time, place and model. In a
+sandboxed process.
 
-The messages keep their length, so that nothing else in the file moves. Other SEI messages stay: players need some.
+The notes are SEI messages of H.264 with the name "MDPM" (ExifTool, "H264 Tags"). They keep their length, so that
+nothing else in the file moves. Other SEI messages stay: players need some.
 """
 
 import mmap
@@ -19,7 +20,7 @@ _BLANK = 0xFF
 
 
 def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
-    """Overwrites the notes in the file, and returns how many there were."""
+    """Overwrites the camcorder's notes in the file `files[0]`. Returns how many there were."""
     count = 0
     with mmap.mmap(files[0], 0) as data:
         at = data.find(_UUID + _NAME)
@@ -31,7 +32,8 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size of the message whose content begins at `at`. A size above 254 has bytes of 255 before."""
+    """Returns the size in bytes of the message whose content begins at `at`. A size above 254 is written with bytes
+    of 255 before."""
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
         size, before = size + 0xFF, before - 1
@@ -40,7 +42,8 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes. Two zeros and a three stay: the three is not part of the message (H.264 7.4.1)."""
+    """Overwrites `length` bytes of a message. In a sequence of two zeros and a three these bytes stay: the three is
+    not part of the message (H.264 7.4.1)."""
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":
             at, length = at + 3, length - 2

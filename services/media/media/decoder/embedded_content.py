@@ -1,7 +1,7 @@
-"""Finds pages, programs and archives in what will be stored of a file. Pure.
+"""Searches the parts of a file that will be stored for embedded web pages, programs and archives. Pure.
 
-What is cut off is not searched: nobody is ever served it. Formats that are recognized only at a file's first byte need
-no search, since that byte begins an image.
+Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only at a file's
+first byte need none either, since that byte begins an image.
 """
 
 import re
@@ -25,14 +25,14 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(kept: Sequence[Bytes], metadata: Iterable[Bytes]) -> None:
-    """Searches the beginning and the end of a file, given as its parts, and its metadata. Raises Refused."""
+    """Searches the file's beginning, its end and its metadata. The file is given as its kept parts. Raises Refused."""
     head, tail = _joined(kept, _HEAD_BYTES), _joined(kept, -_TAIL_BYTES)
     if any(_ACTIVE.search(part) for part in chain((head,), metadata)) or _ends_as_archive(tail):
         raise Refused(_REFUSED)
 
 
 def _joined(parts: Sequence[Bytes], length: int) -> bytes:
-    """Returns the first bytes of the parts, or the last ones if `length` is negative."""
+    """Returns the first `length` bytes of the joined parts, or the last ones if `length` is negative."""
     joined = b""
     for part in parts if length > 0 else reversed(parts):
         joined = (

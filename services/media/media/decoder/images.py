@@ -1,6 +1,6 @@
-"""Inspects one image, in a sandboxed process.
+"""Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels.
 
-Files are open descriptors: the uploaded file, and an empty one for its replacement.
+Files are given as open descriptors: the uploaded file, and an empty file that may replace it.
 """
 
 import mmap
@@ -66,7 +66,8 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Returns the type to store, the size as displayed, and whether the replacement must be stored; or `refused`."""
+    """Returns the type to store, the size as displayed, and whether the replacement must be stored; or `refused` with
+    the reason."""
     uploaded, replacement = files
     mime_type = argument["mime_type"]
     try:
@@ -83,9 +84,10 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes what is kept of the file into the replacement, unless that is all of it. Raises Refused.
+    """Writes the parts of the image that are kept into the file `replacement`, unless nothing is removed. Raises
+    Refused.
 
-    Returns the orientation, and whether there is a replacement.
+    Returns the orientation, and whether the replacement was written.
     """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
@@ -101,7 +103,7 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool
 
 @contextmanager
 def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
-    """Opens the image. Errors in the block become Refused, except MemoryError."""
+    """Yields the opened image. Turns errors in the block into Refused, except MemoryError."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         with (
@@ -117,7 +119,8 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes every pixel of the first frame, as a viewer would. Returns its size. Raises Refused."""
+    """Decodes every pixel of the first frame, as a viewer would. Returns the image's width and height. Raises
+    Refused."""
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -127,7 +130,8 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
-    """Writes the image as a JPEG of its size, upright, with its colour profile. Returns that size. Raises Refused."""
+    """Writes the image into `replacement` as a JPEG, upright, in its original size and with its colour profile.
+    Returns width and height. Raises Refused."""
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
@@ -143,9 +147,9 @@ def profile_of(image: Image.Image) -> bytes | None:
 
 
 def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
-    """Returns the first frame as RGB on white, upright, and reduced to about `longest_side`.
+    """Returns the first frame as RGB on white, upright, and reduced to about `longest_side` pixels.
 
-    It works in strips, since a second copy of the largest accepted image would not fit the memory.
+    Works in strips, since a second copy of the largest accepted image would not fit the memory.
     """
     width, height = image.size
     factor = max(max(image.size) // longest_side, 1) if longest_side else 1

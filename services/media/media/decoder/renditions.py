@@ -1,4 +1,5 @@
-"""Makes a JPEG of an image for a platform, in a sandboxed process: scaled, upright, on white, of limited size."""
+"""Makes the rendition of an image for a platform, in a sandboxed process: a JPEG, scaled, upright, on white, of
+limited size."""
 
 import os
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ _FINE_PIXELS = 60_000_000
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns its width and height.
 
-    `width` and `height` are those to make, as displayed; None: the file's own, of at most LONGEST_SIDE.
+    The argument's `width` and `height` are those of the JPEG as displayed; None: those of the image, at most
+    LONGEST_SIDE.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
@@ -49,7 +51,8 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image in the best quality that fits. Returns False if none does; the file's content is no use then."""
+    """Writes the image as JPEG in the best quality that fits `max_bytes`. Returns False if none fits; the file is
+    useless then."""
 
     def size_at(quality: int) -> int:
         to.seek(0)

@@ -1,1 +1,1 @@
-"""What clients and other services do with files."""
+"""What clients and other services do with files: upload, list, delete, attach, download."""

@@ -1,4 +1,4 @@
-"""Attaches media to posts: provisionally before a post is stored, and for good by the event `post.media`."""
+"""Attaches files to posts: provisionally before a post is stored, and for good by the event `post.media`."""
 
 from contracts.caller import Caller
 from contracts.events import PostMedia
@@ -14,8 +14,8 @@ from media.store.files import Files
 def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
     """Attaches files provisionally to a post that is about to be stored. Attached files cannot be deleted.
 
-    The renditions that the request's platforms need are begun. The post's earlier files stay attached until the event
-    arrives, since the caller may die before it stores the post. Raises NOT_FOUND with field media_ids.
+    Also begins the renditions that the request's platforms need. The post's earlier files stay attached until the
+    event arrives, since the caller may die before it stores the post. Raises NOT_FOUND with field media_ids.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)
@@ -38,7 +38,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches a post's files at once. The event about it comes later; earlier events may still be on their way."""
+    """Detaches a post's files at once. The event that says the same comes later; earlier events may still be on their
+    way."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:
@@ -52,7 +53,7 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Applies the event of a post. An older revision that arrives late changes nothing."""
+    """Applies an event that tells which files a post uses. An older revision that arrives late changes nothing."""
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.record_revision(word.post_id, word.revision):
         return

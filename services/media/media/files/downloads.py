@@ -1,4 +1,4 @@
-"""Files for our own services: their URLs, or those of the renditions that a platform needs."""
+"""Serves files to our own services: the URLs of the originals, or of the renditions that a platform needs."""
 
 from contracts.caller import Caller
 from contracts.media import GetFiles, MediaFile, MediaFiles
@@ -14,9 +14,8 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns files in the requested order. Raises NOT_FOUND with field media_ids, MEDIA_PROCESSING,
-    INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
-    """
+    """Returns the URLs and properties of files in the requested order. Raises NOT_FOUND with field media_ids,
+    MEDIA_PROCESSING, INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE."""
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
     rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]

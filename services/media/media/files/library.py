@@ -1,4 +1,4 @@
-"""An account's media: list, show, delete, and locate by public address."""
+"""An account's files: lists, shows and deletes them, and finds one by its public address."""
 
 from chassis.cursor import decode_position, encode_position
 from contracts import media as api
@@ -18,7 +18,7 @@ from media.store.renditions import Renditions
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns a page of media, newest first."""
+    """Returns one page of the list of files, newest first, with the account's storage quota."""
     with context.database.reading() as connection:
         found = Files(connection).newest(
             caller.account_id,
@@ -36,13 +36,13 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
 
 
 def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media:
-    """Raises NOT_FOUND."""
+    """Returns a file's details. Raises NOT_FOUND."""
     with context.database.reading() as connection:
         return context.view(reachable(caller, Files(connection).get(request.id)))
 
 
 def delete(context: AppContext, caller: Caller, request: api.MediaId) -> api.MediaDeleted:
-    """Deletes the row at once and the objects in the background. The operation that deleted it may be repeated.
+    """Deletes the file's row at once and its objects in the background. A repeated operation gets the same answer.
 
     Raises NOT_FOUND, MEDIA_IN_USE.
     """
@@ -71,8 +71,10 @@ def show_storage(context: AppContext, caller: Caller) -> api.StorageView:
 
 
 def locate(context: AppContext, request: api.LocateFile) -> api.LocatedFile:
-    """Returns where a public file is stored, for anybody who has its address; with a platform, the rendition that it
-    needs. Raises NOT_FOUND, and then what `renditions.ready` raises.
+    """Returns where the file behind a public address is stored, for anybody who has the address. If a platform is
+    named, returns the rendition that it needs.
+
+    Raises NOT_FOUND, and the errors of `renditions.ready`.
     """
     if not names.is_key(request.key):
         raise ApiError(NOT_FOUND)

@@ -1,4 +1,5 @@
-"""Multipart uploads: clients put large files into the storage themselves, at URLs that fix each part's size."""
+"""Multipart uploads: clients put the parts of a large file into the storage themselves, at URLs that fix each part's
+size."""
 
 from datetime import timedelta
 
@@ -18,9 +19,9 @@ RESERVED = timedelta(hours=24)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
-    """Reserves storage and returns a URL for each part. A repeated operation returns the same upload.
+    """Reserves storage and returns a URL for each part. A repeated operation gets the same upload.
 
-    Raises what `uploads.begin` raises.
+    Raises the errors of `uploads.begin`.
     """
     upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
     parts_id = upload.parts_id or _parts_id(context, upload)
@@ -39,7 +40,8 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """Begins the upload in the storage and saves the storage's id. Raises SERVICE_UNAVAILABLE."""
+    """Begins the multipart upload in the storage and saves the id that the storage gave it. Raises
+    SERVICE_UNAVAILABLE."""
     try:
         parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
@@ -54,7 +56,7 @@ def _parts_id(context: AppContext, upload: Upload) -> str:
 
 
 def complete(context: AppContext, caller: Caller, request: CompleteParts) -> UploadedMedia:
-    """Assembles the parts and inspects the file. A repeated call returns the same file.
+    """Assembles the uploaded parts and inspects the file. A repeated call returns the same file.
 
     Raises NOT_FOUND, UPLOAD_ERROR (parts missing; they may still be put), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
@@ -72,9 +74,8 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts) -> None:
-    """Checks the parts before it asks the storage to assemble them: some storages drop the whole upload for one wrong
-    etag.
-    """
+    """Has the storage assemble the parts, after checking that all are there: some storages drop the whole upload for
+    one wrong etag. Raises UPLOAD_ERROR, NOT_FOUND."""
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}
@@ -96,7 +97,7 @@ def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts)
 
 
 def _sizes(upload: Upload) -> list[int]:
-    """Returns the size of each part in bytes."""
+    """Returns the size of each part in bytes, in the order of the parts."""
     size = upload.part_size_bytes or PART_BYTES
     whole, rest = divmod(upload.size_bytes, size)
     return [size] * whole + ([rest] if rest else [])

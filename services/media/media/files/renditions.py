@@ -1,8 +1,8 @@
-"""Renditions: files made of media to fit what a platform takes (`contracts.renditions`).
+"""Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
 
-They are begun when a file is attached to a post and made in the background; a picture that is asked for before is made
-at once. Each is a row with a lease: another process makes it if this one dies, and stores the same bytes under the same
-name.
+They are begun when a file is attached to a post, and made in the background; a picture that is needed earlier is made
+at once. Each is a row with a lease: if the process that makes it dies, another one makes it, and stores the same
+bytes under the same name.
 """
 
 import time
@@ -51,7 +51,7 @@ _FAILED = "The file cannot be made to fit the platform. Export it as JPEG or MP4
 
 
 def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collection[str]) -> None:
-    """Asks for the renditions that these platforms need of the files."""
+    """Stores that the files need renditions for these platforms, so that they are made in the background."""
     for row in rows:
         for need in {
             need.key: need for need in map(partial(need_of, file=row.facts), platforms) if need
@@ -60,10 +60,10 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition. Makes a picture that nobody makes, waits for one that is being made.
+    """Returns the finished rendition. Makes it if it is a picture that nobody is making, and waits if somebody is.
 
-    `give_up_at`: of `time.monotonic`. Raises MEDIA_PROCESSING, INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile),
-    SERVICE_UNAVAILABLE.
+    `give_up_at` is a time of `time.monotonic`. Raises MEDIA_PROCESSING, INVALID_FILE_CONTENT, NOT_FOUND (deleted
+    meanwhile), SERVICE_UNAVAILABLE.
     """
     with context.database.transaction() as connection:
         if not Files(connection).many([row.id], lock=True):
@@ -92,19 +92,19 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
 
 
 def give_up_at() -> float:
-    """Returns until when (of `time.monotonic`) a call that begins now waits for renditions."""
+    """Returns the time, by `time.monotonic`, until which a call that begins now waits for renditions."""
     return time.monotonic() + _WAIT_SECONDS
 
 
 def make_due(context: AppContext) -> int:
-    """Begins to make pending renditions, in tasks of their own. Returns how many."""
+    """Starts a task for each pending rendition that the pool has room for. Returns how many."""
     return sum(
         context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
     )
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews the claims of this process, and notes the share that is made."""
+    """Renews this process's claims on renditions, and stores how far each rendition has come."""
     with context.database.transaction() as connection:
         for rendition_id, progress in context.held_renditions.copy().items():
             Renditions(connection).renew(rendition_id, progress, LEASE)
@@ -112,7 +112,8 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Removes renditions whose file no post has any more, objects first. Returns how many were marked or removed."""
+    """Removes renditions whose file is no longer attached to a post, objects first. Returns how many were marked or
+    removed."""
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
     with context.database.reading() as connection:
@@ -159,9 +160,9 @@ def _make_in_call(context: AppContext, row: MediaRow, rendition: Rendition) -> N
 
 
 def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
-    """Makes a claimed rendition, stores it beside the file and records it, or that it failed.
+    """Makes a claimed rendition and stores it beside the original file; or records that it cannot be made.
 
-    Raises SERVICE_UNAVAILABLE; the rendition is due again soon then.
+    Raises SERVICE_UNAVAILABLE; the rendition is then due again soon.
     """
     if rendition.tries > _MAX_TRIES:
         log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)

@@ -1,4 +1,4 @@
-"""Thumbnails: made by a loop soon after a file is stored, and in small batches for files of earlier releases."""
+"""Makes thumbnails: by a loop soon after a file is stored, and in small batches for files of earlier releases."""
 
 import time
 from datetime import timedelta
@@ -27,7 +27,7 @@ _BATCH_SECONDS = 20.0
 
 
 def make_due(context: AppContext) -> int:
-    """Makes the thumbnails of some files. Returns 0: further ones wait for the next round."""
+    """Makes the thumbnails of some files. Returns 0, so that further ones wait for the next tick."""
     give_up_at = time.monotonic() + _BATCH_SECONDS
     for _ in range(_BATCH):
         with context.database.transaction() as connection:

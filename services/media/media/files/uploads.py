@@ -1,7 +1,7 @@
-"""Uploads: storage is reserved, bytes arrive at a presigned URL and are inspected; the upload becomes media or is
-removed.
+"""Uploads: storage is reserved, the bytes arrive at a presigned URL and are inspected, then the upload becomes a file
+or is removed.
 
-A reservation ends as media, by refusal, or by its expiry (sweeps.py).
+A reservation ends when the upload becomes a file, is refused, or expires (sweeps.py).
 """
 
 from datetime import timedelta
@@ -44,7 +44,7 @@ _GONE = "The upload does not exist or has expired. Start a new one."
 
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
-    """Reserves storage and returns where to put the bytes.
+    """Reserves storage for an upload and returns where to put the bytes.
 
     Raises UPLOAD_ERROR, INVALID_FILE_CONTENT (empty), FILE_TOO_LARGE, QUOTA_EXCEEDED.
     """
@@ -65,11 +65,11 @@ def reserve(
     *,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Reserves storage. The quota is exact for simultaneous calls, which take turns per account. Raises what `begin`
-    raises.
+    """Reserves storage for an upload and returns its row. Raises the errors of `begin`.
 
-    A repeated operation returns the multipart upload that was begun, since the client may have put parts by now. A
-    repeated generation frees the earlier reservation: the worker that made it is dead or has lost its claim.
+    The quota is exact for simultaneous calls, which take turns per account. A repeated operation gets the multipart
+    upload that it began, since the client may have put parts by now. A repeated generation frees the earlier
+    reservation: the worker that made it is dead or has lost its claim.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)
@@ -108,7 +108,7 @@ def reserve(
 
 
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
-    """Inspects the bytes, then keeps or removes the file. A repeated call returns the same result.
+    """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result.
 
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), QUOTA_EXCEEDED, NOT_FOUND, SERVICE_UNAVAILABLE.
     """
@@ -119,7 +119,7 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 
 
 def claim(context: AppContext, caller: Caller, upload_id: str) -> Upload | MediaRow:
-    """Claims the upload for an inspection, or returns the media that it became.
+    """Claims the upload for an inspection and returns it, or returns the file that it became.
 
     Raises NOT_FOUND, SERVICE_UNAVAILABLE (claimed already).
     """
@@ -144,7 +144,7 @@ def _being_checked() -> ApiError:
 
 
 def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
-    """Inspects the file and keeps or removes it.
+    """Inspects the file of a claimed upload, then keeps or removes it.
 
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE.
     """
@@ -165,10 +165,11 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileProperties) -> MediaRow:
-    """Turns the reservation into media in one transaction. Of two files of one generation the first is kept.
+    """Turns the upload into a file of the account, in one transaction. Of two files of one generation the first is
+    kept.
 
-    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted, and what
-    `_kept_by_other` raises.
+    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted, and the errors of
+    `_kept_by_other`.
     """
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
@@ -189,9 +190,8 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileP
 
 
 def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
-    """Ends the reservation and removes what arrived, if it has not ended. Raises NOT_FOUND for another account's
-    upload.
-    """
+    """Ends an unfinished upload and removes the bytes that arrived. Does nothing if the upload has ended. Raises
+    NOT_FOUND for an upload that the caller may not access."""
     with context.database.reading() as connection:
         upload = Uploads(connection).get(request.upload_id)
     if upload is not None:
@@ -202,7 +202,8 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 
 
 def remove(context: AppContext, upload: Upload) -> None:
-    """Ends the reservation and removes what arrived: now, or in the background if the storage is away."""
+    """Ends an unfinished upload and removes the bytes that arrived: now, or in the background if the storage is down.
+    """
     with context.database.transaction() as connection:
         if not Uploads(connection).remove(upload.id):
             return
@@ -211,10 +212,11 @@ def remove(context: AppContext, upload: Upload) -> None:
 
 
 def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRow | None:
-    """Ends a claim after an error: removes a refused file, or frees the upload for another call.
+    """Ends the claim on an upload after an error: removes the upload if it is refused, otherwise frees it for another
+    call.
 
-    If the claim is lost, this changes nothing and returns the media that the other call kept. Raises what
-    `_kept_by_other` raises.
+    If the claim is lost, changes nothing and returns the file that the other call kept. Raises the errors of
+    `_kept_by_other`.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -229,9 +231,9 @@ def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRo
 
 
 def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
-    """Returns the media that another call kept after this one's claim had lapsed.
+    """Returns the file that another call kept after this call's claim on the upload had lapsed.
 
-    Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without media.
+    Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without becoming a file.
     """
     # In this order: the other call may turn the upload into media between the two statements.
     if Uploads(connection).get(upload.id) is not None:

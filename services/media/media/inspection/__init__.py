@@ -1,1 +1,2 @@
-"""The service's side of inspecting uploaded files. A sandboxed process reads the bytes (`decoder/`)."""
+"""The service's side of inspecting uploaded files and making renditions. Sandboxed processes read the bytes
+(`decoder/`)."""

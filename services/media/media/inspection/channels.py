@@ -10,7 +10,8 @@ from contracts.errors import ApiError
 
 @contextmanager
 def channel(work: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Yields a descriptor for the sandboxed process. A thread runs `work` with the other end of the channel.
+    """Opens a channel and yields its end for a sandboxed process, as a descriptor. A thread runs `work` with the
+    other end.
 
     An ApiError of `work` is raised at the block's end, whatever the process returned.
     """

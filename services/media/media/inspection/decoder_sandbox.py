@@ -1,4 +1,5 @@
-"""What confines the decoder of strangers' files here: checked and logged at start, reported to the operator."""
+"""Tells how the processes that decode strangers' files are confined on this machine: checked and logged at start,
+reported to the operator."""
 
 import structlog
 
@@ -15,7 +16,8 @@ log = structlog.get_logger()
 
 
 def check(settings: Settings) -> None:
-    """Logs what holds on this kernel, in one line. Raises ConfigError when a required sandbox is not complete."""
+    """Logs in one line which restrictions this kernel enforces. Raises ConfigError when a complete sandbox is
+    required and some are missing."""
     sandbox_pool = SandboxPool("media.decoder.functions")
     try:
         held = sandbox_pool.confinement()
@@ -40,9 +42,8 @@ def check(settings: Settings) -> None:
 
 
 def report(context: AppContext, caller: Caller) -> SandboxReport:
-    """Returns the restrictions of a decoder that starts now. Raises FORBIDDEN (not the operator),
-    SERVICE_UNAVAILABLE.
-    """
+    """Returns the restrictions of a decoder process that starts now. Raises FORBIDDEN (not the operator),
+    SERVICE_UNAVAILABLE."""
     caller.check_operator()
     try:
         held = context.sandbox_pool.confinement()

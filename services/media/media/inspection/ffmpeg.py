@@ -1,9 +1,9 @@
 """Copies pictures and sound of a video into a new file with ffmpeg, in the sandbox, and reads the copy's properties.
 
-Only the copy is stored: locations, titles, dates, chapters, covers, subtitles and data tracks stay behind. Packets are
-copied as they are, not encoded anew: notes inside them stay (README.md, "What stays in a video"). ffmpeg gets the files
-as open descriptors. `fd` is its only protocol and the demuxer is fixed, so that it opens no address and no other file
-that a video names.
+Only the copy is stored, without locations, titles, dates, chapters, covers, subtitles and data tracks. Packets are
+copied as they are, not encoded anew: notes inside them stay (README.md, "What stays in a video"). ffmpeg gets the
+files as open descriptors. `fd` is its only protocol and the demuxer is fixed, so that it opens no address and no
+other file that a video names.
 """
 
 import os
@@ -71,11 +71,13 @@ _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
 class FfmpegEnded(ApiError):
-    """ffmpeg was ended by its time limit or by the system: because the machine is busy, or because of the video."""
+    """ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too demanding.
+    """
 
 
 class VideoProperties(Record):
-    """Width and height as displayed, in pixels. The duration is None if the file has none."""
+    """The properties of a video. Width and height are in pixels, as displayed. The duration is None if the file has
+    none."""
 
     width: int
     height: int
@@ -90,12 +92,12 @@ class VideoProperties(Record):
 def copy(
     context: AppContext, mime_type: str, *, source: int, target: int, read_back: int, source_bytes: int
 ) -> VideoProperties:
-    """Copies all tracks of pictures and sound from `source` to the empty file `target`, its index first. Returns the
-    copy's properties.
+    """Copies all tracks of pictures and sound from `source` to the empty file `target`, with its index first. Returns
+    the copy's properties.
 
-    All three are descriptors at the beginning of their files; `read_back` is the target opened once more, for reading.
-    Both programs run in one turn, so that a finished copy is not lost while others wait for a process. Raises Refused,
-    SERVICE_UNAVAILABLE.
+    All three files are descriptors at their beginning; `read_back` is the target opened once more, for reading.
+    ffmpeg runs twice in one turn of the sandbox, so that a finished copy is not lost while others wait for a process.
+    Raises Refused, SERVICE_UNAVAILABLE.
     """
     try:
         with context.sandbox_pool.turn():
@@ -151,7 +153,8 @@ def _copy(
 
 
 def describe(context: AppContext, mime_type: str, source: int) -> str:
-    """Returns ffmpeg's description of the file, read from its beginning. Raises SERVICE_UNAVAILABLE."""
+    """Returns ffmpeg's text about the file (tracks, sizes, durations), read from the file's beginning. Raises
+    SERVICE_UNAVAILABLE."""
     os.lseek(source, 0, os.SEEK_SET)
     arguments = ("-protocol_whitelist", "fd", "-f", FORMATS[mime_type][0], "-i", "fd:")
     limits = Limits(memory_bytes=MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
@@ -159,7 +162,8 @@ def describe(context: AppContext, mime_type: str, source: int) -> str:
 
 
 def properties_in(output: str) -> VideoProperties:
-    """Reads ffmpeg's description of a file. Raises Refused when no track has pictures of a possible size."""
+    """Reads a video's properties from ffmpeg's text about the file. Raises Refused when no track has pictures of a
+    possible size."""
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
     if pictures is None:
         raise Refused(_UNREADABLE)
@@ -203,10 +207,11 @@ def run(
     limits: Limits,
     hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
-    """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and messages.
+    """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and the end of
+    its messages.
 
-    The caller has a turn of the sandbox, or limits in another way how many run. `hear` gets the messages as they come.
-    Raises SERVICE_UNAVAILABLE when it could not run to its end.
+    The caller has a turn of the sandbox, or limits in another way how many run. `hear` gets the messages as they
+    come. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     messages = _Messages(hear)
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)
@@ -225,7 +230,7 @@ def run(
 
 
 class _Messages:
-    """The end of what ffmpeg writes to its standard error, however long that is."""
+    """Collects what ffmpeg writes to its standard error, and keeps only the end of it."""
 
     def __init__(self, hear: Callable[[bytes], None]) -> None:
         self.tail, self._hear = b"", hear

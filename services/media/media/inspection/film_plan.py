@@ -1,9 +1,9 @@
-"""What ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
+"""Decides what ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
-Platforms refuse more than their documents' tables: X takes H.264 and low-complexity AAC only, 4:2:0, no open group of
-pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz and
-25 Mbit/s (reference of IG User Media). What is encoded anew meets all of them. The picture is never cropped, and the
-length stays.
+Platforms refuse more than their documents' tables say: X takes only H.264, low-complexity AAC, 4:2:0, no open group
+of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz
+and 25 Mbit/s (reference of IG User Media). What is encoded anew meets all of these. The picture is never cropped, and
+the length stays.
 """
 
 import os
@@ -45,7 +45,7 @@ _SQUARE = re.compile(r"\bSAR (?!1:1\b)\d+:\d+")
 
 
 class Source(Record):
-    """A stored video."""
+    """A stored video of which a rendition is made."""
 
     #: ffmpeg's description of it.
     description: str
@@ -57,7 +57,7 @@ class Source(Record):
 
 
 def copies(need: Need, source: Source) -> bool:
-    """Whether the pictures may stay as they are."""
+    """Whether the pictures may be copied as they are, instead of encoded anew."""
     pictures = _PICTURES.search(source.description)
     if pictures is None or need.width or need.frame_rate:
         return False
@@ -72,13 +72,14 @@ def copies(need: Need, source: Source) -> bool:
 
 
 def copying(source: Source) -> Sequence[str]:
-    """Returns ffmpeg's arguments for a copy of the pictures."""
+    """Returns ffmpeg's arguments for copying the pictures."""
     tag = ("-tag:v", "hvc1") if ": Video: hevc" in source.description else ()
     return ("-c:v", "copy", *tag, "-strict", "experimental", *_sound(source))
 
 
 def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str]:
-    """Returns ffmpeg's arguments for H.264 and AAC. `fills`: with filler up to a platform's least size."""
+    """Returns ffmpeg's arguments for encoding as H.264 and AAC. `fills`: add filler bytes up to the platform's least
+    file size."""
     bits = bits_a_second(need, source)
     seconds = source.duration_seconds or _UNKNOWN_SECONDS
     if fills:
@@ -94,7 +95,8 @@ def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str
 
 
 def bits_a_second(need: Need, source: Source) -> int:
-    """Returns the most bits a second of pictures: what fits the need's bytes, and what the source can use."""
+    """Returns the most bits per second for the pictures: as many as fit the need's bytes, but no more than the source
+    can use."""
     seconds = source.duration_seconds or _UNKNOWN_SECONDS
     fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound_bits_a_second(source)
     useful = max(source.size_bytes * 8 / seconds * _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND)
@@ -102,7 +104,8 @@ def bits_a_second(need: Need, source: Source) -> int:
 
 
 def filters(need: Need, source: Source) -> list[str]:
-    """Returns the filters of the pictures: frame rate, size, and from HDR to SDR. ffmpeg has turned them upright."""
+    """Returns ffmpeg's filters for the pictures: frame rate, size, and from HDR to SDR. ffmpeg itself has turned them
+    upright."""
     width, height = size(need, source)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
     sdr = to_sdr(source.description)
@@ -113,7 +116,7 @@ def filters(need: Need, source: Source) -> list[str]:
 
 
 def to_sdr(description: str) -> list[str]:
-    """Returns the filters from HDR (PQ or HLG) to BT.709; none for other videos."""
+    """Returns ffmpeg's filters from HDR (PQ or HLG) to BT.709; none for a video that is not HDR."""
     pictures = _PICTURES.search(description)
     hdr = _HDR.search(pictures[0]) if pictures else None
     if hdr is None:
@@ -125,7 +128,8 @@ def to_sdr(description: str) -> list[str]:
 
 
 def size(need: Need, source: Source) -> tuple[int, int]:
-    """Returns even sides, as H.264 asks, at most LONGEST_SIDE unless the need says more."""
+    """Returns width and height of the rendition, in pixels: even, as H.264 needs, and at most LONGEST_SIDE unless the
+    need says more."""
     if need.width and need.height:
         return need.width, need.height
     scale = min(1.0, LONGEST_SIDE / max(source.width, source.height))
@@ -134,20 +138,19 @@ def size(need: Need, source: Source) -> tuple[int, int]:
 
 
 def threads() -> int:
-    """One less than the machine has: other work goes on."""
+    """Returns how many threads ffmpeg uses: one less than the machine has, so that other work goes on."""
     return max(1, (os.cpu_count() or 1) - 1)
 
 
 def is_usual_aac(description: str) -> bool:
-    """Whether ffmpeg describes sound that every platform takes: low-complexity AAC, mono or stereo, at most 48 kHz
-    (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User Media).
-    """
+    """Whether ffmpeg's text describes sound that every platform takes: low-complexity AAC, mono or stereo, at most 48
+    kHz (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User Media)."""
     usual = _USUAL_AAC.search(description)
     return usual is not None and int(usual[1]) <= _MAX_HERTZ
 
 
 def sound_bits_a_second(source: Source) -> int:
-    """Returns the rate of the sound in the rendition: the source's if it is copied."""
+    """Returns the bits per second of the sound in the rendition: those of the source if the sound is copied."""
     return _copied_sound_bits(source) or _SOUND_BITS_A_SECOND
 
 

@@ -1,6 +1,7 @@
-"""Makes a video fit a platform's need, with ffmpeg in the sandbox: `film_plan.py` says how.
+"""Makes the rendition of a video that a platform needs, with ffmpeg in the sandbox. `film_plan.py` decides how.
 
-It takes minutes: at the lowest priority, with one thread less than the machine has, and reporting its progress.
+This takes minutes: ffmpeg runs at the lowest priority, with one thread less than the machine has, and reports its
+progress.
 """
 
 import os
@@ -43,10 +44,10 @@ def make(
     target: int,
     read_back: int,
 ) -> ffmpeg.VideoProperties:
-    """Writes what the need asks for from `source` to the empty file `target`. Returns its properties.
+    """Makes the rendition that the need describes from `source`, in the empty file `target`. Returns its properties.
 
-    All three are descriptors; `read_back` is the target opened once more, for reading. The caller limits how many run
-    at once. Raises Refused, SERVICE_UNAVAILABLE.
+    All three files are descriptors; `read_back` is the target opened once more, for reading. The caller limits how
+    many renditions are made at once. Raises Refused, SERVICE_UNAVAILABLE.
     """
     description = ffmpeg.describe(context, mime_type, source)
     known = ffmpeg.properties_in(description)
@@ -80,7 +81,8 @@ def _run(
     progress: Progress,
     files: tuple[int, int, int],
 ) -> bool:
-    """Returns whether ffmpeg made it."""
+    """Runs ffmpeg once with these arguments to make the rendition. `files` are descriptors: source, target, and the
+    target for reading. Returns whether ffmpeg succeeded."""
     source, target, read_back = files
     os.ftruncate(target, 0)
     for descriptor in files:
@@ -114,7 +116,7 @@ def _run(
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns what reads ffmpeg's reports of progress, which fall back by some frames now and then."""
+    """Returns a function that reads ffmpeg's reports and passes on the share that is done, without ever going back."""
     share = 0.0
 
     def hear(piece: bytes) -> None:

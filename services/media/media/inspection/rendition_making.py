@@ -1,4 +1,5 @@
-"""Makes one rendition: storage → sandboxed process → storage. Temporary files have no name: a kill leaves none."""
+"""Makes one rendition: downloads the file, runs a sandboxed process, stores the result. Temporary files have no name,
+so that a killed process leaves none."""
 
 import tempfile
 from contextlib import nullcontext
@@ -11,7 +12,8 @@ from media.records import MediaRow, Rendition
 
 
 def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: str) -> dict[str, Any]:
-    """Stores the rendition under the name; returns its size in bytes, width, height, and duration if it has one.
+    """Makes the rendition and stores it as the object `object_name`. Returns its size in bytes, width, height, and
+    its duration if it has one.
 
     Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
     """

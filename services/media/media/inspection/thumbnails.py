@@ -1,4 +1,5 @@
-"""Makes a file's thumbnail: storage → sandboxed process → storage. Temporary files have no name."""
+"""Makes a file's thumbnail: downloads the file, runs a sandboxed process, stores the result. Temporary files have no
+name, so that a killed process leaves none."""
 
 import os
 import tempfile
@@ -26,7 +27,7 @@ _CPU_SECONDS, _SECONDS = 20, 45
 
 
 def make(context: AppContext, row: MediaRow) -> int:
-    """Stores the thumbnail beside the file, and returns its size in bytes; 0: none can be made.
+    """Makes the thumbnail and stores it beside the file. Returns its size in bytes; 0 if none can be made.
 
     Raises WorkFailed, NotStarted, OSError, SERVICE_UNAVAILABLE, Refused.
     """
@@ -44,7 +45,7 @@ def make(context: AppContext, row: MediaRow) -> int:
 
 
 def size(width: int, height: int) -> tuple[int, int]:
-    """Returns the size of a thumbnail: no file is enlarged, and no side is empty."""
+    """Returns width and height of the thumbnail, in pixels. No file is enlarged, and no side is 0."""
     scale = min(1.0, SIDE / max(width, height))
     return max(1, round(width * scale)), max(1, round(height * scale))
 
@@ -52,7 +53,7 @@ def size(width: int, height: int) -> tuple[int, int]:
 def _first_light_frame(
     context: AppContext, row: MediaRow, sides: tuple[int, int], original: IO[bytes], made: IO[bytes]
 ) -> None:
-    """Writes the first frame that is not black as a JPEG; the first one of all if they all are."""
+    """Writes the first frame of the video that is not black as a JPEG into `made`; if all are black, the very first."""
     description = ffmpeg.describe(context, row.mime_type, original.fileno())
     dark = f"value={100 - _LIGHT_PERCENT}:function=less"
     light = ("blackframe=amount=0:threshold=32", f"metadata=select:key=lavfi.blackframe.pblack:{dark}")

@@ -1,7 +1,7 @@
-"""Inspects an uploaded file: is it complete, and of the declared type? Removes metadata from what is stored.
+"""Inspects an uploaded file: whether it is complete and of the declared type. Removes its metadata from the storage.
 
 Only sandboxed processes read the bytes. They get the file as a temporary file, and an empty one for what is stored
-instead. Temporary files have no name, so that nothing of them is left when the service is killed.
+instead. Temporary files have no name, so that nothing is left of them when the service is killed.
 """
 
 import os
@@ -28,7 +28,7 @@ _TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, o
 
 
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileProperties:
-    """Returns the file's properties; its metadata is gone from the storage then.
+    """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties.
 
     Raises UPLOAD_ERROR (not as announced), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
@@ -112,7 +112,8 @@ def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
 
 @contextmanager
 def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Yields a new temporary file, open for writing and once more for reading, each with a position of its own."""
+    """Yields a new temporary file that is opened twice, for writing and for reading, each with a position of its own.
+    """
     descriptor, path = tempfile.mkstemp()
     with open(descriptor, "w+b") as written, open(path, "rb") as read:
         os.unlink(path)
@@ -122,7 +123,8 @@ def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 def _inspect(
     context: AppContext, function: str, argument: dict[str, Any], files: Sequence[int]
 ) -> dict[str, Any]:
-    """The caller has a turn of the sandbox. Raises Refused, NotStarted."""
+    """Runs an inspecting function in a sandboxed process and returns what it found. The caller has a turn of the
+    sandbox. Raises Refused, NotStarted."""
     try:
         # libde265, which decodes HEIC, does not run without a thread.
         has_threads = argument["mime_type"] == "image/heic"
@@ -138,7 +140,8 @@ def _inspect(
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores the file in place of the uploaded one, and returns its size in bytes. The size is noted before.
+    """Stores a file in place of the uploaded object, and returns its size in bytes. The size is stored in the row
+    first.
 
     Raises SERVICE_UNAVAILABLE if the claim is lost: the other call may have kept the stored file by now.
     """

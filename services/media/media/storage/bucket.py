@@ -1,6 +1,6 @@
-"""The S3 client. Any outage or failure of the storage is SERVICE_UNAVAILABLE.
+"""The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
 
-Files are transferred in chunks, and by presigned URLs: with them the client does not hash payloads on the event loop.
+Files are transferred in chunks and by presigned URLs, for which the client does not hash the bytes on the event loop.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,11 +35,11 @@ _Query = dict[str, str | list[str] | tuple[str]]
 
 
 class NoSuchUpload(Exception):
-    """The storage does not know this multipart upload any more."""
+    """The storage no longer knows this multipart upload."""
 
 
 class Bucket:
-    """One bucket."""
+    """The objects in one bucket of the storage."""
 
     def __init__(self, settings: Settings) -> None:
         self._http = Outbound(
@@ -67,16 +67,17 @@ class Bucket:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
     def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
-        """Returns a URL for GET alone, ranges included. The response has `mime_type`, whatever the storage detected."""
+        """Returns a URL with which the object can be read (GET, ranges included) and not changed. The response has
+        `mime_type`, whatever type the storage detected."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
         return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
 
     def put_headers(self, mime_type: str) -> dict[str, str]:
-        """Returns the headers to send when a file is put."""
+        """Returns the headers with which a client must send the file to a put URL."""
         return {"Content-Type": mime_type, "Cache-Control": FOREVER}
 
     def size(self, name: str) -> int | None:
-        """Returns the size in bytes; None if there is no such object."""
+        """Returns the object's size in bytes; None if there is no such object."""
         with _outages_as_unavailable():
             try:
                 return self._client.stat_object(self._bucket, name).size
@@ -86,7 +87,7 @@ class Bucket:
                 raise
 
     def read(self, name: str, offset: int, length: int) -> bytes:
-        """Returns a range, which is shorter at the object's end."""
+        """Returns `length` bytes of the object from `offset` on, or fewer at its end."""
         with _outages_as_unavailable():
             response = self._client.get_object(self._bucket, name, offset=offset, length=length)
             try:
@@ -110,12 +111,13 @@ class Bucket:
         to.flush()
 
     def put(self, name: str, pieces: Iterable[bytes], size_bytes: int, mime_type: str) -> None:
-        """Stores `size_bytes` of chunks under the name, replacing what is there: all of it or nothing."""
+        """Stores the chunks, `size_bytes` in total, as the object, replacing an existing one: completely or not at
+        all."""
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
         self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
 
     def begin_parts(self, name: str, mime_type: str) -> str:
-        """Begins a multipart upload and returns the storage's id."""
+        """Begins a multipart upload and returns the id that the storage gave it."""
         answer = self._send(
             "POST", self._presigned("POST", name, {"uploads": ""}), headers=self.put_headers(mime_type)
         )
@@ -145,7 +147,7 @@ class Bucket:
         }
 
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
-        """Assembles the parts in order of their numbers. Raises NoSuchUpload."""
+        """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload."""
         listed = "".join(
             f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tag)}"</ETag></Part>'
             for number, tag in tags
@@ -162,7 +164,7 @@ class Bucket:
         self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), known=404)
 
     def remove_key(self, key: str) -> None:
-        """Deletes everything under a key. Does nothing if there is nothing."""
+        """Deletes every object under a key. Does nothing if there is none."""
         with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, prefix=f"{key}/", recursive=True):
                 self._client.remove_object(self._bucket, str(found.object_name))
@@ -173,7 +175,8 @@ class Bucket:
             self._client.remove_object(self._bucket, name)
 
     def names(self, after: str | None = None) -> Iterator[tuple[str, datetime]]:
-        """Yields the names after `after` in order, each with its time in the storage (real time), fetched in pages."""
+        """Yields the names of all objects after `after`, in order, each with the time at which it was stored (real
+        time)."""
         with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, recursive=True, start_after=after):
                 if found.object_name and found.last_modified:
@@ -184,7 +187,8 @@ class Bucket:
         return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
     def _send(self, method: str, url: str, *, known: int | None = None, **options: Any) -> BaseHTTPResponse:
-        """Raises SERVICE_UNAVAILABLE. With `known`, answers of 400 to 499 are returned."""
+        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors; if `known` is
+        given, answers with status 400 to 499 are returned instead."""
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and known is None):
@@ -202,12 +206,12 @@ def _outages_as_unavailable() -> Iterator[None]:
 
 
 def _tag(element: ElementTree.Element) -> str:
-    """Returns the name without its namespace."""
+    """Returns the element's name without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def _text(within: ElementTree.Element, name: str) -> str:
-    """Returns the text of the first element of that name."""
+    """Returns the text of the first element of that name in `within`. Raises HTTPError if there is none."""
     for element in within.iter():
         if _tag(element) == name and element.text:
             return element.text

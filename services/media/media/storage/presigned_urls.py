@@ -1,6 +1,7 @@
-"""Presigned URLs that fix the size of an upload (AWS Signature Version 4, query form). Pure.
+"""Builds presigned URLs that fix the size of an upload (AWS Signature Version 4, query form). Pure.
 
-The minio client signs the host alone; these also sign Content-Length, so that the storage enforces a client's size.
+URLs of the minio client sign the host alone; these also sign Content-Length, so that the storage accepts no other
+size.
 """
 
 import hashlib
@@ -23,8 +24,9 @@ class S3Keys(Record):
 def presign_put(
     url: str, query: Mapping[str, str], *, size_bytes: int, keys: S3Keys, at: datetime, valid_seconds: int
 ) -> str:
-    """Returns a URL that accepts exactly `size_bytes` bytes. `url`: up to /bucket/object, unquoted; `at`: UTC, real
-    time.
+    """Returns a URL to which exactly `size_bytes` bytes can be put.
+
+    `url` is the address up to /bucket/object, unquoted; `at` is the time now in UTC, real time.
     """
     parts = urlsplit(url)
     day, stamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")

@@ -1,7 +1,7 @@
-"""SQL of attachments.
+"""SQL of attachments: which files belong to which posts.
 
-A provisional attachment is shown and counted for minutes. After that it only keeps the file: either the post was never
-stored, or its event is late.
+A provisional attachment is shown, and counts as use of the file, for some minutes. After that it only prevents the
+file's removal: either the post was never stored, or its event is late.
 """
 
 from collections.abc import Collection
@@ -31,12 +31,13 @@ _FORGET_POSTS = text(
 
 
 def is_counted() -> Any:
-    """Returns the condition of attachments that protect their file: the post is confirmed, or may still be made."""
+    """Returns the SQL condition of attachments whose file counts as used: the post is confirmed, or may still be
+    stored."""
     return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
 class Attachments:
-    """Attachments over an open connection."""
+    """Reads and writes attachments over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -51,9 +52,8 @@ class Attachments:
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files for a revision of a post. A confirmed attachment stays confirmed; a provisional one begins
-        anew.
-        """
+        """Attaches files to a post, for a revision of its files. A confirmed attachment stays confirmed; the time of
+        a provisional one begins anew."""
         if not media_ids:
             return
         statement = insert(attachments).values(
@@ -88,9 +88,9 @@ class Attachments:
         self._connection.execute(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
-        """Ends what a post holds up to a revision, except for the media ids in `keep`.
+        """Ends the attachments of a post up to a revision, except for the media ids in `keep`.
 
-        A file that was attached for a later revision stays, as a provisional attachment. So does a provisional one
+        A file that was attached for a later revision stays attached, provisionally. So does a provisional attachment
         whose revision is not known.
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
@@ -105,9 +105,7 @@ class Attachments:
         )
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Detaches what earlier tries of the operation that made this post had attached to posts that will
-        never exist.
-        """
+        """Detaches the files that earlier tries of this post's operation attached to posts that will never exist."""
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
         self._connection.execute(
@@ -129,13 +127,13 @@ class Attachments:
         )
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the first post that has the media, or may have it."""
+        """Returns the id of the first post to which the file is attached, also provisionally; None if there is none."""
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops old attachments that were never confirmed. Returns how many."""
+        """Drops attachments older than `older_than` that were never confirmed. Returns how many."""
         old = (
             select(attachments.c.media_id, attachments.c.post_id)
             .where(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
@@ -151,7 +149,8 @@ class Attachments:
         return self._connection.execute(statement).rowcount
 
     def record_revision(self, post_id: str, revision: int) -> bool:
-        """Records a post's revision. Returns False when a revision as new or newer is known."""
+        """Records the newest revision of a post's files. Returns False when this revision, or a newer one, is
+        recorded already."""
         statement = insert(posts).values(id=post_id, revision=revision, told_at=func.clock_timestamp())
         statement = statement.on_conflict_do_update(
             index_elements=["id"],
@@ -161,10 +160,10 @@ class Attachments:
         return self._connection.execute(statement).rowcount == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Checks the posts of which nothing was heard for the longest time, at least `older_than`, and forgets those
-        that hold no media. Returns how many.
+        """Looks at the posts of which nothing was heard for the longest time, at least `older_than`, and forgets
+        those without files. Returns how many were looked at.
 
-        The others are marked as seen now, so that they are not checked again and again.
+        The others are marked as seen now, so that they are not looked at again and again.
         """
         statement = _FORGET_POSTS.bindparams(older_than=older_than, limit=limit)
         return self._connection.execute(statement).rowcount

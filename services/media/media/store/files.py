@@ -1,4 +1,4 @@
-"""SQL of media."""
+"""SQL of files (table `media`)."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -42,15 +42,13 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Files:
-    """Media over an open connection."""
+    """Reads and writes files over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, media_id: str, upload: Upload, properties: FileProperties) -> bool:
-        """Turns the upload into media. Returns False if the upload, or its generation's operation, has media
-        already.
-        """
+        """Turns an upload into a file. Returns False if a file was made of it, or of the same generation, already."""
         copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         statement = insert(media).values(
             id=media_id,
@@ -79,7 +77,7 @@ class Files:
         return self._one(media.c.upload_id == upload_id)
 
     def by_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
-        """Returns what AI generated for this operation."""
+        """Returns the file that AI generated for this operation; None if there is none."""
         return self._one(
             media.c.account_id == account_id, media.c.operation_id == operation_id, media.c.generated
         )
@@ -88,7 +86,7 @@ class Files:
         return self._one(media.c.key == key)
 
     def many(self, media_ids: Collection[str], *, lock: bool = False) -> dict[str, MediaRow]:
-        """Returns media by id. `lock` prevents changes and deletions until the transaction ends."""
+        """Returns files by id. `lock` prevents their change and deletion until the transaction ends."""
         media_ids = [media_id for media_id in media_ids if is_id(media_id)]
         if lock:
             chosen = select(media.c.id).where(media.c.id.in_(media_ids)).order_by(media.c.id)
@@ -104,8 +102,10 @@ class Files:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[MediaRow]:
-        """Returns media, newest first. `after`: (created_at, id) of the last row of the page before. `brand_ids`: the
-        caller's reach.
+        """Returns files, newest first.
+
+        `after`: (created_at, id) of the last row of the page before. `brand_ids`: the brands that the caller's token
+        may use, None for all.
         """
         if brand_ids is not None:
             before_at, before_id = after or (_LAST, "")
@@ -130,7 +130,7 @@ class Files:
         self._connection.execute(statement.on_conflict_do_nothing())
 
     def deleted_by_operation(self, account_id: str, operation_id: str | None) -> str | None:
-        """Returns the id of what this operation deleted."""
+        """Returns the id of the file that this operation deleted; None if it deleted none."""
         own = (deletions.c.account_id == account_id, deletions.c.operation_id == (operation_id or ""))
         return self._connection.execute(select(deletions.c.media_id).where(*own)).scalar()
 
@@ -140,7 +140,7 @@ class Files:
         return self._connection.execute(statement).rowcount
 
     def claim_without_thumbnail(self, limit: int, lease: timedelta) -> list[MediaRow]:
-        """Claims files without a thumbnail, newest first. Each is due again after the lease."""
+        """Claims files that have no thumbnail, newest first. Each can be claimed again after the lease."""
         due = (
             select(media.c.id)
             .where(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= func.clock_timestamp())
@@ -161,7 +161,7 @@ class Files:
         self._connection.execute(statement.values(thumbnail_due_at=func.clock_timestamp() + wait))
 
     def set_thumbnail(self, media_id: str, size_bytes: int) -> bool:
-        """Notes that the thumbnail is stored, or with 0 that none can be made. Returns False if the media is gone."""
+        """Stores the size of the file's thumbnail, or 0 if none can be made. Returns False if the file is gone."""
         statement = update(media).where(media.c.id == media_id).values(thumbnail_size_bytes=size_bytes)
         return self._connection.execute(statement).rowcount == 1
 
@@ -180,7 +180,7 @@ class Files:
         )
 
     def take_unused(self, older_than: timedelta, limit: int) -> list[MediaRow]:
-        """Deletes generated files that no post ever used (spec "AI generation"), and returns them."""
+        """Deletes and returns generated files that no post has ever used (spec "AI generation")."""
         unused = (
             select(media.c.id)
             .where(

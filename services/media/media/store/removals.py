@@ -1,4 +1,4 @@
-"""SQL of objects to delete from the storage. All times are real time."""
+"""SQL of removals: objects that must be deleted from the storage. All times are real time."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -11,13 +11,14 @@ from media.records import Removal, Stored, Upload
 
 
 class Removals:
-    """Removals over an open connection."""
+    """Reads and writes removals over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
-        """Adds removals. With a `lease` the caller itself tries first."""
+        """Adds a removal for each of these files or uploads. With a `lease` the caller tries first, before the loop
+        does."""
         if not stored:
             return
         rows = [
@@ -32,7 +33,7 @@ class Removals:
         self._connection.execute(insert(removals).values(rows).on_conflict_do_nothing())
 
     def claim(self, limit: int, lease: timedelta) -> list[Removal]:
-        """Claims due removals. Each is due again after the lease unless it is done by then."""
+        """Claims removals that are due. Each can be claimed again after the lease unless it is done by then."""
         due = (
             select(removals.c.key)
             .where(removals.c.due_at <= func.clock_timestamp())
@@ -56,7 +57,7 @@ class Removals:
         self._connection.execute(delete(removals).where(removals.c.key.in_(keys)))
 
     def orphan_keys(self, keys: Collection[str]) -> set[str]:
-        """Returns the keys that belong to no upload, media or removal."""
+        """Returns those of the keys that belong to no upload, file or removal."""
         known = text(
             f"SELECT key FROM {uploads.name} WHERE key = ANY(:keys) UNION SELECT key FROM {media.name}"
             f" WHERE key = ANY(:keys) UNION SELECT key FROM {removals.name} WHERE key = ANY(:keys)"

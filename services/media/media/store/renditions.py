@@ -1,4 +1,4 @@
-"""SQL of renditions. Claims run in real time; when a rendition was last asked for, by the shifted clock."""
+"""SQL of renditions. Claims run in real time; `asked_at`, when a rendition was last asked for, is by `clock_now()`."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -19,15 +19,16 @@ _IS_NEEDED = renditions.c.state != "unneeded"
 
 
 class Renditions:
-    """Renditions over an open connection."""
+    """Reads and writes renditions over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
-        """Returns the file's rendition, which is added as pending if there is none. `again` makes a failed one pending.
+        """Returns the rendition of a file for a need; adds it as pending if there is none. `again` makes a failed one
+        pending again.
 
-        The file's row must be there, and locked or in the same transaction as a check that it is.
+        The file's row must exist: lock it, or check it in the same transaction.
         """
         statement = insert(renditions).values(
             id=new_id("rnd"),
@@ -57,20 +58,19 @@ class Renditions:
         return _rendition(row) if row else None
 
     def made(self, media_id: str, slug: str) -> Rendition | None:
-        """Returns the finished rendition with this name."""
+        """Returns the finished rendition of a file with this name; None if there is none."""
         own = (renditions.c.media_id == media_id, renditions.c.slug == slug, renditions.c.state == "made")
         row = self._connection.execute(select(renditions).where(*own)).mappings().first()
         return _rendition(row) if row else None
 
     def claim(self, rendition_id: str, lease: timedelta) -> Rendition | None:
-        """Claims a pending rendition. Returns None if it is not pending, or claimed already."""
+        """Claims a pending rendition and returns it. Returns None if it is not pending, or claimed already."""
         claimed = self._claim(renditions.c.id == rendition_id, lease)
         return claimed[0] if claimed else None
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims pending renditions of photos or videos, the last asked for first: a post that is due asks again and
-        again, one of next month asked once.
-        """
+        """Claims pending renditions of photos or videos, those that were asked for last first: a due post asks again
+        and again, a post for next month has asked once."""
         due = (
             select(renditions.c.id)
             .where(renditions.c.kind == kind, _is_free())
@@ -81,12 +81,13 @@ class Renditions:
         return self._claim(renditions.c.id.in_(due), lease)
 
     def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
-        """Renews the claim, and notes the share that is made."""
+        """Renews the claim on a rendition, and stores the share of it that is done."""
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._connection.execute(statement.values(lease_until=_REAL_NOW + lease, progress=progress))
 
     def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
-        """Ends a claim. The rendition is due again after `wait`. `counts`: whether the claim stays one of its tries."""
+        """Ends the claim on a rendition, which is due again after `wait`. `counts`: whether the claim counts as one
+        of its tries."""
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         tries = renditions.c.tries if counts else func.greatest(renditions.c.tries - 1, 0)
         self._connection.execute(statement.values(lease_until=_REAL_NOW + wait, tries=tries))
@@ -98,12 +99,13 @@ class Renditions:
         return made.rowcount == 1
 
     def fail(self, rendition_id: str, failure: str) -> None:
-        """Stores why it cannot be made. A rendition that another process has made meanwhile stays."""
+        """Stores why the rendition cannot be made. If another process has made it meanwhile, nothing changes."""
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._connection.execute(statement.values(lease_until=None, state="failed", failure=failure))
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks renditions that nothing has asked for in this time, and whose file no post has. Returns how many."""
+        """Marks renditions for removal that nobody has asked for in this time, and whose file is attached to no post.
+        Returns how many."""
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         unused = (
             select(renditions.c.id)
@@ -120,7 +122,7 @@ class Renditions:
         return self._connection.execute(statement).rowcount
 
     def unneeded(self, limit: int) -> list[tuple[str, str]]:
-        """Returns id and object name of renditions that must be removed."""
+        """Returns the ids and object names of renditions that are marked for removal."""
         name = media.c.key + "/" + renditions.c.slug
         statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
         rows = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))

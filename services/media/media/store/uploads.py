@@ -26,7 +26,7 @@ _REAL_NOW = func.clock_timestamp()
 
 
 class Uploads:
-    """Uploads over an open connection."""
+    """Reads and writes uploads in progress over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -36,7 +36,8 @@ class Uploads:
         self._connection.execute(_LOCK_ACCOUNT, {"account_id": account_id})
 
     def used_bytes(self, account_id: str) -> int:
-        """Returns what counts against the account's quota (spec "Storage rules"), reservations included."""
+        """Returns how many bytes count against the account's quota (spec "Storage rules"), including those reserved
+        for uploads."""
         values = {"account_id": account_id, "counted_for": COUNTED_FOR}
         return int(self._connection.execute(_USED, values).scalar_one())
 
@@ -47,12 +48,13 @@ class Uploads:
         return Upload.of(self._connection.execute(statement.returning(uploads)).mappings().one())
 
     def set_parts(self, upload_id: str, parts_id: str) -> bool:
-        """Saves the storage's id of a multipart upload. Returns False if the upload is gone."""
+        """Saves the id that the storage gave a multipart upload. Returns False if the upload is gone."""
         statement = update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)
         return self._connection.execute(statement).rowcount == 1
 
     def note_replaced(self, upload: Upload, size_bytes: int) -> bool:
-        """Notes the size of the object that is about to replace the stored one. Returns False if the claim is lost."""
+        """Stores the size of the object that is about to replace the uploaded one. Returns False if the claim is
+        lost."""
         statement = update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)
         return self._connection.execute(statement).rowcount == 1
 
@@ -63,7 +65,7 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def claim(self, upload_id: str, lease: timedelta) -> Upload | None:
-        """Claims the upload for an inspection. Returns None if it is gone or claimed already."""
+        """Claims an upload for an inspection and returns it. Returns None if it is gone or claimed already."""
         statement = (
             update(uploads)
             .where(uploads.c.id == upload_id, _is_free())
@@ -74,20 +76,21 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def release(self, upload: Upload) -> bool:
-        """Releases the claim. Returns False if it is lost."""
+        """Releases the claim on an upload. Returns False if the claim is lost."""
         statement = update(uploads).where(_is_claimed(upload)).values(lease_until=None)
         return self._connection.execute(statement).rowcount == 1
 
     def end_claimed(self, upload: Upload) -> bool:
-        """Ends the reservation and the claim. Returns False, and changes nothing, if the claim is lost."""
+        """Ends a claimed upload. Returns False, and changes nothing, if the claim is lost."""
         return self._connection.execute(delete(uploads).where(_is_claimed(upload))).rowcount == 1
 
     def remove(self, upload_id: str) -> bool:
-        """Ends the reservation. Returns False if it had ended."""
+        """Ends an upload in progress, and with it the storage reserved for it. Returns False if the upload had ended
+        before."""
         return self._connection.execute(delete(uploads).where(uploads.c.id == upload_id)).rowcount == 1
 
     def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
-        """Returns the operation's multipart upload, if the storage knows it."""
+        """Returns the multipart upload that this operation began in the storage; None if there is none."""
         statement = select(uploads).where(
             uploads.c.account_id == account_id,
             uploads.c.operation_id == operation_id,
@@ -98,14 +101,15 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
-        """Ends what an earlier try of the operation reserved, unless it is being inspected. Returns it."""
+        """Ends and returns the uploads that an earlier try of the operation began. Leaves those alone that are being
+        inspected."""
         statement = delete(uploads).where(
             uploads.c.account_id == account_id, uploads.c.operation_id == operation_id, _is_free()
         )
         return [Upload.of(row) for row in self._connection.execute(statement.returning(uploads)).mappings()]
 
     def take_expired(self, limit: int) -> list[Upload]:
-        """Ends expired reservations that are not being inspected. Returns them."""
+        """Ends and returns uploads that have expired and are not being inspected."""
         expired = (
             select(uploads.c.id)
             .where(uploads.c.expires_at < clock_now(), _is_free())
@@ -122,7 +126,6 @@ def _is_free() -> Any:
 
 
 def _is_claimed(upload: Upload) -> Any:
-    """Whether the claim that returned this upload is the last one. A lapsed claim is lost when another call claims the
-    upload or ends it, not before.
-    """
+    """Returns the SQL condition that no other call has claimed the upload since. A lapsed claim is not lost before
+    another call claims or ends the upload."""
     return and_(uploads.c.id == upload.id, uploads.c.lease_until == upload.lease_until)

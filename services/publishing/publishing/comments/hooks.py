@@ -54,8 +54,7 @@ def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
 
 def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
     """Checks a platform's webhook and stores the comments in it. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON,
-    PAYLOAD_TOO_LARGE.
-    """
+    PAYLOAD_TOO_LARGE."""
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
     hooks, settings = _hooks(app, platform)
@@ -125,8 +124,7 @@ def _inflated(deflated: bytes) -> bytes:
 
 def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
     """Stores the comments of one webhook in one transaction. Comments on posts that Posthaste did not make are
-    ignored.
-    """
+    ignored."""
     places: defaultdict[tuple[str, str], dict[str, HookComment]] = defaultdict(dict)
     for one in told:
         places[one.account_id, one.post_id].setdefault(one.comment.id, one)
@@ -153,8 +151,7 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
     """Returns the comment as its event will show it, and the seconds until the next try to read its details (None: no
-    further try).
-    """
+    further try)."""
     said = row.comment
     if row.is_closed:
         return said, None

@@ -114,15 +114,13 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
     """Returns the seconds until the next try after the platform refused a poll. With `is_put_off` at least
-    `_REFUSED_SECONDS`, also for a young post.
-    """
+    `_REFUSED_SECONDS`, also for a young post."""
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """Removes the position in the list if the platform refuses it for good, so that the next turn starts at the top.
-    """
+    """Removes the position in the list if the platform refuses it for good, so that the next turn starts at the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 
@@ -136,8 +134,7 @@ def _save(
     connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
 ) -> bool:
     """Stores the progress of a poll and its next time; without `wait_seconds` ends the poll. Returns False if the
-    claim was lost or the poll has ended.
-    """
+    claim was lost or the poll has ended."""
     if wait_seconds is None:
         Polls(connection).end(poll)
         return False

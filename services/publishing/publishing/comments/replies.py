@@ -1,5 +1,4 @@
-"""Replies to comments: each is sent once per operation. If the outcome is unknown, it is looked up on the platform.
-"""
+"""Replies to comments: each is sent once per operation. If the outcome is unknown, it is looked up on the platform."""
 
 from functools import partial
 from typing import NamedTuple
@@ -221,8 +220,7 @@ def _begin(
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
     """Returns the reply that an earlier request of the operation made; None if the platform refused that reply, so
-    that it may be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is unknown.
-    """
+    that it may be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is unknown."""
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None

@@ -24,8 +24,7 @@ _FIRST_WAIT_SECONDS = 5.0
 
 
 def subscribe_pages(app: AppContext) -> int:
-    """Runs one tick: claims pages and starts subscribing them. Returns how many; 0 where no webhooks are configured.
-    """
+    """Runs one tick: claims pages and starts subscribing them. Returns how many; 0 where no webhooks are configured."""
     return app.side.fill("subscriptions", partial(_claim, app)) if app.settings.hears_hooks else 0
 
 
@@ -57,8 +56,7 @@ def subscribe(app: AppContext, subscription: Subscription) -> None:
 
 def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
     """Returns the seconds until the next try to subscribe a page; None for an expired page, which is subscribed when
-    it is linked again.
-    """
+    it is linked again."""
     if refusal.kind is Refusal.EXPIRED:
         return None
     if not refusal.retryable:

@@ -34,8 +34,7 @@ def can_comment(app: AppContext, page: PageRow) -> bool | None:
 
 def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
     """Whether a token with these scopes may write comments; None if the scopes are not known or this release does not
-    know the platform.
-    """
+    know the platform."""
     plugin = PLUGINS.get(platform)
     if granted is None or plugin is None:
         return None

@@ -15,8 +15,7 @@ from publishing.store.pages import Pages
 
 class Expired(NamedTuple):
     """What is known when a platform has ended a connection: the page with the refused credentials, and the platform's
-    error.
-    """
+    error."""
 
     page: PageRow
     code: str

@@ -111,8 +111,7 @@ def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) 
 
 def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
     """Decrypts the accounts that `locked` encrypted. Raises NOT_FOUND if they belong to another browser, or if no
-    configured key can decrypt them.
-    """
+    configured key can decrypt them."""
     if stored is None:
         return []
     try:
@@ -123,8 +122,7 @@ def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[Foun
 
 
 def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:
-    """Decrypts the accounts that a link session has found. Raises NOT_FOUND when no configured key can decrypt them.
-    """
+    """Decrypts the accounts that a link session has found. Raises NOT_FOUND when no configured key can decrypt them."""
     if sealed is None:
         return []
     try:

@@ -49,8 +49,7 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
     """Reads the page's profile from the platform, after renewing an expired token if possible. Returns the page and
-    the refusal, if any.
-    """
+    the refusal, if any."""
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
         renewed = renew_now(app, page)

@@ -116,8 +116,7 @@ def other_browser() -> ApiError:
 
 def redirect_uri(app: AppContext, platform: str) -> str:
     """Returns the redirect URI of a platform's login. It is registered with the platform, and is the same in both
-    calls of a login.
-    """
+    calls of a login."""
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
@@ -201,8 +200,7 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 def forget_links(app: AppContext) -> int:
     """Runs one tick: removes expired link sessions with the credentials of accounts that were not chosen. Returns how
-    many.
-    """
+    many."""
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
@@ -238,8 +236,7 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Br
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
     """Stages the event page.connect.refused, once per session: another browser used the session's address, or this
-    browser lost its cookie.
-    """
+    browser lost its cookie."""
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
         user_id=link.account_id,
@@ -296,8 +293,7 @@ def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
 
 def status_of(link: LinkRow, accounts: Sequence[FoundAccount]) -> str:
     """Returns the session's status as `LinkSession` documents it. `accounts` are those found; all of them linked
-    means "linked".
-    """
+    means "linked"."""
     return _STATUS.get(link.state) or ("linked" if all(account.page_id for account in accounts) else "choose")
 
 

@@ -98,8 +98,7 @@ def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
 
 def _address(check: str, url: str) -> PlatformCheck:
     """Checks that platforms can reach an address of this installation. Whether it is registered there, only the
-    platform knows.
-    """
+    platform knows."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         return PlatformCheck(
@@ -154,8 +153,7 @@ def _without_tokens(
     app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
 ) -> Iterator[PlatformCheck]:
     """Hides the page's tokens in the results, because a platform may quote a token in a refusal. A check may renew
-    the token: both are hidden.
-    """
+    the token: both are hidden."""
     with app.database.reading() as connection:
         rows = (page, Pages(connection).get(page.id) or page)
     tokens: set[str | None] = set()
@@ -205,8 +203,7 @@ def _reading(
     app: AppContext, page: PageRow, connector: Connector, account: Account
 ) -> Iterator[PlatformCheck]:
     """Checks that comments and counts of the page's latest post can be read, if Posthaste offers them on this
-    platform.
-    """
+    platform."""
     row = PLATFORMS[page.platform]
     with app.database.reading() as connection:
         posts = Lists(connection).published(

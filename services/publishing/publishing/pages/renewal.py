@@ -94,8 +94,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
     """Renews a page's credentials at once. Returns the page, with new credentials or marked as expired; None if
-    neither happened.
-    """
+    neither happened."""
     with app.database.transaction() as connection:
         renewal = Renewals(connection).claim_one(page.id, app.settings.renewal_lease_seconds)
     if renewal is None:
@@ -174,8 +173,7 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
     """Whether the claim on the renewal still holds. A refresh token that works once may be used by the holder of the
-    claim only.
-    """
+    claim only."""
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 
@@ -220,8 +218,7 @@ def _end(app: AppContext, renewal: Renewal) -> None:
 
 def _wait_for_app(app: AppContext, renewal: Renewal) -> None:
     """Puts the renewal off for a day because the platform's app is not configured: the operator may have left it out
-    by mistake.
-    """
+    by mistake."""
     page = renewal.page
     log.warning("renewal_without_app", page_id=page.id, platform=page.platform)
     _put_off(app, renewal, DAY_SECONDS)
@@ -251,8 +248,7 @@ def can_renew(app: AppContext, page: PageRow) -> bool:
 
 def _patiently(app: AppContext, store: Callable[[], None]) -> None:
     """Calls `store` again and again until the database is back, as long as the claim lasts: the new tokens must not
-    be lost.
-    """
+    be lost."""
     give_up_at = time.monotonic() + app.settings.renewal_lease_seconds - _CALL_SECONDS
     while True:
         try:

@@ -16,8 +16,7 @@ def objects(value: Any) -> list[Answer]:
 
 def required(answer: Answer, name: str, *, visible: bool = False) -> str:
     """Returns a value of the answer as text. If it is missing, raises PlatformRefusal; after a visible call
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
     if answer.get(name):
         return str(answer[name])
     message = f"The platform's answer names no {name}."
@@ -26,8 +25,7 @@ def required(answer: Answer, name: str, *, visible: bool = False) -> str:
 
 def iso_time(text: Any) -> datetime | None:
     """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) and returns it in UTC; None for anything else,
-    including a time without an offset.
-    """
+    including a time without an offset."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):

@@ -135,7 +135,7 @@ class MediaSource:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Text and media of a post. `settings` are those for the post's platform, as the client sent them."""
+    """Text and media of a post. `settings` are those for its platform, as the client sent them."""
 
     message: str = ""
     media: tuple[MediaSource, ...] = ()
@@ -143,9 +143,7 @@ class Content:
 
     @property
     def is_ai_made(self) -> bool:
-        """Whether our AI made one of the files. On platforms that have a label for this, such a post is labelled
-        whatever its settings say.
-        """
+        """Whether our AI made one of the files. Where a platform has a label for this, the post gets it in any case."""
         return any(source.is_ai_made for source in self.media)
 
 
@@ -155,8 +153,8 @@ class Checkpoint:
 
     The next attempt or look-up starts with the values of the last attempt: it reuses objects staged on the platform,
     and ignores objects staged for other content. A publish of a single call needs no save, because its attempt is
-    stored already. A publish that may take long saves before its last call: if its claim is lost, the save stops it.
-    Values are JSON; None deletes a value.
+    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. None
+    deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -174,26 +172,20 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint, in real time; None if never. Calls made after the backup
-        are missing in it.
-        """
+        """When a restored backup replaced this checkpoint (real time); None: never. Later calls are missing in it."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform answered with although another post has been recorded under that id. None:
-        no such answer.
-        """
+        """The remote id that the platform answered with although another post of ours has it; None if it has not."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Changes these values and stores them with all others. Raises what the store raises; after an error nothing
-        more may be sent.
-        """
+        """Changes these values and stores all. Raises the store's errors; after one nothing more may be sent."""
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
@@ -201,7 +193,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A post that is published. Permalink and time are None if the platform does not tell them yet."""
+    """A published post. Permalink and time are None if the platform does not tell them yet."""
 
     remote_id: str
     permalink: str | None = None
@@ -214,9 +206,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Published posts that look like an attempt, although none shows an id of it (staged photo, video, container).
-    Each may belong to another attempt with equal content.
-    """
+    """Published posts that look like the attempt's, though none shows an id of it (photo, video, container). Each may
+    belong to another attempt with equal content."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -225,20 +216,15 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the oldest of the candidates, with all of them as its `guess`. There must be at least one, and they
-    come oldest first.
-    """
+    """Returns the oldest candidate with all of them as its `guess`. At least one is given, oldest first."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """A look-up did not find the post.
-
-    `settled`: it cannot appear any more; otherwise the caller believes it only when the attempt is two minutes old
-    (local-stack.md). `refusal`: the platform's reason, if it gives one.
-    """
+    """A look-up did not find the post. `settled`: it cannot appear any more; otherwise the caller believes it only
+    when the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
 
     settled: bool
     refusal: PlatformRefusal | None = None
@@ -344,21 +330,19 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible, once. Waits until the platform has processed it, up to minutes for a video. Raises
-        OutcomeUnknown.
-        """
+        """Makes the post visible, once. Waits for its processing, up to minutes for a video. Raises OutcomeUnknown."""
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
         """Finds out on the platform what became of an attempt. Only reads; callers use `outcome`.
 
-        A post that is recognised only by its content is returned with a `Guess`, which the caller weighs against the
-        page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
+        A post recognised only by its content is returned with a `Guess`, which the caller weighs against the page's
+        other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
         """
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Searches the platform for an attempt whose checkpoint is lost, by the text and the number of files (their
-        types may be unknown).
+        """Searches the platform for an attempt whose checkpoint is lost, by text and number of files (types may be
+        unknown).
 
         If the attempt was sent, then between `began_at` and the checkpoint's `restored_at`. Only reads. StillUnknown,
         on a platform that cannot list posts, means that the post is never sent again.
@@ -366,9 +350,8 @@ class Connector(ABC):
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns what `look_up` finds. If a backup was restored over the checkpoint, NotPublished counts only if
-        `search` finds nothing either.
-        """
+        """Returns what `look_up` finds; but after a restored backup, NotPublished only if `search` finds nothing
+        either."""
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found
@@ -384,32 +367,27 @@ class Connector(ABC):
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:
-        """Returns the id of the comment that `comment` may have sent before it raised OutcomeUnknown; None if it is
-        not there now.
-        """
+        """Returns the id of the comment after `comment` raised OutcomeUnknown; None: the platform does not show it
+        now."""
 
     @abstractmethod
     def find_reply(self, reply: OpenComment) -> str | None:
-        """Returns the id of the reply that `reply` may have sent before it raised OutcomeUnknown; None if it is not
-        there now.
-        """
+        """Returns the id of the reply after `reply` raised OutcomeUnknown; None: the platform does not show it now."""
 
     @abstractmethod
     def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
         """Reads one page of the list of a post's comments, including replies and comments of our own."""
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
-        """Reads one comment. Implemented only for platforms with comment webhooks."""
+        """Reads one comment. Only for platforms with comment webhooks."""
         raise NotImplementedError
 
     def subscribe(self, account: Account) -> None:
-        """Subscribes to webhooks about the comments of a linked page; may be repeated. Implemented only for platforms
-        that have such webhooks.
-        """
+        """Subscribes to webhooks about the page's comments; may be repeated. Only for platforms that have them."""
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns the post with its final id (`Published.is_named_later`); None if it has none yet. Only reads."""
+        """Returns the post with its final id (`Published.is_named_later`); None: it has none yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod

@@ -37,8 +37,7 @@ class Place:
     @classmethod
     def of(cls, query: CommentQuery, largest: int) -> "Place":
         """Returns the position at which the query's cursor points. Raises PlatformRefusal for a cursor that we did
-        not make.
-        """
+        not make."""
         if not query.cursor:
             return cls("", min(query.limit, largest))
         try:

@@ -21,8 +21,7 @@ class Fact:
 
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
     """Runs one check of a platform. `question` returns whether all is as expected, and what was found. A refusal
-    counts as a finding too.
-    """
+    counts as a finding too."""
     try:
         holds, found = question()
         return Fact(check=check, expected=expected, found=found, holds=holds, advice=advice)

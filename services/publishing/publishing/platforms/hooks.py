@@ -23,8 +23,7 @@ class HookComment:
 
 class Hooks(NamedTuple):
     """The functions that read one platform's webhooks, at /hooks/<its full lowercase name>. The first argument of
-    each is the platform's settings.
-    """
+    each is the platform's settings."""
 
     #: Whether webhooks are configured.
     is_set_up: Callable[[Any], bool]

@@ -130,8 +130,7 @@ def bearer(account: Account) -> dict[str, str]:
 
 def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
     """Yields the body, and checks the permission to send again before the last piece: connecting and sending take
-    time, and no platform acts on an incomplete body.
-    """
+    time, and no platform acts on an incomplete body."""
     pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
     last = next(pieces, b"")
     for piece in pieces:
@@ -152,8 +151,7 @@ def parsed(response: urllib3.BaseHTTPResponse) -> Any:
 
 def no_answer(error: Exception, visible: bool) -> Exception:
     """Returns the error for a call that got no answer: OutcomeUnknown if a visible call may have been sent, else a
-    temporary failure.
-    """
+    temporary failure."""
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
     if _is_timeout(error) and not isinstance(error, NewConnectionError):
@@ -163,8 +161,7 @@ def no_answer(error: Exception, visible: bool) -> Exception:
 
 def unrecognised(response: Response, visible: bool, wait_seconds: float | None = None) -> Exception:
     """Returns the error for an answer that is not in the platform's format, such as one from a proxy. `wait_seconds`:
-    how long to wait if the platform limits the rate.
-    """
+    how long to wait if the platform limits the rate."""
     if response.status == 429:  # never sent after the work was done
         wait = retry_after(response.headers) if wait_seconds is None else wait_seconds
         return PlatformRefusal(Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait)
@@ -215,8 +212,7 @@ class Patience(Protocol):
 
 def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
     """Calls `look` until it returns something, and returns that. Waits longer after each call; returns None when the
-    time is over.
-    """
+    time is over."""
     until = time.monotonic() + patience.poll_limit_seconds
     wait_seconds = patience.poll_seconds
     while (found := look()) is None and time.monotonic() + wait_seconds < until:

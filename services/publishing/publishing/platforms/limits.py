@@ -122,8 +122,7 @@ def check_files(
 
 def changes(platform_code: str, files: Sequence[tuple[str, MediaSource]]) -> list[MediaChange]:
     """Returns how the service media will change files for the platform, for each that the platform does not take as
-    it is.
-    """
+    it is."""
     found = []
     for field, source in files:
         need = need_of(platform_code, source.facts)

@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 
 def is_pinned(url: str, base_url: str, hosts: Collection[str] = ()) -> bool:
     """Whether `url` may get tokens and files: it has the scheme and host of `base_url`, or is HTTPS on one of `hosts`
-    (`.example.com` allows every host below it).
-    """
+    (`.example.com` allows every host below it)."""
     try:
         asked, base = urlsplit(url), urlsplit(base_url)
         port, name = asked.port, asked.hostname or ""

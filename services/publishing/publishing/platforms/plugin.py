@@ -38,8 +38,7 @@ class PlatformSettings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformPlugin:
-    """The parts of one platform. Its checks are pure and return every problem; a request is refused with the first.
-    """
+    """The parts of one platform. Its checks are pure and return every problem; a request is refused with the first."""
 
     settings: type[PlatformSettings]
     connector: Callable[[Any], Connector]

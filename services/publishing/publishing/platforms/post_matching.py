@@ -32,15 +32,13 @@ def same_text(ours: str, theirs: Any) -> bool:
 
 def similar_text(ours: str, theirs: str) -> bool:
     """Whether two texts are equal except for white space, accents' encoding, the form of links, and mentions that X
-    puts before a reply.
-    """
+    puts before a reply."""
     return same_text(_bare(ours), _bare(theirs))
 
 
 def own_comment(sent: OpenComment, comments: Iterable[RemoteComment]) -> str | None:
     """Returns the id of the first comment that can be the one we sent: by the account, not known, not older, with the
-    same text. None if there is none.
-    """
+    same text. None if there is none."""
     start = window_start(sent.began_at)
     for one in comments:
         is_ours = one.author_id == sent.account.remote_account_id and one.id not in sent.known_ids

@@ -16,8 +16,7 @@ from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 def _plugin_of(row: Platform) -> PlatformPlugin:
     """Imports the `PLUGIN` of a platform's folder and completes it. Raises ImportError, AttributeError or TypeError,
-    which name the missing part.
-    """
+    which name the missing part."""
     module = f"{__package__}.{row.folder}.plugin"
     plugin: PlatformPlugin = import_module(module).PLUGIN
     if plugin.length is not None:

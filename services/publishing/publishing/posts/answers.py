@@ -56,8 +56,7 @@ Leave = Callable[[Caller], Left]
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
     """Runs work that calls a platform, in one of the account's slots for live calls. Returns what the work returns,
-    and raises what it raises or, if it takes too long, what `run` puts in its place.
-    """
+    and raises what it raises or, if it takes too long, what `run` puts in its place."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -69,8 +68,7 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 def leave(database: Database, caller: Caller) -> Left:
     """Marks the outcome of the caller's operation as not awaited, and returns what is known of it. Raises ApiError
-    SERVICE_UNAVAILABLE.
-    """
+    SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:

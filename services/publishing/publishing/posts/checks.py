@@ -37,8 +37,7 @@ def content_findings(
     app: AppContext, request: api.PostContent, page: PageRow, find: content.Find
 ) -> Iterator[ApiError]:
     """Yields every error that the content rules find: VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND and
-    UNSUPPORTED_PLATFORM.
-    """
+    UNSUPPORTED_PLATFORM."""
     settings = app.settings
     return content.findings(
         request, page.platform, settings.outbound_host_map, settings.own_media, find, page.message_limit
@@ -53,8 +52,7 @@ def check_first_comment(app: AppContext, request: api.PostContent, page: PageRow
 
 def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
     """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments. `field` is the request field that
-    asked for a comment.
-    """
+    asked for a comment."""
     if can_comment(app, page) is False:
         title = PLATFORMS[page.platform].title
         message = f"{field}: {title} has not given this page's connection the permission to write comments."
@@ -69,8 +67,7 @@ def check_page(app: AppContext, page: PageRow) -> None:
 
 def check_connected(app: AppContext, page: PageRow) -> None:
     """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for scheduled posts: the
-    connector may exist by the time the post is due.
-    """
+    connector may exist by the time the post is due."""
     try:
         app.registry.connector(page.platform)
     except NotConnected as error:

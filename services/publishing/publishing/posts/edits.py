@@ -86,8 +86,7 @@ def _new_files(
     app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
     """Attaches the files that the edit names, in addition to those the post has. Returns None when the edit leaves
-    the files as they are.
-    """
+    the files as they are."""
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
@@ -97,8 +96,7 @@ def _new_files(
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
     """Raises the first error in the changed content. An edit that does not change the first comment is not refused
-    because of it.
-    """
+    because of it."""
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)
     check_content(app, changed, page, find)
@@ -112,8 +110,7 @@ def _edited(post: Post, request: api.EditPost) -> api.PostContent:
 def _new_time(
     store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
 ) -> dict[str, Any]:
-    """Checks the rules for a new time and returns the columns to store; empty if the edit does not change the time.
-    """
+    """Checks the rules for a new time and returns the columns to store; empty if the edit does not change the time."""
     if request.scheduled_at is UNSET:
         return {}
     scheduled_at = instant(request.scheduled_at)

@@ -1,6 +1,5 @@
 """Engagement of published posts (likes, comments, shares; FB and IG): read from the platform on every call, and
-stored for the list of published posts.
-"""
+stored for the list of published posts."""
 
 from chassis.db import clock
 from contracts import publishing as api
@@ -20,8 +19,7 @@ from publishing.store.posts import Posts
 
 
 def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement:
-    """Reads a post's counts from the platform. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR.
-    """
+    """Reads a post's counts from the platform. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
     page, post = published(app, caller, request.id)
     if not PLATFORMS[page.platform].engagement:
         raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)

@@ -1,6 +1,5 @@
 """Checks posts against the guardrails, at times read under the database's locks. The rules are in
-`rules/guardrails.py`.
-"""
+`rules/guardrails.py`."""
 
 import math
 from collections.abc import Collection
@@ -40,8 +39,7 @@ def _lock(
 
 def breach_of_move(store: Posts, page: PageRow, at: datetime, post_id: str) -> Breach | None:
     """Returns the guardrail that a queued post would break if it was moved to `at`, or None. Locks its page and
-    brand.
-    """
+    brand."""
     states = COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, without=post_id)
     return breach_of_schedule(store, page, at, around.near, without=post_id)
@@ -49,8 +47,7 @@ def breach_of_move(store: Posts, page: PageRow, at: datetime, post_id: str) -> B
 
 def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breach | None:
     """Returns the guardrail that a post at `at` would break, or a post published now if `at` is None; None if it
-    breaks none. Takes no lock.
-    """
+    breaks none. Takes no lock."""
     states = COUNTED_FOR_PUBLISH if at is None else COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, is_dry_run=True)
     if at is None:
@@ -62,8 +59,7 @@ def breach_of_schedule(
     store: Posts, page: PageRow, at: datetime, near: Neighbours, *, without: str = ""
 ) -> Breach | None:
     """Returns the guardrail that a post scheduled for `at` would break, given the other posts around that time, or
-    None.
-    """
+    None."""
     if judge(at, page.platform, page=near.page, brand=_crowd(near, at), scheduled=near.scheduled) is None:
         return None
     later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
@@ -72,8 +68,7 @@ def breach_of_schedule(
 
 def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbours) -> Breach | None:
     """Returns the guardrail that a publish at once would break, or None. Counts posts that are or may be published;
-    there is no minimum gap.
-    """
+    there is no minimum gap."""
     if judge(now, page.platform, page=near.page, brand=_crowd(near, now)) is None:
         return None
     later = store.all_later(page.id, page.brand_id, now - REACH, states=COUNTED_FOR_PUBLISH)
@@ -82,15 +77,13 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
     """Returns a list of times that stands for the posts of the brand: it only matters whether they reach the brand's
-    cap.
-    """
+    cap."""
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
     """Builds the error for a broken guardrail. Its wait counts from the requested time (schedule) or from now
-    (publish).
-    """
+    (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     next_allowed_at = stamp(breach.next_allowed_at)
     message = f"{breach.row.message} The next free time is {next_allowed_at}."
@@ -99,7 +92,6 @@ def refusal(breach: Breach, asked_at: datetime) -> ApiError:
 
 def stamp(at: datetime) -> str:
     """Formats a time in the text of an error as the API writes times. Rounded up to a millisecond, so that a request
-    for that time succeeds.
-    """
+    for that time succeeds."""
     at += timedelta(microseconds=-at.microsecond % 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

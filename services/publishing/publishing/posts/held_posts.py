@@ -83,8 +83,7 @@ def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.
 
 def cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
     """Cancels held posts, once per operation. Raises TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for
-    `post_ids`.
-    """
+    `post_ids`."""
     work = partial(_cancel, app, caller, request)
     return once(app.database, caller, work, partial(_again, api.HeldPostsCancelled))
 
@@ -113,8 +112,7 @@ def _cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.Held
 
 def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None) -> None:
     """Raises NOT_FOUND or BRAND_NOT_AUTHORIZED unless the caller may access all of these posts and all are scheduled
-    ones.
-    """
+    ones."""
     found = store.many([post_id for post_id in post_ids or () if is_id(post_id)])
     for post_id in post_ids or ():
         post = found.get(post_id)
@@ -136,8 +134,7 @@ def _refused(
     refused: dict[str, api.PostError], asked: Collection[str] | None, done: Collection[str]
 ) -> tuple[api.RefusedPost, ...]:
     """Returns the posts that were not released, each with the reason. Adds the requested ids (`asked`) that are not
-    held posts.
-    """
+    held posts."""
     missing = dict.fromkeys(
         (post_id for post_id in asked or () if post_id not in {*done, *refused}), _NOT_HELD
     )

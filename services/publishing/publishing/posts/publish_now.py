@@ -133,8 +133,7 @@ def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer:
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
     """Answers a repeated operation with the result of its post. None if the platform refused the post, so that it may
-    be sent again. Raises NOT_FOUND, POST_IN_PROGRESS.
-    """
+    be sent again. Raises NOT_FOUND, POST_IN_PROGRESS."""
     post = get_post(app, caller, post_id)
     if post.state == "published":
         return post.result_view()

@@ -27,8 +27,7 @@ from publishing.store.posts import Posts
 
 def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
     """Stores a post to be published at a time. A repeated operation gets the post it made, even if it would be
-    refused now.
-    """
+    refused now."""
     work = partial(_schedule, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
 
@@ -58,8 +57,7 @@ def _queue(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> Post:
     """Checks all rules and stores the post in one transaction. For a post without files this takes two messages to
-    the database.
-    """
+    the database."""
     with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, attachment.post_id)
         around = guardrail_checks.lock_for_schedule(store, request.page_id, scheduled_at, effect)

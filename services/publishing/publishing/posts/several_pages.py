@@ -44,8 +44,7 @@ PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 
 def schedule_on_pages(app: SendingContext, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
     """Queues a post on every page for which the month's quota suffices. If a rule is broken on any page, raises the
-    first error and queues nothing.
-    """
+    first error and queues nothing."""
     scheduled_at = checks.instant(request.scheduled_at)
     pages = pages_of(app, caller, request)
     with app.database.reading() as connection:
@@ -66,8 +65,7 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
     """Publishes a post now on every page for which the month's quota suffices. If a platform does not answer in time,
-    the result of its page is an unknown outcome.
-    """
+    the result of its page is an unknown outcome."""
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
@@ -81,8 +79,7 @@ def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPo
 
 def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, PageRow]:
     """Returns the rows of the requested pages by id, in the order of the request. Raises NOT_FOUND,
-    BRAND_NOT_AUTHORIZED.
-    """
+    BRAND_NOT_AUTHORIZED."""
     with app.database.reading() as connection:
         found = Pages(connection).many([page.page_id for page in request.pages])
     return {
@@ -124,8 +121,7 @@ def found_once(find: Find) -> Find:
 
 def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
     """Returns the content of the post for one page, with the page's overrides and without the settings of other
-    platforms.
-    """
+    platforms."""
     own = PLATFORMS[page.platform].settings_field
     others = {PLATFORMS[one.platform].settings_field for one in pages.values()} - {own}
     names = api.PostContent.__struct_fields__
@@ -140,8 +136,7 @@ def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> di
 
 def override_errors(request: OnPages, page: PageRow) -> list[ApiError]:
     """Returns the errors in the settings that the request overrides for this page, besides those that are errors in
-    any post.
-    """
+    any post."""
     named = next(one for one in request.pages if one.page_id == page.id)
     settings = None if named.settings is UNSET else named.settings
     return open_setting_errors(page.platform, settings or {})
@@ -188,8 +183,7 @@ def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
     """Runs `check`. If it raises, voids the earlier tries and passes the error on, unless one of them has made a post
-    meanwhile.
-    """
+    meanwhile."""
     try:
         check()
     except ApiError as error:

@@ -33,8 +33,7 @@ _FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 
 def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.Validation:
     """Returns everything that schedule would refuse in the post; for a post without a time, everything that publish
-    would refuse.
-    """
+    would refuse."""
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, page)
@@ -69,8 +68,7 @@ def _findings(
     own_errors: Sequence[ApiError] = (),
 ) -> dict[str, Any]:
     """Returns the fields of a page's validation. `look` reads the files from the service media; `own_errors` are
-    those of the page's overrides.
-    """
+    those of the page's overrides."""
     errors = [*own_errors]
     if page.expired:
         errors.append(app.expired(page.id))

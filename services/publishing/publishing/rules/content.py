@@ -67,8 +67,7 @@ def _unfit(
     content: PostContent, platform: str, files: Sequence[Attached], message_limit: int | None
 ) -> Iterator[ApiError]:
     """Yields the errors about what the platform does not accept. A file that was not found counts as a file of
-    unknown type.
-    """
+    unknown type."""
     held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
@@ -82,8 +81,7 @@ def _unfit(
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
     """Returns the storage key and file name in the public URL of an upload; None for other URLs. `own_media` are the
-    bases of our public URLs.
-    """
+    bases of our public URLs."""
     for base in own_media:
         found = _OWN_PATH.fullmatch(url[len(base) :]) if url.startswith(base) else None
         if found:
@@ -111,8 +109,7 @@ def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, A
 
 def storable(text: str) -> str:
     """Changes a platform's text so that PostgreSQL can store it: no NUL, no lone surrogates, at most 1,000
-    characters.
-    """
+    characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]
 
 
@@ -162,8 +159,7 @@ def _urls(
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
     """Yields an error for each field of the content that this platform does not have (decisions "Details of single
-    operations").
-    """
+    operations")."""
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.name} has no first comment")

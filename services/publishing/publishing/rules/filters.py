@@ -14,8 +14,7 @@ def platform_code(value: str) -> str: ...
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
     """Returns the platform code for a code or a platform's name, in upper or lower case; None for None. Raises
-    VALIDATION_ERROR.
-    """
+    VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)

@@ -47,8 +47,7 @@ def page_windows(platform: str) -> tuple[Window, ...]:
 
 
 def full(times: Iterable[datetime], window: Window) -> list[Stretch]:
-    """Returns the stretches of time in which one more post would exceed the cap, given the times of the other posts.
-    """
+    """Returns the stretches of time in which one more post would exceed the cap, given the times of the other posts."""
     ordered, span = sorted(times), timedelta(seconds=window.seconds)
     runs = zip(ordered, ordered[window.cap - 1 :], strict=False)
     return [Stretch(last - span, first + span) for first, last in runs if last - first < span]

@@ -1,6 +1,5 @@
 """Decides how often the comments of a post are polled, and where the next reading of the platform's list begins.
-Pure.
-"""
+Pure."""
 
 from datetime import datetime, timedelta
 

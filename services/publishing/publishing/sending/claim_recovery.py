@@ -1,6 +1,5 @@
 """Ends the claims of workers that are gone: their posts return to the queue, or the outcomes of their attempts are
-looked up.
-"""
+looked up."""
 
 import structlog
 

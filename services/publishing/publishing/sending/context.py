@@ -31,8 +31,7 @@ class InTurn:
 
     def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
         """Returns the waiting names with their values, sorted so that the name on which work began longest ago comes
-        first. Forgets names that no longer wait.
-        """
+        first. Forgets names that no longer wait."""
         self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
         return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
@@ -63,8 +62,7 @@ class SendingContext(AppContext):
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
     """Creates what this process shares, over its database and with the settings of its environment. Raises
-    ConfigError.
-    """
+    ConfigError."""
     app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()
     metrics.watch_backlog(database)

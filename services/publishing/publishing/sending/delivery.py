@@ -81,8 +81,7 @@ def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
 
 def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
     """Returns the post's checkpoint. Saving it stores it under the post's fence, and stops the sending if the claim
-    was lost.
-    """
+    was lost."""
     claim = Claim(post.id, post.fence)
 
     def store(values: dict[str, Any]) -> None:
@@ -167,8 +166,7 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> A
 
 def not_begun(post: Post, reason: post_files.FilesNotReady) -> AttemptOutcome:
     """Returns the outcome of an attempt whose files are not ready: it does not count as an attempt, and a scheduled
-    post is due again soon.
-    """
+    post is due again soon."""
     if post.origin == "immediate":
         refusal = PlatformRefusal(Refusal.TRANSIENT, MEDIA_PROCESSING.code, MEDIA_PROCESSING.message)
         return refused(post, refusal)

@@ -78,8 +78,7 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
 
 def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
     """Claims the due posts of up to `count` pages. Returns the pages with their posts, how many posts were put off or
-    given up, and by brand the pages left out because their brand was locked.
-    """
+    given up, and by brand the pages left out because their brand was locked."""
     per_queue = app.settings.posts_per_queue
     return _claim(app, lambda queues: queues.lock_due(count, per_queue))
 
@@ -163,8 +162,7 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:
     """Puts off the page's other posts for as long as the platform asks: it would refuse them, and that would use up
-    attempts.
-    """
+    attempts."""
     with app.database.transaction() as connection:
         waiting = Sending(connection).put_off_page(page.id, seconds)
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)

@@ -32,8 +32,7 @@ _PAUSE_SECONDS = 0.5
 @dataclass(slots=True)
 class Write:
     """What one page queue asks the writer to store. Submitted again unchanged while it is unknown whether it was
-    committed.
-    """
+    committed."""
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None

@@ -54,8 +54,7 @@ class FilesNotReady(Exception):
 
 def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
     """Returns the files behind the post's media_ids, or their renditions for the platform. Raises PlatformRefusal,
-    FilesNotReady.
-    """
+    FilesNotReady."""
     if not post.media_ids:
         return ()
     with _refusals():
@@ -87,8 +86,7 @@ def await_ready(
 
 
 def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
-    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the service media.
-    """
+    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the service media."""
     needs = [need_of(platform, file.source.facts) for file in files]
     request = GetFiles(
         media_ids=tuple(dict.fromkeys(file.media_id for file in files)),
@@ -102,8 +100,7 @@ def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attache
 
 def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
     """Returns the files behind the post's media_urls. Raises PlatformRefusal, retryable if the file's server may
-    recover.
-    """
+    recover."""
     return tuple(_own(app, post, url) or _fetched(app.settings, url) for url in post.media_urls)
 
 
@@ -143,8 +140,7 @@ def _source(file: MediaFile) -> MediaSource:
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     """Returns the upload that a public URL of our own leads to, by asking the service media instead of fetching the
-    URL. None for other URLs.
-    """
+    URL. None for other URLs."""
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None
@@ -168,8 +164,7 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Turns errors of the service media into refusals: permanent if the file is gone or bad, temporary if media is
-    unavailable. MEDIA_PROCESSING becomes FilesNotReady.
-    """
+    unavailable. MEDIA_PROCESSING becomes FilesNotReady."""
     try:
         yield
     except ApiError as error:
@@ -193,8 +188,7 @@ def _fetched(settings: Settings, url: str) -> MediaSource:
 
 @contextmanager
 def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
-    """Opens the file again to send it to a platform. Raises PlatformRefusal if the URL leads to another file by now.
-    """
+    """Opens the file again to send it to a platform. Raises PlatformRefusal if the URL leads to another file by now."""
     assert source.url is not None
     assert source.size_bytes is not None
     seconds = settings.media_transfer_seconds
@@ -255,7 +249,6 @@ def _kind_of(content_type: str) -> str:
 
 def _same_kind(declared: str, content_type: str) -> bool:
     """Whether the type that a server declares fits the type of the file: many servers say image/jpg, and few tell MP4
-    and QuickTime apart.
-    """
+    and QuickTime apart."""
     aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
     return aliases.get(declared, declared) == aliases.get(content_type, content_type)

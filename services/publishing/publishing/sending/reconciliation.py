@@ -1,5 +1,4 @@
-"""Reconciliation of posts: looks posts with an unknown outcome up on the platform until it is known. Sends nothing.
-"""
+"""Reconciliation of posts: looks posts with an unknown outcome up on the platform until it is known. Sends nothing."""
 
 from dataclasses import replace
 from functools import partial
@@ -83,8 +82,7 @@ def _settle(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None
 
 def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) -> Published | None:
     """Returns the post on the platform that this attempt made; None while each candidate may belong to another post
-    of ours.
-    """
+    of ours."""
     candidates = found.guess.candidates if found.guess else (found,)
     taken = store.taken(unknown.post, [one.remote_id for one in candidates])
     others = store.open_others(unknown) if found.guess else []

@@ -23,8 +23,7 @@ def wait_after_failure(
     app: AppContext, page: PageRow, problem: Exception, unknown_seconds: float, **named: str
 ) -> float:
     """Stores what a failed look-up tells about the page (expired, rate-limited), and returns the seconds until the
-    next look-up.
-    """
+    next look-up."""
     wait = wait_before_next_look_up(app, unknown_seconds)
     if isinstance(problem, PlatformRefusal):
         log.warning("look_failed", page_id=page.id, reason=str(problem), **named)
@@ -39,8 +38,7 @@ def wait_after_failure(
 
 def _least(refusal: PlatformRefusal, *, is_late: bool) -> float:
     """Returns the least wait after a refused look-up: what the platform asks for, or an hour if only the page's owner
-    can help.
-    """
+    can help."""
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
     needs_owner = refusal.kind in (Refusal.EXPIRED, Refusal.PERMISSION)

@@ -137,16 +137,14 @@ class Comments:
 
     def reply_of(self, operation_id: str | None) -> ReplyRow | None:
         """Returns the reply that an operation made, or None. Needed for replies of the previous release, some of
-        which have no row in `operations`.
-        """
+        which have no row in `operations`."""
         return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
 
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:
         """Stores a reply that is about to be sent and returns it; None when the operation's reply is being sent or
-        done.
-        """
+        done."""
         values = {
             "id": new_id("rpl"),
             "operation_id": operation_id,
@@ -189,8 +187,7 @@ class Comments:
 
     def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
         """Stores that the call for a first comment begins, and starts its lease anew. Returns False when the claim no
-        longer holds.
-        """
+        longer holds."""
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 

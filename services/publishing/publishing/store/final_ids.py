@@ -43,8 +43,7 @@ class AwaitedId(NamedTuple):
 
 class FinalIds:
     """Posts that wait for their final id, over an open connection. Claims have no fence: two workers would ask and
-    store the same.
-    """
+    store the same."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -160,8 +160,7 @@ class Holds:
 
     def release(self, post_ids: Collection[str], caller: Caller) -> None:
         """Queues held posts again and makes the caller their maker. Each is sent at its time, or now if that has
-        passed.
-        """
+        passed."""
         self._connection.execute(_RELEASE, {"ids": list(post_ids), **taken_over(caller)})
 
     def cancel(self, post_ids: Collection[str]) -> list[Post]:

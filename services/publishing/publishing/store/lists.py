@@ -160,8 +160,7 @@ class Lists:
 
 def _pattern(search: str | None) -> str:
     """Returns an ILIKE pattern for texts that contain `search`. Characters of `search` that are wildcards are
-    escaped.
-    """
+    escaped."""
     text = (search or "").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return f"%{text}%"
 

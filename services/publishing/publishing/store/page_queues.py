@@ -111,8 +111,7 @@ class DueQueue(NamedTuple):
 
 class Locked(NamedTuple):
     """Pages locked for a claim until the transaction ends, with their due posts; and, by brand, the ids of the pages
-    that were left out because their brand was locked.
-    """
+    that were left out because their brand was locked."""
 
     queues: list[DueQueue]
     contended: dict[str, list[str]]
@@ -126,8 +125,7 @@ class PageQueues:
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
         """Locks up to `count` pages that have due posts and that nobody else has locked; pages with the longest
-        waiting post come first.
-        """
+        waiting post come first."""
         locked: dict[str, Any] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
@@ -161,8 +159,7 @@ class PageQueues:
 
     def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
         """Returns, by page, the times at which posts were sent in the last 24 hours. Includes posts being sent now,
-        and posts of siblings.
-        """
+        and posts of siblings."""
         return self._went_out(_WENT_OUT, page_ids)
 
     def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
@@ -180,8 +177,7 @@ class PageQueues:
 
     def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
         """Locks the pages on the platform and returns those it got. Of siblings only the first is locked, and none
-        whose sibling is in `earlier`.
-        """
+        whose sibling is in `earlier`."""
         known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
         firsts: dict[str, Any] = {}
         for page in pages:

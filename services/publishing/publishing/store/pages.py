@@ -96,8 +96,7 @@ class Pages:
 
     def get_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
         """Returns the page and the database's time, in one round trip. If there is no such page, the time has no
-        meaning.
-        """
+        meaning."""
         if not is_id(page_id):
             return None, datetime.min
         rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
@@ -202,8 +201,7 @@ class Pages:
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
         """Stores the result of a try to subscribe a page to webhooks. `wait_seconds` is the time until the next try;
-        None: there will be none.
-        """
+        None: there will be none."""
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 
@@ -217,8 +215,7 @@ class Pages:
         limit: int,
     ) -> list[api.Page]:
         """Returns pages as clients see them, newest first. `after` is the (created_at, id) of the last one of the
-        list's page before.
-        """
+        list's page before."""
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:

@@ -129,8 +129,7 @@ _NEXT_MEDIA_REVISIONS = (
 
 class Neighbours(NamedTuple):
     """The posts around a time that the guardrails count: the times of the page's posts, the times of its scheduled
-    ones, and the number of the brand's posts.
-    """
+    ones, and the number of the brand's posts."""
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -139,8 +138,7 @@ class Neighbours(NamedTuple):
 
 class Surroundings(NamedTuple):
     """What a new post is checked against: its operation, its page, the time now, and the posts around the requested
-    time.
-    """
+    time."""
 
     #: The state of its operation.
     operation: Operation
@@ -251,15 +249,13 @@ class Posts:
         return Plans(row.page or [], row.scheduled or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post and returns it; None when the previous release has made a post for the same operation.
-        """
+        """Adds a queued post and returns it; None when the previous release has made a post for the same operation."""
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
         """Adds a post and commits in the same round trip; None when the operation had made a post already and
-        everything was rolled back.
-        """
+        everything was rolled back."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -279,8 +275,7 @@ class Posts:
 
     def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
         """Increases the media revision of each post and returns it by post id. The next event to the service media
-        carries it.
-        """
+        carries it."""
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
@@ -327,8 +322,7 @@ class Posts:
 
 def taken_over(caller: Caller) -> dict[str, Any]:
     """Returns the column values of a post that the caller queues: the caller becomes its maker, and it is no longer
-    held.
-    """
+    held."""
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 
 

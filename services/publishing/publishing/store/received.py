@@ -140,8 +140,7 @@ class Received:
 
     def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
         """Moves comments to the state told or own, and returns the remote ids of those that were moved. The caller
-        stages their events.
-        """
+        stages their events."""
         if not states:
             return set()
         values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}
@@ -149,8 +148,7 @@ class Received:
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
         """Stores what a webhook told about comments until their details are known. Comments whose event was staged
-        already stay as they are.
-        """
+        already stay as they are."""
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:
             self.add(post_id, said)
@@ -167,8 +165,7 @@ class Received:
 
     def our_replies(self, post_id: str, remote_ids: Collection[str]) -> OurReplies:
         """Returns our replies under a post: those with one of these remote ids, and those whose remote id is not
-        known yet.
-        """
+        known yet."""
         rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
         return OurReplies(
             frozenset(row.remote_id for row in rows if row.remote_id is not None),
@@ -177,8 +174,7 @@ class Received:
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
         """Returns our posts that have these (platform's account id, remote id) pairs. A page that is linked in
-        several brands has a post in each.
-        """
+        several brands has a post in each."""
         asked = sorted(set(places))
         if not asked:
             return []

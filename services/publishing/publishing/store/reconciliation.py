@@ -149,14 +149,12 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Marks due first comments so that they are looked for, as if made from `began_at` on, before they are made.
-        """
+        """Marks due first comments so that they are looked for, as if made from `began_at` on, before they are made."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
         """Locks a page on the platform, until the transaction ends, for deciding which of its posts belong to which
-        attempts.
-        """
+        attempts."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:
@@ -166,8 +164,7 @@ class Reconciliation:
 
     def open_others(self, unknown: UnknownOutcome) -> list[OpenPost]:
         """Returns the page's other posts that may be on the platform too: their outcome is open, or was given up
-        since the looked-up attempt began.
-        """
+        since the looked-up attempt began."""
         values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         rows = self._connection.execute(_OPEN_OTHERS, values).mappings()
         return [OpenPost(Post.of(row), row["is_earlier"]) for row in rows]

@@ -67,8 +67,7 @@ class Renewals:
 
     def begin(self, renewal: Renewal, lease_seconds: float) -> bool:
         """Starts the lease of a renewal anew, right before the platform is called. Returns False when the claim no
-        longer holds.
-        """
+        longer holds."""
         values = {"id": renewal.page.id, "fence": renewal.fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN, values).rowcount == 1
 
@@ -83,8 +82,7 @@ class Renewals:
         self._connection.execute(_PUT_OFF, values)
 
     def end(self, renewal: Renewal) -> bool:
-        """Stores that the page's credentials are not renewed any more. Returns False when the claim no longer holds.
-        """
+        """Stores that the page's credentials are not renewed any more. Returns False when the claim no longer holds."""
         return self._change(renewal, renew_at=None, renew_lease_until=None)
 
     def forget(self, renewal: Renewal) -> None:
@@ -105,8 +103,7 @@ class Renewals:
 
     def is_shared(self, page: PageRow) -> bool:
         """Whether another linked page was granted by the same login, so that revoking the permission would end it
-        too.
-        """
+        too."""
         if page.grant_id is None:
             return True  # the permission is not known
         others = exists().where(

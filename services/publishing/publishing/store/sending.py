@@ -219,8 +219,7 @@ class AttemptOutcome:
 
     @property
     def rest_seconds(self) -> float:
-        """For how many seconds the platform takes no more posts of the page, a day at most; 0 when it does not say.
-        """
+        """For how many seconds the platform takes no more posts of the page, a day at most; 0 when it does not say."""
         is_limited = self.refusal is not None and self.refusal.kind is Refusal.RATE_LIMITED
         return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
 
@@ -310,8 +309,7 @@ class Sending:
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
         """Returns those of the posts whose outcome must be reported by an event, because their clients no longer wait
-        for it.
-        """
+        for it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
@@ -325,8 +323,7 @@ class Sending:
         return self._connection.execute(_SAVE_CHECKPOINT, {**claim._asdict(), "values": stored}).rowcount == 1
 
     def save_media_types(self, claim: Claim, types: list[str]) -> bool:
-        """Stores the types of a claimed post's media (photo or video). Returns False when the claim no longer holds.
-        """
+        """Stores the types of a claimed post's media (photo or video). Returns False when the claim no longer holds."""
         return self._connection.execute(_SAVE_MEDIA_TYPES, {**claim._asdict(), "types": types}).rowcount == 1
 
     def _posts(self, statement: Any, parameters: dict[str, Any]) -> list[Post]:
@@ -335,6 +332,5 @@ class Sending:
 
 def split(claims: Collection[Claim]) -> dict[str, list[Any]]:
     """Returns the claims as two arrays, post ids and fences, which statements take as the parameters `ids` and
-    `fences`.
-    """
+    `fences`."""
     return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

@@ -3,8 +3,7 @@
 
 def siblings_of(page_id: str) -> str:
     """Returns a subquery for the ids of a page's siblings, including unlinked ones and itself. `page_id` is an SQL
-    expression.
-    """
+    expression."""
     return f"""
         SELECT s.id FROM pages mine JOIN pages s
             ON s.remote_account_id = mine.remote_account_id AND s.platform = mine.platform

@@ -1,4 +1,4 @@
-"""One attempt at one delivery: signed and posted."""
+"""Makes one attempt at one delivery: signs its body and posts it."""
 
 import math
 import time
@@ -25,7 +25,7 @@ def send(
     timeout_seconds: float,
     retry_seconds: Sequence[float],
 ) -> Outcome:
-    """Never raises: a failure is part of the outcome."""
+    """Makes one attempt at a delivery and returns its outcome. Never raises: a failure is part of the outcome."""
     url, secrets, enabled_count = queue.url, queue.secrets, queue.enabled_count
     headers = {
         **_HEADERS,
@@ -68,7 +68,8 @@ def send(
 
 
 def _shown(body: bytes | None) -> str | None:
-    """Returns the beginning of the answer for the log; None from a private network. PostgreSQL's text has no NUL."""
+    """Returns the beginning of the receiver's answer for the log; None for one from a private network. NUL is
+    replaced, as PostgreSQL's text has none."""
     if body is None:
         return None
     return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

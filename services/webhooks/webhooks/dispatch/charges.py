@@ -1,4 +1,4 @@
-"""Takes a month unit from quota for each delivery, once per delivery id."""
+"""Takes a unit of the account's month from quota for each delivery, once per delivery id."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -21,10 +21,10 @@ _WEBHOOKS = Caller(account_id="", user_id="webhooks")
 
 
 def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
-    """Returns by delivery id whether the delivery has its unit. Deliveries that quota deferred or did not answer for
-    are missing.
+    """Takes the units of these deliveries. Returns by delivery id whether the delivery has its unit.
 
-    All units are taken in one call; if that call fails, each subscription gets a call of its own.
+    Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
+    one call; if that call fails, each subscription gets a call of its own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

@@ -1,7 +1,9 @@
-"""Takes endpoint queues with due deliveries, loads and charges their deliveries, and keeps attempts in flight.
+"""The loop that delivers: takes endpoint queues with due deliveries, loads and charges their deliveries, and runs
+attempts.
 
-Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick loads
-for all queues that have room. Each tick considers all endpoints with due deliveries, however long their queues are.
+Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick
+loads deliveries for all queues that have room. Each tick considers all endpoints with due deliveries, however long
+their queues are.
 """
 
 import threading
@@ -52,7 +54,7 @@ _CONCURRENT_CHARGES = 8
 
 
 class DeliveryDispatcher:
-    """One per process."""
+    """Delivers what is due in the endpoint queues that this process holds. One object per process."""
 
     def __init__(
         self,
@@ -84,13 +86,13 @@ class DeliveryDispatcher:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is loaded, charged for or in flight."""
+        """Whether this process has nothing to do: no delivery is loaded, being charged or being attempted."""
         with self._lock:
             is_loaded = any(queue.loaded for queue in self.queues.values())
         return not is_loaded and self._charges.free == _CONCURRENT_CHARGES
 
     def tick(self) -> int:
-        """Loads due deliveries for the queues that have room; returns how much work that was."""
+        """Takes free queues and loads due deliveries for the queues that have room. Returns how much work that was."""
         if self.is_closing:
             return 0
         time.sleep(_GATHER_SECONDS)
@@ -115,7 +117,7 @@ class DeliveryDispatcher:
         return became_ready + taken + len(due)
 
     def renew(self) -> None:
-        """Renews the leases of the queues in use and gives back the idle ones."""
+        """Renews the leases of the queues in use, and gives up those that are idle."""
         idle = self._set_aside([queue for queue in self.queues.values() if queue.is_idle(_LINGER_SECONDS)])
         with self._database.reading() as connection:
             store = EndpointQueues(connection)
@@ -130,7 +132,7 @@ class DeliveryDispatcher:
                 self._lose(queue)
 
     def close(self) -> None:
-        """Waits for the attempts in flight, then gives everything back."""
+        """Waits until the running attempts have ended, then gives up all queues."""
         self.is_closing = True
         self._attempts.wait_idle(_CLOSING_SECONDS)
         with self._lock:
@@ -154,7 +156,8 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Brings URLs and secrets of the queues up to date."""
+        """Updates the URLs and secrets of the held queues from the database. The deliveries of a subscription that
+        was deleted or disabled are dropped."""
         with self._lock:
             for endpoint in endpoints:
                 queue = self.queues.get(endpoint.id)
@@ -167,9 +170,8 @@ class DeliveryDispatcher:
                 self._read_secrets(queue, endpoint.secrets)
 
     def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
-        """Decrypts the secrets of the queues. A queue whose newest secret is unreadable sends nothing, because
-        receivers verify with that one.
-        """
+        """Decrypts the queue's secrets. If its newest secret is unreadable, the queue sends nothing for a while,
+        because receivers verify with that secret."""
         is_same = stored == queue.stored_secrets
         if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return
@@ -217,7 +219,8 @@ class DeliveryDispatcher:
         return kept
 
     def _charge(self, due: Sequence[DueDelivery]) -> None:
-        """Takes units from quota. Deliveries that it did not answer for stay due."""
+        """Takes the units of these deliveries from quota, then begins those that have one. Deliveries for which quota
+        did not answer stay due."""
         has_unit: dict[str, bool] = {}
         try:
             has_unit = charges.charge(self._quota, due)
@@ -236,23 +239,23 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Makes these deliveries ready, and begins as many as there are slots, from the least recently used queue
-        on.
-        """
+        """Makes these deliveries ready, and begins as many attempts as there are free slots, starting with the least
+        recently used queue."""
         for one in due:
             queue = self.queues.get(one.subscription_id)
             if queue is None or not queue.make_ready(one):
-                self._drop([one])
+                self._remember_charged([one])
         waiting = [queue for queue in self.queues.values() if queue.ready]
         for queue in sorted(waiting, key=lambda queue: queue.used_at):
             while self._attempts.free > 0 and (following := self._next(queue)) is not None:
                 self._attempts.start(partial(self._deliver, queue, following))
 
     def _clear(self, queue: EndpointQueue) -> None:
-        self._drop(queue.clear())
+        self._remember_charged(queue.clear())
 
-    def _drop(self, due: Collection[DueDelivery]) -> None:
-        """Remembers which of these deliveries have a unit that their rows do not show yet."""
+    def _remember_charged(self, due: Collection[DueDelivery]) -> None:
+        """Remembers which of the dropped deliveries `due` have a unit that their rows do not show yet, until the rows
+        do."""
         self._dropped = [*self._dropped, *(one for one in due if one.needs_unit)]
 
     def _note_dropped(self, store: EndpointQueues) -> None:
@@ -264,7 +267,7 @@ class DeliveryDispatcher:
                     self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
-        """Returns how many deliveries one queue may have loaded: with many queues fewer, to bound memory."""
+        """Returns how many deliveries one queue may have loaded. With many queues it is fewer, to limit memory."""
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
         return max(2 * rules.MAX_CONCURRENT, share)
 
@@ -312,22 +315,22 @@ class DeliveryDispatcher:
             with self._lock:
                 queue.end(due)
                 if recorded is None:
-                    self._drop([due])
+                    self._remember_charged([due])
                     self._lose(queue)
                 else:
-                    self._drop(queue.note(outcome, recorded))
+                    self._remember_charged(queue.note(outcome, recorded))
         if recorded is not None and recorded.state is not None:
             metrics.note_attempt(due, outcome, recorded.state, time.monotonic() - queue.loaded_at)
             if recorded.disabled_reason is not None:
                 ENDPOINTS_DISABLED.wake()
 
     def _postpone(self, queue: EndpointQueue, due: DueDelivery, outcome: Outcome) -> None:
-        """Leaves the delivery due, as the failure says nothing about the receiver."""
+        """Leaves the delivery due after a failure that says nothing about its receiver, and pauses its endpoint."""
         metrics.note_attempt(due, outcome, "put_off", 0.0)
         with self._lock:
             if queue.paused_until < queue.unreachable_since:
                 log.warning("attempts_put_off", webhook_id=queue.id, reason=outcome.error)
-            self._drop([due, *queue.postpone()])
+            self._remember_charged([due, *queue.postpone()])
             queue.end(due)
 
     def _must_yield(self, queue: EndpointQueue) -> bool:
@@ -347,7 +350,7 @@ class DeliveryDispatcher:
             _close_connections(queue)
 
     def _lose(self, queue: EndpointQueue) -> None:
-        """Forgets a queue that another process has, or may have soon."""
+        """Removes a queue that another process holds, or may hold soon."""
         with self._lock:
             self._clear(queue)
             queue.valid_until = 0.0
@@ -355,7 +358,7 @@ class DeliveryDispatcher:
                 del self.queues[queue.id]
 
     def _valid_until(self) -> float:
-        """Returns until when (monotonic) a lease that is requested now certainly holds."""
+        """Returns the time (monotonic) until which a lease that is requested now certainly holds."""
         return time.monotonic() + self._settings.lease_seconds - _MARGIN_SECONDS
 
 

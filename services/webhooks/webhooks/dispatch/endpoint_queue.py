@@ -1,7 +1,7 @@
 """The deliveries that this process has loaded for one endpoint, and what it knows of that endpoint. No I/O.
 
 One process at a time serves an endpoint: that makes the limits of concurrent attempts exact and lets connections be
-kept. Loaded deliveries stay pending in the database until their outcome is recorded: a process that dies leaves
+kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves
 nothing to repair.
 """
 
@@ -17,7 +17,7 @@ from webhooks.records import DueDelivery, Outcome, Recorded
 
 
 class EndpointQueue:
-    """The queue of one subscription. Callers hold the dispatcher's lock."""
+    """The endpoint queue of one subscription. Callers hold the dispatcher's lock."""
 
     def __init__(
         self,
@@ -67,8 +67,10 @@ class EndpointQueue:
         self.connections: list[WebhookConnection] = []
 
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
-        """Writes outcomes, and notes the failures at once: the threads that wait for a result may come in any order,
-        and an older count would permit attempts beyond the last one.
+        """Records outcomes and takes over the new count of failures at once.
+
+        The threads that wait for a result may continue in any order, and an older count would permit attempts beyond
+        the last one.
         """
         written = self._write(outcomes)
         for recorded in written:
@@ -77,9 +79,9 @@ class EndpointQueue:
         return written
 
     def wanted(self, most: int) -> int:
-        """Returns how many more deliveries to load, of `most` in all.
+        """Returns how many more deliveries to load, if `most` may be loaded in all.
 
-        0 while half of them are there, and without a readable secret: nothing is sent unsigned.
+        0 while at least half of them are loaded, and without a readable secret: nothing is sent unsigned.
         """
         limit = rules.prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2
@@ -88,14 +90,16 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Returns False for a delivery that was dropped since it was loaded."""
+        """Makes a loaded delivery ready to be attempted. Returns False if the delivery was dropped since it was
+        loaded."""
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
             self.ready.append(due)
         return is_loaded
 
     def begin(self, free_slots: int) -> DueDelivery | None:
-        """Takes the next delivery to attempt; None when there is none, or the endpoint has its share in flight."""
+        """Takes the next delivery to attempt and returns it; None when there is none, or when the endpoint has as
+        many attempts running as it may."""
         limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)
         if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
@@ -104,7 +108,8 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides by the answers of other endpoints whether a failure that may be local really is."""
+        """Decides by the answers of other endpoints whether a failure that may lie in our own network really does.
+        Returns the outcome with that decision."""
         if not outcome.is_local:
             self.unreachable_since = math.inf
             return outcome
@@ -114,17 +119,15 @@ class EndpointQueue:
         )
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint and drops the deliveries that have not begun; they stay due. Returns what `clear`
-        returns.
-        """
+        """Pauses the endpoint and drops the deliveries whose attempt has not begun; they stay due. Returns those that
+        were ready."""
         now = time.monotonic()
         self.paused_until = now + rules.pause_seconds(now - self.unreachable_since)
         return self.clear()
 
     def note(self, outcome: Outcome, recorded: Recorded) -> list[DueDelivery]:
-        """Learns from a recorded outcome. Once the subscription is disabled, drops the deliveries that have not begun,
-        as `clear` does.
-        """
+        """Takes a recorded outcome into account. If it disabled the subscription, drops the deliveries whose attempt
+        has not begun and returns those that were ready."""
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.duration_ms / 1000
         is_first = math.isinf(self.answer_seconds)
@@ -133,16 +136,16 @@ class EndpointQueue:
         return self.clear() if was_active and not recorded.is_active else []
 
     def end(self, due: DueDelivery) -> None:
-        """Frees the slot of an attempt."""
+        """Notes that the attempt at a delivery has ended, which frees its slot."""
         self.in_flight.discard(due.id)
         self.loaded.pop(due.id, None)
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops the deliveries that have not begun: the subscription has changed, or another process may have the
-        queue.
+        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process
+        may hold the queue.
 
-        Returns the deliveries that were ready.
+        Returns those that were ready: charged and waiting for a slot.
         """
         self.generation += 1
         dropped = list(self.ready)

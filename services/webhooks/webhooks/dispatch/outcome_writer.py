@@ -1,8 +1,8 @@
 """Records the outcomes of many attempts in one statement.
 
 While one statement runs, the next outcomes gather: a single outcome is written at once, hundreds share a commit. The
-outcomes of one endpoint are written in the order of the answers, also after an outage of the database: that is the
-order in which failures in a row are counted.
+outcomes of one endpoint are written in the order of the receiver's answers, even after an outage of the database,
+because failures in a row are counted in that order.
 """
 
 import time
@@ -25,7 +25,7 @@ _Results = list[Recorded | None]
 
 
 class OutcomeWriter:
-    """One per process."""
+    """Records outcomes for all endpoint queues of a process, together. One object per process."""
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
@@ -33,12 +33,13 @@ class OutcomeWriter:
         self._endpoints: Batches[Sequence[Outcome], _Results] = Batches(self._record)
 
     def write(self, outcomes: Sequence[Outcome]) -> _Results:
-        """Writes outcomes of one endpoint, in this order. None: another process has the queue, nothing was written.
+        """Records outcomes of one endpoint, in this order. Returns what they changed; None for an outcome that was
+        not recorded because another process holds the queue.
 
-        Waits for an absent database, or for a row that another transaction has locked, as long as a lease lasts after
-        the newest answer. Then it raises ApiError SERVICE_UNAVAILABLE, and the process that has the queue next repeats
+        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after
+        the newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats
         the attempts. The fence makes a late write harmless. Endpoints share a statement until one meets a lock: then
-        each of them goes on alone, so that the locked one does not delay the others again.
+        each goes on alone, so that the locked endpoint does not delay the others again.
         """
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
         is_alone = False

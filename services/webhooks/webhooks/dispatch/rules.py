@@ -1,4 +1,5 @@
-"""How a delivery is retried, when a failure is the receiver's, and how many deliveries may be in flight. Pure."""
+"""Rules of delivering: when a delivery is retried, whether a failure is the receiver's, and how many attempts run at
+once. Pure."""
 
 from collections.abc import Sequence
 
@@ -20,12 +21,12 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 def is_acknowledged(status_code: int | None) -> bool:
-    """Any 2xx (spec)."""
+    """Whether the receiver has accepted the delivery: any 2xx (spec)."""
     return status_code is not None and 200 <= status_code < 300
 
 
 def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
-    """Returns the seconds until the next attempt, should this one fail; None when it is the last.
+    """Returns the seconds until the next attempt in case this one fails; None when it is the last.
 
     `failures`: failed attempts of this delivery before this one; `waits`: the retry schedule, in seconds.
     """
@@ -33,23 +34,26 @@ def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
 
 
 def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
-    """Tells a failure of one endpoint from a failure of our own network.
+    """Whether a failure to reach an endpoint is its own, and not one of our network: other endpoints were reached
+    meanwhile.
 
-    `unreachable_since`: since when each attempt to this endpoint has failed; `others_at`: the last success of others.
+    `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success
+    of another endpoint.
     """
     return others_at >= unreachable_since + _BLAME_SECONDS
 
 
 def pause_seconds(unreachable_seconds: float) -> float:
-    """Returns the pause before the next attempt to an endpoint that has been unreachable for this long."""
+    """Returns the seconds of pause before the next attempt to an endpoint that has been unreachable for
+    `unreachable_seconds`."""
     return min(max(unreachable_seconds, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
 
 
 def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: int) -> int:
-    """Returns how many attempts an endpoint may have in flight when the process has this many slots free.
+    """Returns how many attempts an endpoint may have running when the process has this many slots free.
 
-    Never more than are left before it is disabled, so that the 20th failure is the last attempt. When slots grow
-    scarce each endpoint gets fewer, so that slow endpoints leave room for the others.
+    Never more than are left before it is disabled, so that the 20th failure in a row is the last attempt. When slots
+    grow scarce each endpoint gets fewer, so that slow endpoints leave room for the others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
     most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT
@@ -57,10 +61,10 @@ def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: in
 
 
 def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
-    """Returns how many deliveries may be loaded before the results of the earlier ones are known.
+    """Returns how many deliveries of an endpoint may be loaded before the results of earlier ones are known.
 
-    Loading takes a unit of the account's quota for each. The number grows with each acknowledged delivery, so that few
-    units are taken for an endpoint that turns out to be dead.
+    For each loaded delivery a unit of the account's quota is taken. The number grows with each acknowledged delivery,
+    so that few units are taken for an endpoint that turns out to be dead.
     """
     if consecutive_failures > 0:
         return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))

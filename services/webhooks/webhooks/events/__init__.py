@@ -1,1 +1,1 @@
-"""Events from the bus: the deliveries they make, and the subscriptions that lost access."""
+"""Handles events from the bus: makes their deliveries, and disables the subscriptions of makers who lost access."""

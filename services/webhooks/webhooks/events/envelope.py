@@ -1,4 +1,4 @@
-"""The body of a delivery, and the post that an event is about. No I/O."""
+"""Builds the body of a delivery, and finds the post that an event is about. No I/O."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Turns events of the other services into deliveries, in the transaction of the inbox."""
+"""Makes deliveries of the other services' events, in the transaction that also stores the events' ids in the inbox."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ ARRIVED = "deliveries_arrived"
 
 
 def on_events(connection: Connection, events: Sequence[Event]) -> None:
-    """Writes a delivery of each event for each subscription that wants it."""
+    """Stores a delivery of each event for each subscription that wants it."""
     new = [(event, body_of(event), post_of(event)) for event in events]
     if Deliveries(connection).arrive(new):
         connection.info[ARRIVED] = True

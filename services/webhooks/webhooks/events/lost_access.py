@@ -1,4 +1,4 @@
-"""Disables the subscriptions of a maker who lost access, and tells the account."""
+"""Disables the subscriptions of a maker who lost access, and tells the owner of the account."""
 
 from itertools import groupby
 
@@ -43,5 +43,6 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
 
 
 def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
-    """Groups subscriptions that share an event: of one maker, and visible to the same tokens."""
+    """Returns the key by which subscriptions are grouped into one event: those of one maker that are visible to the
+    same tokens."""
     return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())

@@ -1,1 +1,1 @@
-"""What owners of subscriptions ask for: subscriptions, secrets, the delivery log, tests and replays."""
+"""Serves the calls of subscriptions' owners: subscriptions, secrets, the delivery log, tests and replays."""

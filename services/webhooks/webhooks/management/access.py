@@ -1,4 +1,4 @@
-"""Which callers may see and change a subscription (decisions "Who sees and pays what")."""
+"""Decides which callers may see and change a subscription (decisions "Who sees and pays what")."""
 
 from chassis.ids import is_id
 from contracts.caller import Caller
@@ -9,14 +9,17 @@ from webhooks.store.subscriptions import Subscriptions
 
 
 def subscription(connection: Connection, caller: Caller, subscription_id: str) -> SubscriptionRow:
-    """Returns a subscription the caller may see. Raises NOT_FOUND."""
+    """Returns a subscription that the caller may see. Raises NOT_FOUND."""
     return _reached(caller, Subscriptions(connection).get(_known(subscription_id)))
 
 
 def lock_subscription(
     connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
 ) -> SubscriptionRow:
-    """Returns it, locked until the transaction ends; with `by_operator` the operator gets any. Raises NOT_FOUND."""
+    """Returns a subscription that the caller may change, locked until the transaction ends. Raises NOT_FOUND.
+
+    With `by_operator` the operator may change the subscriptions of every account.
+    """
     row = Subscriptions(connection).lock(_known(subscription_id))
     if row is not None and by_operator and caller.is_operator:
         return row
@@ -36,7 +39,8 @@ def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
 
 
 def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
-    """Tells whether the caller's token reaches the brands of its maker and those of its events, which may differ."""
+    """Whether the caller's token may use all brands of the subscription's maker and all brands of its events, which
+    may differ."""
     if caller.brand_ids is None:
         return True
     made_within = row.brand_ids if row.made_within is None else row.made_within

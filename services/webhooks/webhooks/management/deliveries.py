@@ -1,4 +1,4 @@
-"""The delivery log as owners see it, test events and replays."""
+"""Serves the delivery log to owners, test events, and replays."""
 
 import time
 
@@ -25,7 +25,7 @@ _MOST_FOUND = 100
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
-    """Lists deliveries, newest first. Raises NOT_FOUND."""
+    """Returns one page of the log of deliveries, newest first. Raises NOT_FOUND."""
     before = None if request.cursor is None else _position(request.cursor)
     with app.database.reading() as connection:
         access.subscription(connection, caller, request.id)
@@ -40,7 +40,8 @@ def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> a
 
 
 def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.DeliveryContent:
-    """Returns a delivery and what its receiver gets, signed now with every valid secret. Raises NOT_FOUND."""
+    """Returns a delivery with the body and headers that its receiver gets, signed now with every valid secret. Raises
+    NOT_FOUND."""
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with app.database.reading() as connection:
@@ -63,7 +64,7 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
 
 
 def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
-    """Finds the deliveries of posts and operations to the subscriptions that the caller may see."""
+    """Returns the deliveries about these posts and operations, to the subscriptions that the caller may see."""
     with app.database.reading() as connection:
         visible = Subscriptions(connection).newest(
             caller.account_id, brand_ids=caller.brand_ids, before=None, limit=api.MAX_SUBSCRIPTIONS
@@ -82,7 +83,7 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """Sends a test event to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
+    """Sends a test event to this subscription, even if that is disabled (decisions "Test event"). Raises NOT_FOUND."""
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
         store, delivery_id = Deliveries(connection), new_id("dlv")
@@ -102,7 +103,8 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
 
 
 def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
-    """Sends the event again, with the whole retry schedule; attempt numbers continue. Raises NOT_FOUND."""
+    """Sends the event of a delivery again, with the whole retry schedule; the numbers of its attempts continue.
+    Raises NOT_FOUND."""
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with app.database.transaction() as connection:
@@ -121,7 +123,8 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
 
 
 def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
-    """Returns the delivery that an earlier call of the operation asked for. Raises IDEMPOTENCY_KEY_MISMATCH."""
+    """Returns the id of the delivery that an earlier call of the operation asked for; None for its first call. Raises
+    IDEMPOTENCY_KEY_MISMATCH."""
     if caller.operation_id is None:
         return None
     asked = store.note_ask(caller.operation_id, subscription_id, delivery_id)

@@ -8,7 +8,8 @@ from webhooks.store.subscriptions import Subscriptions
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the next few secrets again. The secrets stay the same: receivers notice nothing."""
+    """Encrypts the next few secrets with the newest key. The secrets themselves stay the same, so receivers notice
+    nothing."""
     caller.check_operator()
     with app.database.transaction() as connection:
         store = Subscriptions(connection)

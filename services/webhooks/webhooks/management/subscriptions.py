@@ -28,7 +28,7 @@ PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 
 
 def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
-    """Creates a subscription once per operation.
+    """Creates a subscription, once per operation.
 
     Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED, TOKEN_REVOKED.
     """
@@ -37,7 +37,7 @@ def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> 
 
 
 def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
-    """Returns the answer for a repeated operation; None once the subscription was deleted."""
+    """Answers a repeated operation with the subscription it created; None once that was deleted."""
     with app.database.reading() as connection:
         store = Subscriptions(connection)
         row = store.of_operation(caller.account_id, caller.operation_id)
@@ -75,7 +75,7 @@ def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) ->
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -> api.SubscriptionList:
-    """Lists the caller's subscriptions, newest first."""
+    """Returns one page of the caller's subscriptions, newest first."""
     with app.database.reading() as connection:
         found = Subscriptions(connection).newest(
             caller.account_id,
@@ -96,7 +96,7 @@ def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Su
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """Changes the subscription once per operation; the caller counts as its maker from now on.
+    """Changes a subscription, once per operation. The caller becomes its maker.
 
     Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, TOKEN_REVOKED.
     """
@@ -130,13 +130,14 @@ def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api
 
 
 def _changed(app: AppContext, caller: Caller, subscription_id: str) -> api.Subscription:
-    """Answers a repeat of the operation: the subscription as it is now. Raises NOT_FOUND."""
+    """Answers a repeated operation with the subscription as it is now. Raises NOT_FOUND."""
     with app.database.transaction() as connection:
         return access.lock_subscription(connection, caller, subscription_id, by_operator=True).view()
 
 
 def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
-    """Deletes the subscription; its log is removed later. Raises NOT_FOUND, except to the operation that deleted it."""
+    """Deletes the subscription; its log is removed later. A repeated operation gets the same answer. Raises
+    NOT_FOUND."""
     with app.database.transaction() as connection:
         store = Subscriptions(connection)
         try:
@@ -149,9 +150,9 @@ def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.
 
 
 def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Enables the subscription and resets its failures, once per operation; the caller counts as its maker from now on.
+    """Enables the subscription and resets its failures, once per operation. The caller becomes its maker.
 
-    The operator may enable any. Raises NOT_FOUND, TOKEN_REVOKED.
+    The operator may enable any subscription. Raises NOT_FOUND, TOKEN_REVOKED.
     """
     return once(app.database, caller, partial(_enable, app, caller, request), partial(_changed, app, caller))
 
@@ -170,7 +171,7 @@ def _enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api
 
 
 def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
-    """Returns a new secret; the one before stays valid for 24 hours. Raises NOT_FOUND."""
+    """Gives the subscription a new secret and returns it. The one before stays valid for 24 hours. Raises NOT_FOUND."""
     with app.database.transaction() as connection:
         access.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)
@@ -191,8 +192,8 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
 def _lock_account(store: Subscriptions, caller: Caller) -> None:
     """Locks the account until the transaction ends. Raises TOKEN_REVOKED.
 
-    A call that runs while its token loses access stores nothing that lasts: it either commits first, and the removal
-    disables what it made, or sees the removal.
+    So nothing lasts that a call stores while its token loses access: either the call commits first, and the
+    revocation disables what it made, or it sees the revocation here.
     """
     store.lock_account(caller.account_id, caller.tier)
     if store.is_revoked(caller.token_id):
@@ -217,7 +218,7 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is public or allowed to this account, or log:. Raises VALIDATION_ERROR."""
+    """Returns the URL if it is public, allowed to this account or `log:`. Raises VALIDATION_ERROR."""
     if url == api.LOG_URL:
         return url
     try:
@@ -228,7 +229,8 @@ def _url(app: AppContext, caller: Caller, url: str) -> str:
 
 
 def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
-    """Returns the brands without repetitions; the gateway has checked that the account has them.
+    """Returns the brands of a subscription's events, each once; without any, those of the token. The gateway has
+    checked that the account has them.
 
     Raises BRAND_NOT_AUTHORIZED, NOT_FOUND.
     """

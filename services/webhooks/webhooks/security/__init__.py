@@ -1,1 +1,1 @@
-"""Signing secrets at rest, signatures, and the private networks that URLs may lead to."""
+"""Encryption of signing secrets, signatures, and the private networks that webhook URLs may lead to."""

@@ -1,4 +1,4 @@
-"""Which private networks each account's webhook URLs may lead to (WEBHOOK_ALLOWED_CIDRS). No I/O."""
+"""Decides which private networks each account's webhook URLs may lead to (WEBHOOK_ALLOWED_CIDRS). No I/O."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ _ACCOUNT = re.compile(r"usr_[0-9A-Za-z]{1,64}|\*")
 
 @dataclass(frozen=True, slots=True)
 class PrivateReceivers:
-    """The allowed networks by account."""
+    """The private networks that are allowed, by account."""
 
     networks: Mapping[str, tuple[AllowedNetwork, ...]] = field(default_factory=dict)
 
@@ -25,7 +25,8 @@ class PrivateReceivers:
 
 
 def parse(entries: Iterable[str]) -> PrivateReceivers:
-    """Parses `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError, which says how to correct it."""
+    """Parses entries such as `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError, which says how
+    to correct an entry."""
     entries = tuple(entries)
     if any("=" not in entry for entry in entries):
         raise ValueError(_correction_of_bare_networks([entry for entry in entries if "=" not in entry]))
@@ -39,7 +40,8 @@ def parse(entries: Iterable[str]) -> PrivateReceivers:
 
 
 def _correction_of_bare_networks(entries: Sequence[str]) -> str:
-    """Explains how to correct `10.0.0.0/8`, the form before, which allowed every port to every account."""
+    """Returns the text that explains how to correct `10.0.0.0/8`, the earlier form, which allowed every port to every
+    account."""
     blocks = [_block(entry) for entry in entries]
     named = ",".join(f"usr_…={block}:8080" for block in blocks)
     as_before = ",".join(f"*={block}:1-65535" for block in blocks)
@@ -51,7 +53,7 @@ def _correction_of_bare_networks(entries: Sequence[str]) -> str:
 
 
 def _block(entry: str) -> str:
-    """Returns the network of an entry without an account, with its prefix length: `10.0.0.7/32` for `10.0.0.7`."""
+    """Returns the network of an entry that names no account, with its prefix length: `10.0.0.7/32` for `10.0.0.7`."""
     address, slash, rest = entry.partition("/")
     block = address + slash + rest.partition(":")[0]
     try:

@@ -1,4 +1,4 @@
-"""Signing secrets and signatures (spec "Events", Signature; decisions "Webhook signatures"). No I/O."""
+"""Makes signing secrets and signatures (spec "Events", Signature; decisions "Webhook signatures"). No I/O."""
 
 import hashlib
 import hmac
@@ -14,12 +14,13 @@ _LENGTH = 44
 
 
 def new_secret() -> str:
-    """Returns `whsec_` and 44 random characters of base62."""
+    """Returns a new signing secret: `whsec_` and 44 random characters of base62."""
     return _PREFIX + "".join(randomness.choice(_BASE62) for _ in range(_LENGTH))
 
 
 def signature(secrets: Iterable[str], body: bytes) -> str:
-    """Returns the header X-Svc-Signature: one `sha256=<hex>` per valid secret, in their order."""
+    """Returns the value of the header X-Svc-Signature: one `sha256=<hex>` per valid secret, in the order of the
+    secrets."""
     return ",".join(
         f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}" for secret in secrets
     )
@@ -28,7 +29,8 @@ def signature(secrets: Iterable[str], body: bytes) -> str:
 def standard_headers(
     secrets: Iterable[str], message_id: str, unix_seconds: int, body: bytes
 ) -> dict[str, str]:
-    """Returns the headers of Standard Webhooks 1.0.0: one `v1,<base64>` per valid secret, in their order.
+    """Returns the headers of Standard Webhooks 1.0.0. The signature has one `v1,<base64>` per valid secret, in the
+    order of the secrets.
 
     `message_id` is the same at every attempt, `unix_seconds` the time of this one. Source:
     github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Signature scheme".
@@ -43,6 +45,7 @@ def standard_headers(
 
 
 def _key(secret: str) -> bytes:
-    """Returns the bytes of a secret. Older secrets have 43 characters, without the padding of base64."""
+    """Decodes a secret to the bytes with which it signs. Older secrets have 43 characters, without the padding of
+    base64."""
     text = secret.removeprefix(_PREFIX)
     return b64decode(text + "=" * (-len(text) % 4))

@@ -1,4 +1,4 @@
-"""Deliveries, their events and their log."""
+"""SQL of deliveries, their events and the log of their attempts."""
 
 from collections.abc import Collection, Sequence
 
@@ -69,7 +69,8 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Writes the deliveries of events, given with their bodies and the ids of their posts; returns how many."""
+        """Stores the deliveries of events, which are given with their bodies and the ids of their posts. Returns how
+        many."""
         parameters = {
             "ids": [event.id for event, _, _ in new],
             "events": [event.event for event, _, _ in new],
@@ -86,7 +87,8 @@ class Deliveries:
     def add_asked(
         self, subscription_id: str, delivery_id: str, event: Event, body: bytes, *, is_sent: bool
     ) -> None:
-        """Writes an event and its delivery for one subscription, active or not. is_sent: False logs it only."""
+        """Stores an event and its delivery to one subscription, active or not. With `is_sent` False the delivery is
+        only logged."""
         self._connection.execute(
             insert(events).values(
                 id=event.id, event=event.event, body=body, received_at=clock_now(),
@@ -107,7 +109,8 @@ class Deliveries:
         self._connection.execute(insert(deliveries).values(values))
 
     def replay(self, subscription_id: str, delivery_id: str) -> bool:
-        """Makes it due now, with the whole retry schedule; false if it or its event is not there any more."""
+        """Makes a delivery due now, with the whole retry schedule. Returns False if it or its event no longer exists.
+        """
         statement = (
             update(deliveries)
             .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)
@@ -117,7 +120,8 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """Notes what the operation asks for. Returns None, or for a repeat what was noted: (subscription, delivery)."""
+        """Stores which delivery an operation asks for. Returns None; for a repeated operation, the (subscription id,
+        delivery id) stored first."""
         values = {
             "operation_id": operation_id,
             "subscription_id": subscription_id,
@@ -138,7 +142,7 @@ class Deliveries:
         return DeliveryRow(*row) if row is not None else None
 
     def body(self, event_id: str) -> bytes | None:
-        """Returns the envelope of an event as it is signed and sent."""
+        """Returns the body of an event as it is signed and sent; None if the event no longer exists."""
         found: bytes | None = self._connection.execute(
             select(events.c.body).where(events.c.id == event_id)
         ).scalar_one_or_none()
@@ -162,7 +166,7 @@ class Deliveries:
         operation_ids: Sequence[str],
         limit: int,
     ) -> list[tuple[str, DeliveryRow]]:
-        """Returns (subscription, delivery), oldest first."""
+        """Returns the deliveries about these posts and operations, with their subscription ids, oldest first."""
         values = {
             "subscription_ids": list(subscription_ids),
             "post_ids": list(post_ids),

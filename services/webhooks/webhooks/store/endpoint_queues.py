@@ -1,10 +1,10 @@
-"""Endpoint queues: which process holds them, what is due in them, and the outcomes of attempts.
+"""SQL of endpoint queues: which process holds each, which of its deliveries are due, and the outcomes of attempts.
 
-Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time (`clock_now()`).
-The table is called `lanes`.
+Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time
+(`clock_now()`). The table is called `lanes`.
 
-No statement waits long for a row that another transaction has locked, for example of a process that was stopped in the
-middle of one: it would hold up all other endpoints.
+No statement waits long for a row that another transaction has locked, for example one of a process that was stopped
+in the middle: that would hold up all other endpoints.
 """
 
 from collections.abc import Collection, Sequence
@@ -205,70 +205,76 @@ _SKIP = Compiled(text(_CHANGE_UNTRIED.format(change="state = 'skipped'") + "AND 
 
 
 class EndpointQueues:
-    """Leases queues, loads their deliveries and records outcomes, over an open connection."""
+    """Leases endpoint queues, loads their deliveries and records outcomes, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def make_ready(self, limit: int) -> int:
-        """Marks waiting deliveries whose time has come, the longest due first; returns how many."""
+        """Marks waiting deliveries whose time has come as ready, the longest due first. Returns how many."""
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
-        """Returns the endpoints with something due, the longest waiting first, then busy ones with nothing due.
+        """Returns the endpoints that have something due, the longest waiting first, then busy ones that have not.
 
-        `held`: the queues that this process has, and whether they are busy. Secrets of a queue that another process has
-        are left out.
+        `held` are the queues that this process holds, each with whether it is busy. Secrets of a queue that another
+        process holds are left out.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
         rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions again, so that maintenance fails what has arrived since."""
+        """Marks disabled subscriptions again for clean-up, so that the deliveries that have arrived since are failed
+        too."""
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
     def backlog(self) -> tuple[int, float]:
-        """Returns the number of deliveries whose next attempt is due, and the oldest one's delay in seconds."""
+        """Returns how many deliveries are due, and for how many seconds the oldest has been due."""
         count, seconds = self._connection.execute(_BACKLOG).one()
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases the queues that are free; returns each with its fence and its consecutive failures."""
+        """Leases those of these queues that no process holds. Returns each with its fence and its failures in a row."""
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
     def renew(self, fences: dict[str, int], lease_seconds: float | None) -> set[str]:
-        """Renews leases, or ends them (None). Returns the queues that were still ours."""
+        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues that this
+        process still held."""
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
     def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
-        """Returns up to the given number of due deliveries of each subscription, without the `loaded` ones."""
+        """Returns due deliveries, up to the given number for each subscription, without those that are `loaded`
+        already."""
         parameters = {"ids": list(limits), "limits": list(limits.values()), "loaded": list(loaded)}
         rows = _LOAD.run(self._connection, parameters)
         return [DueDelivery._make(row)._replace(body=bytes(row.body)) for row in rows]
 
     def record(self, outcomes: Sequence[Outcome], lease_seconds: float) -> dict[str, Recorded]:
-        """Writes outcomes in their order, counts failures, disables subscriptions, and renews the queues.
+        """Records outcomes in their order: counts failures, disables subscriptions, and renews the queues' leases.
 
-        Returns the result by delivery id, without those whose queue another process has taken: of them nothing is
-        written. Needs no transaction. Raises LockTimeout when another transaction has locked one of the rows.
+        Returns what each outcome changed, by delivery id. An outcome whose queue another process has taken is
+        missing: nothing of it is recorded. Needs no transaction. Raises LockTimeout when another transaction has
+        locked one of the rows.
         """
         rows = msgspec.json.encode([one.row(position) for position, one in enumerate(outcomes)]).decode()
         parameters = {"outcomes": rows, "lease": lease_seconds}
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Notes that these deliveries have their unit: quota forgets that after days, a replay may come weeks later.
+        """Stores that these deliveries have their unit. (quota forgets that after days, and a replay may come weeks
+        later.)
 
         Raises LockTimeout, ApiError SERVICE_UNAVAILABLE.
         """
         _NOTE_CHARGES.fetch(self._connection, _named(due))
 
     def skip(self, due: Sequence[DueDelivery]) -> None:
-        """Skips deliveries that found the month used up. Raises as `note_charges`."""
+        """Marks deliveries as skipped, because the account's units of the month are used up. Raises LockTimeout,
+        ApiError SERVICE_UNAVAILABLE."""
         _SKIP.fetch(self._connection, _named(due))
 
 

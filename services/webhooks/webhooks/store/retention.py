@@ -1,4 +1,4 @@
-"""Clean-up statements, each on at most `limit` rows."""
+"""SQL of clean-up. Each statement changes at most `limit` rows."""
 
 from datetime import timedelta
 
@@ -88,7 +88,8 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Removes and fails old rows over an open connection. Each method returns the number of rows."""
+    """Removes old rows and fails deliveries of disabled subscriptions, over an open connection. Each method returns
+    the number of rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -115,7 +116,7 @@ class Retention:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
 
     def remove_revoked_tokens(self, limit: int) -> int:
-        """Removes tokens that no running call uses any more: calls end within minutes."""
+        """Forgets revoked tokens that no running call can use any more: calls end within minutes."""
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
     def remove_subscriptions(self, age: timedelta, limit: int) -> int:

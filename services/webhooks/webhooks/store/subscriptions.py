@@ -1,4 +1,4 @@
-"""Subscriptions, their secrets and the tiers of accounts."""
+"""SQL of subscriptions, their secrets and the tiers of accounts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ class Subscriptions:
         self._connection = connection
 
     def lock_account(self, account_id: str, tier: str) -> None:
-        """Notes the tier its caller has, and locks the account until the transaction ends."""
+        """Stores the account's tier, and locks the account until the transaction ends."""
         self.note_tier(account_id, tier)
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
@@ -46,7 +46,7 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def take_tier(self, account_id: str, tier: str, event_id: str) -> None:
-        """Takes the tier from an event of accounts; older events change nothing."""
+        """Stores an account's tier as an event of the service accounts tells it. Older events change nothing."""
         new = insert(accounts).values(id=account_id, tier=tier, told_by=event_id)
         statement = new.on_conflict_do_update(
             index_elements=["id"],
@@ -56,12 +56,13 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def lock_known_account(self, account_id: str) -> None:
-        """Locks the account where no caller gives the tier; an unknown account is `free` until one does."""
+        """Locks the account until the transaction ends, when no caller tells its tier. A new account counts as `free`
+        until a caller does."""
         self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
     def is_revoked(self, token_id: str) -> bool:
-        """Tells whether the token is known to have lost access."""
+        """Whether the token is known to have lost access."""
         statement = select(revoked_tokens.c.token_id).where(revoked_tokens.c.token_id == token_id)
         return self._connection.execute(statement).first() is not None
 
@@ -84,7 +85,8 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions; maintenance fails their waiting deliveries, replays and tests included."""
+        """Disables subscriptions for this reason. Their waiting deliveries, replays and tests included, are failed
+        later by clean-up."""
         if not subscription_ids:
             return
         self._connection.execute(
@@ -119,7 +121,9 @@ class Subscriptions:
         return int(self._connection.execute(statement).scalar_one())
 
     def add(self, subscription_id: str, account_id: str, **fields: Any) -> SubscriptionRow:
-        """Fields: operation_id, name, url, events, brand_ids, immediate_posts, made_within, maker_user_id and
+        """Adds a subscription and its endpoint queue, and returns it.
+
+        `fields`: operation_id, name, url, events, brand_ids, immediate_posts, made_within, maker_user_id and
         maker_token_id.
         """
         values = {"id": subscription_id, "account_id": account_id, "created_at": clock_now(), **fields}
@@ -130,13 +134,13 @@ class Subscriptions:
         return added
 
     def get(self, subscription_id: str) -> SubscriptionRow | None:
-        """Returns None for a deleted one."""
+        """Returns a subscription; None if there is none, or if it was deleted."""
         return self._one(
             _ALL.where(subscriptions.c.id == subscription_id, subscriptions.c.deleted_at.is_(None))
         )
 
     def lock(self, subscription_id: str) -> SubscriptionRow | None:
-        """Returns it, locked until the transaction ends."""
+        """Returns a subscription, locked until the transaction ends; None if there is none."""
         statement = select(subscriptions.c.id).where(subscriptions.c.id == subscription_id)
         self._connection.execute(statement.with_for_update(key_share=True))
         return self.get(subscription_id)
@@ -149,7 +153,8 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """Returns those within the token's `brand_ids` (`management.access`); None: all."""
+        """Returns the account's subscriptions, newest first; if `brand_ids` is given, only those within these brands
+        (`management.access`)."""
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
         if brand_ids is not None:
@@ -162,12 +167,12 @@ class Subscriptions:
         return [_row(row) for row in self._connection.execute(statement)]
 
     def change(self, subscription_id: str, **fields: Any) -> None:
-        """Changes fields; the dispatcher reads them at its next tick."""
+        """Changes columns of a subscription. The dispatcher reads them at its next tick."""
         statement = update(subscriptions).where(subscriptions.c.id == subscription_id)
         self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
 
     def enable(self, subscription_id: str, **fields: Any) -> None:
-        """Resets the failures as well; `fields`: further changes."""
+        """Enables a subscription and resets its failures. `fields` are further columns to change."""
         self.change(subscription_id, status="active", disabled_reason=None, ending=False, **fields)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
@@ -177,7 +182,7 @@ class Subscriptions:
         self.change(subscription_id, deleted_at=clock_now(), delete_operation_id=operation_id)
 
     def deleted_by(self, account_id: str, operation_id: str | None) -> str | None:
-        """Returns the id of the subscription that this operation deleted."""
+        """Returns the id of the subscription that this operation deleted; None if it deleted none."""
         columns = subscriptions.c
         statement = select(columns.id).where(
             columns.account_id == account_id, columns.delete_operation_id == (operation_id or "")
@@ -185,7 +190,7 @@ class Subscriptions:
         return self._connection.execute(statement).scalar()
 
     def add_secret(self, secret_id: str, subscription_id: str, operation_id: str | None, secret: str) -> None:
-        """`secret`: encrypted."""
+        """Adds a secret to a subscription. `secret` is encrypted."""
         values = {
             "id": secret_id,
             "subscription_id": subscription_id,
@@ -196,7 +201,7 @@ class Subscriptions:
         self._connection.execute(insert(secrets).values(values))
 
     def expire_secret(self, subscription_id: str, lasts: timedelta) -> datetime:
-        """Lets the current secret expire after `lasts`; returns when."""
+        """Lets the subscription's current secret expire after `lasts`. Returns the time at which it expires."""
         statement = (
             update(secrets)
             .where(secrets.c.subscription_id == subscription_id, secrets.c.expires_at.is_(None))
@@ -207,29 +212,29 @@ class Subscriptions:
         return ends_at
 
     def secret_of_operation(self, subscription_id: str, operation_id: str | None) -> SecretRow | None:
-        """Returns the secret that this operation made."""
+        """Returns the secret that this operation made; None if it made none."""
         if operation_id is None:
             return None
         return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
 
     def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
-        """Returns the secret that this one replaced."""
+        """Returns the secret that the secret with this id replaced."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
     def valid_secrets(self, subscription_id: str) -> list[str]:
-        """Returns the encrypted secrets that sign now, newest first."""
+        """Returns the encrypted secrets with which deliveries are signed now, newest first."""
         is_valid = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > clock_now())
         statement = select(secrets.c.secret).where(secrets.c.subscription_id == subscription_id, is_valid)
         return list(self._connection.execute(statement.order_by(secrets.c.id.desc())).scalars())
 
     def stored_secrets(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Returns ids and encrypted secrets, in the order of ids."""
+        """Returns ids and encrypted secrets of all subscriptions, in the order of ids."""
         statement = select(secrets.c.id, secrets.c.secret).where(secrets.c.id > after)
         rows = self._connection.execute(statement.order_by(secrets.c.id).limit(limit))
         return [(row.id, row.secret) for row in rows]
 
     def replace_secret(self, secret_id: str, stored: str, fresh: str) -> bool:
-        """Stores the same secret encrypted anew; False when it is gone."""
+        """Stores a secret encrypted with a newer key. Returns False when it has changed or is gone."""
         condition = (secrets.c.id == secret_id, secrets.c.secret == stored)
         return bool(self._connection.execute(update(secrets).where(*condition).values(secret=fresh)).rowcount)
 

@@ -1,6 +1,6 @@
-"""Parsers of the four image formats, by structure alone: the type, and what is kept of the file. Pure.
+"""Parsers of the four image formats: they read a file's type and structure, and decide which parts are kept. Pure.
 
-`decoder/images.py` decodes pixels. A parser of images is as lenient as Pillow and browsers: what they skip, it drops.
+Pixels are decoded in `decoder/images.py`. A parser is as lenient as Pillow and browsers: what they skip, it drops.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ def check_pixels(width: int, height: int) -> None:
 
 @dataclass
 class ParsedImage:
-    """The parts of an image file."""
+    """An image file, taken apart: its properties and the parts that are stored."""
 
     #: As stored, before rotation.
     width: int = 0
@@ -61,7 +61,7 @@ class ParsedImage:
         return at == len(data)
 
     def check_size(self) -> None:
-        """Raises Refused for a decompression bomb."""
+        """Raises Refused for an image that would need too much memory when it is decoded (a decompression bomb)."""
         check_pixels(self.width, self.height)
         pixels = self.width * self.height
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):

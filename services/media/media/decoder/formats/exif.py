@@ -1,4 +1,4 @@
-"""An image's orientation: reads it in EXIF and XMP, and writes an EXIF block with the orientation alone."""
+"""Reads an image's orientation from EXIF and XMP, and writes an EXIF block that holds nothing else."""
 
 import re
 import struct
@@ -11,7 +11,8 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 
 def orientation(tiff: bytes) -> int:
-    """Returns 1 to 8; 0 for a damaged block or one without orientation. `tiff` begins with its byte order."""
+    """Returns the orientation in an EXIF block, 1 to 8; 0 for a damaged block or one without orientation. `tiff`
+    begins with its byte order."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None or len(tiff) < 8:
         return 0
@@ -27,11 +28,11 @@ def orientation(tiff: bytes) -> int:
 
 
 def xmp_orientation(packet: Bytes) -> int:
-    """Returns 1 to 8; 0 for a packet without orientation."""
+    """Returns the orientation in an XMP packet, 1 to 8; 0 if it has none."""
     found = _XMP.search(packet)
     return int(found[1]) if found else 0
 
 
 def orientation_block(value: int) -> bytes:
-    """Returns the smallest TIFF block with an orientation."""
+    """Returns the smallest EXIF (TIFF) block that holds this orientation."""
     return b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, ORIENTATION, _SHORT, 1, value, 0, 0)

@@ -1,4 +1,4 @@
-"""GIF: blocks. Kept: frames, their timing, repetitions, the colour profile."""
+"""Parser of GIF files, by their blocks. Keeps frames, their timing, repetitions, the colour profile."""
 
 import re
 import struct
@@ -13,7 +13,7 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """A missing end is added, since decoders need none. Raises Refused."""
+    """Parses a GIF file. If its end is missing, adds it, since decoders do not need it either. Raises Refused."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage(frames=0)
@@ -53,7 +53,8 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """A frame may lie outside of the canvas, which decoders then enlarge, but must not be a decompression bomb."""
+    """Raises Refused for a frame that would need too much memory. It may lie outside of the canvas, which decoders
+    then enlarge."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)
@@ -68,7 +69,7 @@ def _byte(data: memoryview, at: int) -> int:
 
 
 def _table_bytes(flags: int) -> int:
-    """Returns the size of the colour table that the flags announce."""
+    """Returns the size in bytes of the colour table that the flags announce; 0 if there is none."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
@@ -79,9 +80,10 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the sub-blocks of the first frame with a last one that is as long as the bytes that are there.
+    """Returns the data blocks of an incomplete first frame, with the last block shortened to the bytes that are
+    there.
 
-    Its pixels may be complete all the same: the first frame is decoded whole afterwards, which tells.
+    The frame's pixels may be complete all the same: it is decoded afterwards, which shows whether they are.
     """
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):

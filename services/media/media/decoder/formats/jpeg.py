@@ -1,6 +1,8 @@
-"""JPEG: segments and scans. Kept: image data, the colour profile, the orientation. Pixels are not touched.
+"""Parser of JPEG files, by their segments and scans. Keeps image data, colour profile, orientation. Pixels are not
+touched.
 
-What follows the end of the image is cut off: a phone's video of the moment, further images, padding, a camera's notes.
+Whatever follows the end of the image is cut off: the video of a phone's "live" photo, further images, padding, a
+camera's notes.
 """
 
 import re
@@ -25,7 +27,7 @@ _JFIF, _ADOBE, _PROFILE = b"JFIF\0", b"Adobe", b"ICC_PROFILE\0"
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Raises Refused."""
+    """Parses a JPEG file. Raises Refused."""
     picture, at, scans = ParsedImage(), 2, 0
     head: list[Bytes] = [data[:2]]
     while (marker := _marker(data, at))[1] != _EOI:
@@ -60,7 +62,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _marker(data: memoryview, at: int) -> tuple[int, int]:
-    """Returns where the next marker is, and its second byte."""
+    """Returns the position of the next marker and its second byte. Raises Refused."""
     found = _MARKER.search(data, at)
     if found is None:
         raise Refused(INCOMPLETE)
@@ -75,7 +77,7 @@ def _scan_end(data: memoryview, at: int) -> int:
 
 
 def _size(segment: memoryview) -> tuple[int, int]:
-    """Returns height and width."""
+    """Returns height and width in pixels from the segment of a frame. Raises Refused."""
     if len(segment) < 10:
         raise Refused(UNREADABLE)
     height, width = struct.unpack_from(">HH", segment, 5)
@@ -83,7 +85,8 @@ def _size(segment: memoryview) -> tuple[int, int]:
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Keeps JFIF without its thumbnail, the colour profile and Adobe's transform; of EXIF and XMP the orientation."""
+    """Keeps the useful part of an application segment: JFIF without its thumbnail, the colour profile, Adobe's
+    transform; of EXIF and XMP only the orientation."""
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

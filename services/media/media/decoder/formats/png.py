@@ -1,4 +1,5 @@
-"""PNG and APNG: chunks. Kept: image data and the meaning of colours; of EXIF and XMP the orientation."""
+"""Parser of PNG and APNG files, by their chunks. Keeps image data and the meaning of colours; of EXIF and XMP only
+the orientation."""
 
 import struct
 import zlib
@@ -17,7 +18,8 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Like decoders, this accepts a file without its end, and cuts off what follows. Raises Refused."""
+    """Parses a PNG file. Like decoders it accepts a file whose end is missing; it cuts off what follows the end.
+    Raises Refused."""
     picture, at, kind, seen = ParsedImage(frames=0), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
     while kind != b"IEND" and at + _HEAD.size <= len(data):

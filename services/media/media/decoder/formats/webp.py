@@ -1,4 +1,5 @@
-"""WebP: RIFF chunks. Kept: frames, transparency, the colour profile; of EXIF and XMP the orientation."""
+"""Parser of WebP files, by their RIFF chunks. Keeps frames, transparency, the colour profile; of EXIF and XMP only
+the orientation."""
 
 import struct
 
@@ -9,7 +10,7 @@ _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """What follows the image is cut off. Raises Refused."""
+    """Parses a WebP file and cuts off what follows the image. Raises Refused."""
     picture, at = ParsedImage(frames=0), 12
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
@@ -41,7 +42,8 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
-    """Returns width and height in pixels, as the first chunk tells them: of the canvas, or of the only frame."""
+    """Returns width and height in pixels from the first chunk: those of the canvas, or of the only frame. Raises
+    Refused."""
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
     if kind == b"VP8 " and len(body) >= 10 and bytes(body[3:6]) == b"\x9d\x01\x2a":
@@ -54,7 +56,8 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
 
 
 def _assembled(chunks: list[Bytes], orientation: int) -> list[Bytes]:
-    """Returns the file with new flags and length. Only the extended format has room for an orientation."""
+    """Returns the parts of the file to store, with new flags and length. Only the extended format has room for an
+    orientation."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
         flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG)

@@ -76,8 +76,7 @@ class FacebookConnector(FacebookReading):
 
     def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         """Publishes one or more photos. Even a single photo is staged first: its id, stored before the post is made,
-        tells the post from others with the same text.
-        """
+        tells the post from others with the same text."""
         mark = fingerprint(content)
         is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
         if not is_resumed:
@@ -97,8 +96,7 @@ class FacebookConnector(FacebookReading):
 
     def _stage_photos(self, account: Account, content: Content) -> list[str]:
         """Uploads the photos unpublished and returns their ids. One after the other: the order of the calls is the
-        order in the post.
-        """
+        order in the post."""
         photo_ids: list[str] = []
         try:
             for source in content.media:
@@ -181,8 +179,7 @@ class FacebookConnector(FacebookReading):
 
     def _upload_outcome(self, attempt: OpenAttempt) -> Outcome:
         """Finds out what became of a resumable upload: nothing is visible before its last call, and another attempt
-        can only end the same upload.
-        """
+        can only end the same upload."""
         if not attempt.checkpoint.get("is_ending"):
             return NotPublished(settled=True)
         video_id = attempt.checkpoint.get("session")["video_id"]
@@ -225,8 +222,7 @@ class FacebookConnector(FacebookReading):
 
     def _described(self, account: Account, remote_id: str) -> Published:
         """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
-        returned.
-        """
+        returned."""
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -235,8 +231,7 @@ class FacebookConnector(FacebookReading):
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
     """Returns StillUnknown for a video that was not found but that Facebook may still be processing; otherwise the
-    outcome.
-    """
+    outcome."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 
@@ -267,8 +262,7 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
     """Whether a Facebook post has this text and these media. `by_number`: only the number of media is compared, as
-    their types are unknown.
-    """
+    their types are unknown."""
     if not same_text(content.message, post.get("message")):
         return False
     # Facebook decides what a link shows: it may even be a photo of Facebook's own.

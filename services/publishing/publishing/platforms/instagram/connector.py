@@ -94,8 +94,7 @@ class InstagramConnector(InstagramReading):
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         """Returns the id of the container to publish: that of an earlier attempt at the same content, else of a new
-        one. The id is stored.
-        """
+        one. The id is stored."""
         mark = fingerprint(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
@@ -140,14 +139,12 @@ class InstagramConnector(InstagramReading):
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
         """Waits until Instagram has processed a container. Returns the status and its text; both are empty if the
-        time is over before.
-        """
+        time is over before."""
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
         """Returns the final status of a container and its text; None while Instagram is processing it or cannot be
-        asked.
-        """
+        asked."""
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
@@ -187,8 +184,7 @@ class InstagramConnector(InstagramReading):
 
     def _described(self, account: Account, remote_id: str) -> Published:
         """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
-        returned.
-        """
+        returned."""
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -206,8 +202,7 @@ def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:
     """Returns the refusal for a container that cannot be published: it failed, expired, is lost or is still in
-    processing.
-    """
+    processing."""
     if status == "ERROR":
         found = _SUBCODE.search(text)
         code = found.group() if found else "CONTAINER_ERROR"

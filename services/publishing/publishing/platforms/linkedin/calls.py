@@ -30,8 +30,7 @@ class Calls:
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
         """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method` is Rest.li's name of
-        the call.
-        """
+        the call."""
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
@@ -43,8 +42,7 @@ class Calls:
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
         """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first.
-        """
+        first."""
         for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = objects(answer.get("elements"))
@@ -60,8 +58,7 @@ class Calls:
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
         """Creates something visible with one POST, sent once. Returns `x-restli-id` and the body, which is empty for
-        a post.
-        """
+        a post."""
         response = self._call("POST", account, path, {}, data, visible=True)
         made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")
         if not made_id:

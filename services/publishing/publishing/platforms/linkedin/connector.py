@@ -1,6 +1,5 @@
 """Publishes on LinkedIn. The time of the call that makes the post is stored before it is sent: a checkpoint without
-the time proves that nothing was sent.
-"""
+the time proves that nothing was sent."""
 
 import time
 from datetime import UTC, datetime
@@ -76,8 +75,7 @@ class LinkedInConnector(LinkedInReading):
 
     def _find(self, attempt: OpenAttempt, since: datetime, urns: set[str] | None) -> Outcome:
         """Finds the post with the images or the video `urns`; if they are not known (None), the oldest post with the
-        same text and number of media.
-        """
+        same text and number of media."""
         content = attempt.content
         try:
             ours = [
@@ -160,8 +158,7 @@ def _permalink(remote_id: str) -> str:
 
 def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
     """Whether a post on LinkedIn can have this content: the media must be equal if `urns` names them, else text and
-    number of media.
-    """
+    number of media."""
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]
     found = {str(image["id"]) for image in images if image.get("id")}

@@ -1,6 +1,5 @@
 """Uploads files to LinkedIn: photos in one piece, videos in the parts that LinkedIn asks for. A later attempt resumes
-an upload.
-"""
+an upload."""
 
 import time
 from typing import Any
@@ -118,8 +117,7 @@ class Uploads(StagedFiles):
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
         """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does
-        not let us read it. Such refusals are added to `refused`.
-        """
+        not let us read it. Such refusals are added to `refused`."""
         try:
             file = self._calls.read(account, path)
         except PlatformRefusal as refusal:
@@ -137,8 +135,7 @@ class Uploads(StagedFiles):
 
 def _video_upload(value: Answer, size_bytes: int) -> Upload:
     """Returns the upload of a video, with its parts in order, from LinkedIn's answer. Raises PlatformRefusal if the
-    parts do not cover the whole file.
-    """
+    parts do not cover the whole file."""
     rows = sorted(value.get("uploadInstructions") or (), key=lambda row: int(row["firstByte"]))
     parts = [[row["uploadUrl"], int(row["lastByte"]) - int(row["firstByte"]) + 1] for row in rows]
     if sum(length for _, length in parts) != size_bytes:

@@ -253,8 +253,7 @@ def _comments_path(urn: str) -> str:
 
 def with_current_cursor(query: CommentQuery) -> CommentQuery:
     """Translates a cursor of the previous release into one of this release: clients and stored polls may still hold
-    the old one.
-    """
+    the old one."""
     match = _PREVIOUS_CURSOR.fullmatch(query.cursor or "")
     if match is None:
         return query

@@ -84,8 +84,7 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
     """Returns for how many seconds to wait: from Retry-After, else from X-Business-Use-Case-Usage (which is in
-    minutes); None without both.
-    """
+    minutes); None without both."""
     if (after := retry_after(headers)) is not None:
         return after
     try:

@@ -1,6 +1,5 @@
 """Calls the Graph API for Facebook and Instagram, and concludes the outcome of a call from its answer or from a
-missing answer.
-"""
+missing answer."""
 
 import hashlib
 import hmac
@@ -25,8 +24,7 @@ ROWS_PER_PAGE = 100
 
 class Graph:
     """Calls to one host of the Graph API. Every method raises PlatformRefusal; `create` and `finish` raise
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
 
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
@@ -49,8 +47,7 @@ class Graph:
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
         """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first.
-        """
+        first."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
@@ -74,8 +71,7 @@ class Graph:
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
         """Creates something that nobody sees with a POST, which may be repeated. Returns its id. `file` is sent as
-        the form field `source`.
-        """
+        the form field `source`."""
         files = {"source": file} if file else None
         return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
@@ -148,8 +144,7 @@ def _given(values: Answer) -> Answer:
 
 def _body(response: Response, visible: bool) -> Answer:
     """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(body, dict) and error is None and response.is_good:
@@ -172,8 +167,7 @@ def rows_of(answer: Answer) -> list[Answer]:
 
 def next_cursor(answer: Answer) -> str | None:
     """Returns the cursor of the next page; None at the end. The address in `next` is not followed, because it could
-    name any host.
-    """
+    name any host."""
     paging = answer.get("paging") or {}
     return str(paging["cursors"]["after"]) if paging.get("next") and "cursors" in paging else None
 

@@ -26,8 +26,7 @@ _MILLISECONDS = 10**11
 
 def hooks_of(platform: str, secrets: Callable[[MetaSettings], Iterable[str]]) -> Hooks:
     """Returns the functions that read the webhooks of FB or IG. `secrets` returns the secrets that may have signed
-    them; empty ones are ignored.
-    """
+    them; empty ones are ignored."""
     return Hooks(
         is_set_up=lambda at: bool(at.app_secret and at.verify_token),
         verify_token=lambda at: at.verify_token,
@@ -138,8 +137,7 @@ def _id(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Removes NUL and lone surrogates from a text, so that PostgreSQL and JSON accept it; empty if the value is not a
-    text.
-    """
+    text."""
     text = value if isinstance(value, str) else ""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 

@@ -20,8 +20,7 @@ from publishing.platforms.oauth.base import Found, Login, Tokens
 
 class MetaLogin(Login):
     """What the logins of Facebook and Instagram share. Each defines its scopes, and which account belonging to a page
-    is linked.
-    """
+    is linked."""
 
     #: The fields of a page that the person's permissions cover. One field too many may fail the whole call.
     page_fields = "id,name,username,access_token,followers_count,picture.type(large)"
@@ -61,8 +60,7 @@ class MetaLogin(Login):
 
     def _rows(self, tokens: Tokens) -> Iterator[dict[str, Any]]:
         """Yields the Facebook pages on which the person has a role, then those that a business portfolio gives access
-        to.
-        """
+        to."""
         person, fields = _person(tokens), self.page_fields
         yield from self._graph.rows(person, "me", "accounts", fields=fields)
         if "business_management" in (tokens.scopes or ()):
@@ -80,8 +78,7 @@ class MetaLogin(Login):
     @abstractmethod
     def found(self, page: Answer) -> tuple[str, Profile] | None:
         """Returns the id and profile of the account that is linked for this Facebook page; None if the page has no
-        such account.
-        """
+        such account."""
 
     def _found(self, page: Answer, scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
         # The person may see a page without a token, but not act for it.

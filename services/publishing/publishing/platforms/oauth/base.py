@@ -76,8 +76,7 @@ class Login(ABC):
 
     def refresh(self, refresh_token: str) -> Tokens:
         """Fetches new tokens. The old refresh token may be invalid afterwards. A refusal EXPIRED means that the
-        permission has ended.
-        """
+        permission has ended."""
         raise NotImplementedError
 
     def revoke(self, tokens: Tokens) -> bool:

@@ -16,8 +16,7 @@ def s256(verifier: str) -> str:
 
 class CodeLogin(Login):
     """A login by the authorization code flow. The attributes of a platform's class say how it departs from the
-    standard.
-    """
+    standard."""
 
     #: Name of the client id in requests.
     client_id_name = "client_id"

@@ -19,8 +19,7 @@ DEAD = frozenset({("invalid_grant", None)})
 @dataclass(frozen=True, slots=True)
 class _Timeouts:
     """The time limits of a call to a token endpoint. They are short, because a person waits for a login, and a
-    renewal is repeated.
-    """
+    renewal is repeated."""
 
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 15.0
@@ -43,8 +42,7 @@ def post(
     dead: Collection[tuple[str, str | None]] = DEAD,
 ) -> Answer:
     """Posts a form and returns the answer. `dead` lists the errors that end a permission, each with a description
-    where only that tells. Raises PlatformRefusal.
-    """
+    where only that tells. Raises PlatformRefusal."""
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     body = urlencode(form).encode()
     return body_of(client.send("POST", url, headers=sent | dict(headers or {}), body=body), dead)
@@ -52,8 +50,7 @@ def post(
 
 def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD) -> Answer:
     """Returns the body of a good answer; raises PlatformRefusal for an error, which may come with any status, even
-    200.
-    """
+    200."""
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if response.status == 429:

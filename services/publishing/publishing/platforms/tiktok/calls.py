@@ -23,8 +23,7 @@ class PostingApi:
         self, account: Account, path: str, body: Answer | None = None, *, visible: bool = False
     ) -> Answer:
         """Sends a POST, or a GET if there is no body, and returns the answer's `data`. A `visible` call may raise
-        OutcomeUnknown.
-        """
+        OutcomeUnknown."""
         headers, method, sent = bearer(account), "GET", None
         if body is not None:
             headers["Content-Type"] = "application/json; charset=UTF-8"
@@ -53,8 +52,7 @@ class PostingApi:
 
 def data_of(response: Response, visible: bool) -> Answer:
     """Returns the `data` of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
     error = error_in(response)
     if error is None:
         raise unrecognised(response, visible)

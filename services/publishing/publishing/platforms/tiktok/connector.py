@@ -79,8 +79,7 @@ class TikTokConnector(TikTokReading):
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
         """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never
-        will.
-        """
+        will."""
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
         except PlatformRefusal as refusal:
@@ -105,8 +104,7 @@ class TikTokConnector(TikTokReading):
 
     def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
         """Asks TikTok for an address to upload the video to. Nothing is published before the last chunk, so a lost
-        answer is harmless.
-        """
+        answer is harmless."""
         check_bytes(content.media[0])
         chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {
@@ -153,8 +151,7 @@ class TikTokConnector(TikTokReading):
 
     def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
         """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it,
-        OutcomeUnknown if it takes too long.
-        """
+        OutcomeUnknown if it takes too long."""
         publish_id = checkpoint.get("publish_id")
         status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
         if status is None:
@@ -173,8 +170,7 @@ class TikTokConnector(TikTokReading):
 
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
         """Whether TikTok still waits for chunks of the video: certainly before the last one was sent, very likely
-        some time after that.
-        """
+        some time after that."""
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False
         if not checkpoint.get("last_at"):
@@ -191,8 +187,7 @@ def _check_duration(source: MediaSource, creator: Answer) -> None:
 
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
     """Returns the published post. It has its publish id until TikTok gives it a post id: after the review, and never
-    if it is private.
-    """
+    if it is private."""
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))

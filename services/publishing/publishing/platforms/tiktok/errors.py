@@ -36,8 +36,7 @@ UNKNOWN_PUBLISH = ("invalid_publish_id", "token_not_authorized_for_specified_pub
 
 def error_in(response: Response) -> Mapping[str, Any] | None:
     """Returns the error object in TikTok's answer, whose code is `ok` if nothing is wrong; None if there is no such
-    object.
-    """
+    object."""
     error = response.body.get("error") if isinstance(response.body, dict) else None
     return error if isinstance(error, dict) and error.get("code") is not None else None
 
@@ -62,8 +61,7 @@ def refusal_from(response: Response, error: Mapping[str, Any]) -> PlatformRefusa
 
 def failure(reason: str) -> PlatformRefusal:
     """Builds the refusal for a post that TikTok accepted and then could not publish. `reason` is TikTok's
-    `fail_reason`.
-    """
+    `fail_reason`."""
     kind = _REASONS.get(reason, Refusal.REJECTED)
     wait = DAYS_LIMIT_SECONDS if reason in _CAPS else None
     message = f"TikTok accepted the post and could not publish it: {reason or 'no reason given'}."

@@ -1,6 +1,5 @@
 """Reads from TikTok: counts and the account's profile; its API has no comments (platforms.md 5). Posts are made in
-`connector`.
-"""
+`connector`."""
 
 from typing import NoReturn
 
@@ -88,8 +87,7 @@ class TikTokReading(Connector):
 
 def post_id_in(status: Answer) -> str | None:
     """Returns the post's final id, a 64-bit number as text; None if TikTok has not given one. The misspelt name is
-    TikTok's.
-    """
+    TikTok's."""
     ids = status.get("publicaly_available_post_id") or []
     return str(ids[0]) if ids else None
 

@@ -42,8 +42,7 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
     """Returns the privacy level for a post: the requested one if TikTok offers it, or the strictest offered if none
-    was requested. Raises PlatformRefusal.
-    """
+    was requested. Raises PlatformRefusal."""
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:
         if asked not in (None, "SELF_ONLY"):

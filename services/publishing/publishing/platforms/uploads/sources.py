@@ -1,6 +1,5 @@
 """Streams files from our own storage to a platform. Files of other servers are read through
-chassis.http.guarded_client.
-"""
+chassis.http.guarded_client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,14 +22,12 @@ _LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 def stored(source_url: str, size_bytes: int) -> Opener:
     """Returns a function that opens a file at a presigned address of our storage. Never call it with an address from
-    a client.
-    """
+    a client."""
     return partial(_open, source_url, size_bytes)
 
 
 def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yields the chunks of a file. Raises PlatformRefusal if they are not `size_bytes` long together, as announced.
-    """
+    """Yields the chunks of a file. Raises PlatformRefusal if they are not `size_bytes` long together, as announced."""
     left = size_bytes
     for chunk in chunks:
         left -= len(chunk)
@@ -43,8 +40,7 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
 
 def check_bytes(source: MediaSource) -> None:
     """Checks that we have the file's bytes and their number, for a platform that takes no addresses. Raises
-    PlatformRefusal.
-    """
+    PlatformRefusal."""
     if not source.has_bytes:
         message = "The file's server does not say how long the file is; upload the file instead."
         raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)

@@ -1,6 +1,5 @@
 """Uploads files to LinkedIn and X, which take them before the post is made. A later attempt resumes the uploads of an
-earlier one.
-"""
+earlier one."""
 
 import time
 from abc import ABC, abstractmethod
@@ -53,8 +52,7 @@ class StagedFiles(ABC):
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
         """Whether a resumed upload may have been refused because it expired. If so a new upload shows whether the
-        file is the reason.
-        """
+        file is the reason."""
 
 
 def uploads_in(checkpoint: Checkpoint) -> list[Upload]:

@@ -66,8 +66,7 @@ class Calls:
     @property
     def shows_references(self) -> bool:
         """Whether a post that refers to no other post is surely no reply. Certain with X's older field names, a guess
-        with the newer.
-        """
+        with the newer."""
         return self._fields_parameter == _FIELD_NAMES[0]
 
     def _get(self, account: Account, path: str, query: Answer) -> Answer:
@@ -135,8 +134,7 @@ def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
 
 def _has_fields(answer: Answer, post_fields: str) -> bool:
     """Whether the posts in the answer have the requested fields. Judged by `created_at`, which every post has unless
-    X ignored the request.
-    """
+    X ignored the request."""
     found = answer.get("data")
     posts = [found] if isinstance(found, dict) else objects(found)
     return (
@@ -146,8 +144,7 @@ def _has_fields(answer: Answer, post_fields: str) -> bool:
 
 def body_of(response: Response, visible: bool) -> Answer:
     """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
     problem = problem_of(response.body)
     if response.is_good and isinstance(response.body, dict) and (problem is None or "data" in response.body):
         return response.body

@@ -1,6 +1,5 @@
 """Publishes on X. The time of the call that makes the post is stored before it is sent: a checkpoint without the time
-proves that nothing was sent.
-"""
+proves that nothing was sent."""
 
 import time
 from datetime import UTC, datetime
@@ -70,8 +69,7 @@ class XConnector(XReading):
 
     def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
         """Finds the post with these media; if their ids are not known (None), the oldest post with the same text and
-        number of media.
-        """
+        number of media."""
         account, content = attempt.account, attempt.content
         ours = [
             post
@@ -117,8 +115,7 @@ def _permalink(account: Account, remote_id: str) -> str:
 
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
     """Whether a post on X can have this content: the media must be equal if `media_ids` names them, else text and
-    number of media.
-    """
+    number of media."""
     if references(post):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()

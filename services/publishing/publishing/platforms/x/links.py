@@ -102,8 +102,7 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
     """Yields the links in a domain without a scheme: its names of Latin letters. The last one includes the path that
-    follows.
-    """
+    follows."""
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
@@ -142,8 +141,7 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin here: at the text's beginning, or after a character that belongs to no earlier link.
-    """
+    """Whether a link may begin here: at the text's beginning, or after a character that belongs to no earlier link."""
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
@@ -165,8 +163,7 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
     """Returns, for each label, the end of the longest name of three or more labels that begins with this label, or
-    None.
-    """
+    None."""
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]

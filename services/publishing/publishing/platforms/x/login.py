@@ -31,6 +31,5 @@ class XLogin(CodeLogin):
 
     def client_form(self) -> dict[str, str]:
         """Returns the form fields that authenticate an app without a secret: its client id. An app with a secret
-        needs none.
-        """
+        needs none."""
         return {} if self._app.client_secret else {"client_id": self._app.client_id}

@@ -1,6 +1,5 @@
 """Settings of X: its addresses, our client id and secret there, and the longest text that a post's `x_settings`
-allow.
-"""
+allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -22,8 +22,7 @@ LOST_SESSION = (404, 410)
 
 class DataApi:
     """Calls to the YouTube Data API. Every method raises PlatformRefusal; `create` and `put` raise OutcomeUnknown as
-    well.
-    """
+    well."""
 
     def __init__(self, settings: YouTubeSettings) -> None:
         self._settings = settings
@@ -40,8 +39,7 @@ class DataApi:
         self, account: Account, resource: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
         """Yields all items of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first.
-        """
+        first."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)
@@ -89,8 +87,7 @@ class DataApi:
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
         """Sends a piece of the file or, without a `body`, asks how far the session is. Returns only answers that the
-        upload protocol defines.
-        """
+        upload protocol defines."""
         self._check_session(session)
         headers = bearer(account) | {"Content-Range": f"bytes {span}"}
         sent = b"" if body is None else body
@@ -114,8 +111,7 @@ def _json_headers(account: Account) -> dict[str, str]:
 
 def body_of(response: Response, visible: bool) -> Answer:
     """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown.
-    """
+    OutcomeUnknown."""
     if response.is_good and isinstance(response.body, dict):
         return response.body
     refusal = refusal_from(response)

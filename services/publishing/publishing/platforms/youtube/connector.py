@@ -97,8 +97,7 @@ class YouTubeConnector(YouTubeReading):
         self, account: Account, content: Content, source: MediaSource, checkpoint: Checkpoint
     ) -> Answer:
         """Uploads the video in the session of an earlier attempt if that still exists, else in a new one. Returns the
-        video.
-        """
+        video."""
         session, state = checkpoint.get("session"), UploadState()
         if session:
             state = upload_state(self._api, account, session, source.length_bytes)
@@ -112,15 +111,13 @@ class YouTubeConnector(YouTubeReading):
 
     def _processed(self, account: Account, video: Answer) -> Published:
         """Waits until YouTube has processed the video, at most `poll_limit_seconds`: an accepted video is published
-        anyway. Returns the post.
-        """
+        anyway. Returns the post."""
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
     def _video_done(self, account: Account, video_id: str) -> Answer | None:
         """Returns the processed video; None while YouTube is processing it or cannot be asked. Raises PlatformRefusal
-        if YouTube gave the video up.
-        """
+        if YouTube gave the video up."""
         try:
             video = self._video(account, video_id)
         except PlatformRefusal:

@@ -1,6 +1,5 @@
 """Reads from YouTube: comments, counts and the channel's profile (platforms.md 7). Videos are published in
-`connector`.
-"""
+`connector`."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -113,8 +112,7 @@ class YouTubeReading(Connector):
         return comment_page(query, threads)
 
     def _replies_in(self, account: Account, thread: Answer, until: float) -> Iterable[Answer]:
-        """Returns a thread's replies. The list of threads shows a few of them; the others are read by further calls.
-        """
+        """Returns a thread's replies. The list of threads shows a few of them; the others are read by further calls."""
         shown: list[Answer] = (thread.get("replies") or {}).get("comments") or []
         first = _first(thread)
         return shown if first.reply_count <= len(shown) else self._replies(account, first.id, until)

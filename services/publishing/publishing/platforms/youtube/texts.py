@@ -38,8 +38,7 @@ def title_from(message: str) -> str:
 
 def tags_length(tags: Sequence[str]) -> int:
     """Returns the length of the tags as YouTube counts it, with commas between tags and quotes around a tag with a
-    blank.
-    """
+    blank."""
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(len(tags) - 1, 0)
 
 

@@ -21,8 +21,7 @@ _LONGEST_WAIT_SECONDS = 8.0
 @dataclass(frozen=True, slots=True)
 class UploadState:
     """The state of an upload session: the finished video, or how many bytes YouTube has. Both are None if the session
-    no longer exists.
-    """
+    no longer exists."""
 
     video: Answer | None = None
     received_bytes: int | None = None
@@ -70,8 +69,7 @@ class Upload:
 
     def _sent_from(self, offset: int) -> UploadState | None:
         """Sends piece after piece while YouTube accepts each completely. Returns the state of the session; None after
-        a failure.
-        """
+        a failure."""
         try:
             with self._source.open() as chunks:
                 pieces = Pieces(chunks)
@@ -117,8 +115,7 @@ class Upload:
 
     def _ended(self, refusal: PlatformRefusal) -> Exception:
         """Returns the error with which an upload ends: OutcomeUnknown if its last piece may have arrived, else this
-        refusal.
-        """
+        refusal."""
         if self._is_doubtful:
             return OutcomeUnknown(f"the last piece may have arrived, then: {refusal.code}")
         return refusal
