@@ -1,1 +1,1 @@
-"""The dashboard: web pages for people. A client of the public API; it stores nothing."""
+"""The dashboard: screens for people in a browser. A client of the public API; it stores nothing."""

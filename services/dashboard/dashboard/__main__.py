@@ -11,7 +11,7 @@ from dashboard.config import Config
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn's master; each worker makes its own application after the fork."""
+    """gunicorn's master process. Each of its workers creates its own application after the fork."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -26,7 +26,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """Returns gunicorn's settings."""
+    """Returns gunicorn's settings for this configuration."""
     return {
         "bind": f"{config.host}:{config.port}",
         "worker_class": "gthread",

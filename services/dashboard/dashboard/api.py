@@ -1,4 +1,4 @@
-"""The API as a request of a browser uses it: the Python client, with the person's session and address."""
+"""The API client for one request of a browser: it acts for the person's session, and passes the browser's address on."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,8 +30,10 @@ Calls = list[tuple[float, float]]
 
 
 class _ForPerson:
-    """Sends the calls of one request with the person's browser and address, which the API lists with a session and
-    limits sign-ins by. Notes how long each took.
+    """Sends the calls of one request to the API with the person's browser and address, and notes how long each call
+    took.
+
+    The API lists browser and address with the session, and limits sign-ins by address.
     """
 
     def __init__(self, http: httpx2.Client, headers: dict[str, str], calls: Calls) -> None:
@@ -50,7 +52,7 @@ class _ForPerson:
 
 
 def seconds_of(calls: Calls) -> float:
-    """Returns for how long at least one of the calls ran."""
+    """Returns for how many seconds at least one of the calls was running."""
     total = end = 0.0
     for begun_at, ended_at in sorted(calls):
         total += max(0.0, ended_at - max(begun_at, end))
@@ -68,7 +70,7 @@ class Api:
         self.pool = ThreadPoolExecutor(3 * config.threads, "api")
 
     def client(self, token: str, *, writes: bool = False) -> Posthaste:
-        """Returns a client for the browser of the current request."""
+        """Returns a client of the API for the browser of the current request. `writes`: for calls that may take long."""
         address = request.remote_addr or ""
         headers = {"User-Agent": (request.user_agent.string or "unknown")[:200]}
         if address and self._config.trusted_proxy_hops:
@@ -93,17 +95,18 @@ def _api() -> Api:
 
 
 def reader() -> Posthaste:
-    """Returns a client for calls that a person waits for."""
+    """Returns a client of the API for calls that read, while a person waits."""
     return _api().client(g.acting_token)
 
 
 def writer() -> Posthaste:
-    """Returns a client for calls that may take two minutes."""
+    """Returns a client of the API for calls that may take two minutes."""
     return _api().client(g.acting_token, writes=True)
 
 
 def own(token: str = "") -> Posthaste:
-    """Returns a client for the person's own account, whatever they work on; `token`: of a session that just began."""
+    """Returns a client of the API for the person's own account, even while they work on somebody else's brand.
+    `token` is that of a session that has just begun."""
     return _api().client(token or g.session_token)
 
 
@@ -114,11 +117,11 @@ def together(
     first: Callable[[], A], second: Callable[[], B], third: Callable[[], C], /
 ) -> tuple[A, B, C]: ...
 def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
-    """Runs calls side by side, and returns their results. Raises the error of the first that failed."""
+    """Runs calls at the same time and returns their results. Raises the error of the first that failed."""
     running = [_api().pool.submit(call) for call in calls]
     return tuple(one.result() for one in running)
 
 
 def all_of(call: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
-    """Runs a call for each argument side by side."""
+    """Runs a call for each argument, all at the same time, and returns the results in order."""
     return list(_api().pool.map(call, arguments))

@@ -1,4 +1,4 @@
-"""The Flask application: security headers, forms checked, times measured, and the blueprints."""
+"""Creates the Flask application: security headers, the check of forms, measured times, and the blueprints."""
 
 import secrets
 import time
@@ -69,7 +69,7 @@ def _add_words(app: Flask, config: Config) -> None:
 
 
 def _navigation() -> list[list[tuple[str, str]]]:
-    """Returns the screens that the person may open, in their groups."""
+    """Returns the screens that the person may open, in groups, each as endpoint and title."""
     work = g.shared_work
     return [
         [

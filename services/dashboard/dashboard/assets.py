@@ -1,4 +1,5 @@
-"""The versions of our static files, so that browsers keep each for a year and load a changed one at once."""
+"""Gives our static files a version in their address, so that browsers keep each for a year and load a changed one at
+once."""
 
 import hashlib
 from pathlib import Path
@@ -14,7 +15,7 @@ _ASK = "no-cache"
 
 
 def attach(app: Flask) -> None:
-    """Adds to the address of each static file a hash of what it holds, and headers for caches to its answer."""
+    """Adds a hash of its content to the address of each static file, and headers for caches to its answer."""
     folder = Path(app.static_folder or "")
     versions = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]

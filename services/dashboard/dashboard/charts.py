@@ -1,4 +1,4 @@
-"""A bar chart as coordinates for inline SVG: a bar a day, in parts on top of each other. Pure."""
+"""A bar chart as coordinates for inline SVG: one bar per day, whose parts are stacked. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LABEL_EVERY = 7
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a bar."""
+    """One part of a bar in a chart: a rectangle of one kind."""
 
     kind: str
     x: float
@@ -25,7 +25,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn. A label is (x, text), a line is (y, text)."""
+    """The shapes and texts of a bar chart. A label is (x, text), a line of the scale is (y, text)."""
 
     parts: list[Part]
     labels: list[tuple[float, str]]
@@ -35,7 +35,8 @@ class Chart:
 
 
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
-    """Returns the chart of `values`: for each day the count of each kind, the lowest part first."""
+    """Draws `values`: for each day the count of each kind, the lowest part first. `told` are the texts that a pointer
+    shows."""
     top = nice_top(max((sum(one.values()) for one in values), default=0))
     step = (WIDTH - _LEFT) / max(len(days), 1)
     height = HEIGHT - _BOTTOM - _TOP

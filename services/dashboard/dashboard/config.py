@@ -1,4 +1,4 @@
-"""The dashboard's settings: the only reader of the environment."""
+"""The dashboard's settings. Only this module reads the environment."""
 
 import os
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""The cookies of a browser, and the token that proves that a form came from our own page.
+"""The cookies of a browser, and the token that proves that a form came from our own screens.
 
-The sign-in cookie holds the API's session token: the API stores only its hash, lists the session and can end it. So the
-dashboard needs no store and no secret of its own. A second one holds the token of a session on somebody else's brand,
-while the person works on that; a third how the person reads dates. Every form carries an HMAC of the session token,
-keyed with another, random cookie: another site can read neither.
+The sign-in cookie holds the API's session token: the API stores only its hash, lists the session and can end it. So
+the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while the
+person works on somebody else's brand; a third holds how the person reads dates. Every form carries an HMAC of the
+session token, keyed with another, random cookie: another site can read neither.
 """
 
 import base64
@@ -30,7 +30,8 @@ _OWNERS = ("manage:account", "manage:brands", "manage:tokens")
 
 @dataclass(frozen=True)
 class SharedWork:
-    """Work on somebody else's brand. All but the token only decides what the pages offer: the API checks each call."""
+    """A person's work on somebody else's brand, as a cookie holds it. Everything but the token only decides what the
+    screens offer: the API checks each call."""
 
     token: str
     brand_id: str
@@ -40,7 +41,8 @@ class SharedWork:
     scopes: list[str]
 
     def may(self, scope: str) -> bool:
-        """Whether the role permits this. Nobody but the owner manages the account, whatever the scopes are."""
+        """Whether the person's role on the brand permits this scope. Only an owner manages the account, whatever the
+        scopes are."""
         return scope not in _OWNERS and (scope in self.scopes or "*" in self.scopes)
 
     def packed(self) -> str:
@@ -48,7 +50,7 @@ class SharedWork:
 
     @staticmethod
     def read(packed: str) -> "SharedWork | None":
-        """Returns what a cookie holds; None for one that we did not write."""
+        """Parses the content of a cookie; None for one that we did not write."""
         try:
             found = SharedWork(*json.loads(base64.urlsafe_b64decode(packed)))
         except (ValueError, TypeError):
@@ -73,13 +75,13 @@ def set_cookie(response: Response, kind: str, value: str, is_https: bool) -> Non
 
 
 def sign_out(response: Response, is_https: bool) -> None:
-    """Makes the browser forget both sessions, and how the person reads dates."""
+    """Removes the cookies of both sessions, and of how the person reads dates, from the browser."""
     for kind in ("session", "brand", "dates"):
         set_cookie(response, kind, "", is_https)
 
 
 def load(is_https: bool) -> None:
-    """Reads the cookies of the current request into `g`; makes the key of forms if there is none."""
+    """Reads the cookies of the current request into `g`. Creates the key of the browser's forms if it has none."""
     g.session_token = request.cookies.get(name_of("session", is_https), "")
     packed = request.cookies.get(name_of("brand", is_https), "") if g.session_token else ""
     g.shared_work = SharedWork.read(packed)
@@ -93,14 +95,14 @@ def load(is_https: bool) -> None:
 
 
 def form_token(form_key: str, session_token: str) -> str:
-    """Returns the token of the forms of one browser and one sign-in."""
+    """Returns the token that proves the forms of one browser during one sign-in."""
     return hmac.new(form_key.encode(), session_token.encode(), hashlib.sha256).hexdigest()
 
 
 def is_from_our_page(asked: Request, form_key: str, session_token: str) -> bool:
-    """Whether a form was sent by one of our own pages in this browser and this sign-in.
+    """Whether a form was sent from one of our own screens, in this browser and during this sign-in.
 
-    Browsers name the page's origin themselves, so a foreign one is refused whatever the form holds.
+    Browsers themselves name the origin of a form, so one from another site is refused whatever it contains.
     """
     origin = asked.headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc != asked.host:

@@ -1,5 +1,7 @@
-"""How the person reads dates: in which zone and language. A cookie holds what the account has, so that no page asks for
-it; the sign-in and the account's screen write it.
+"""How the person reads dates: in which time zone and language.
+
+A cookie holds what is stored with the account, so that no screen has to ask the API for it. Signing in and the screen
+of the account write the cookie.
 """
 
 from dataclasses import dataclass
@@ -13,19 +15,20 @@ from dashboard import languages, times
 
 @dataclass(frozen=True)
 class Dates:
-    """Zone and language, both known here."""
+    """A person's time zone and language, both known on this machine."""
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the nearest to what was chosen; what this machine does not know is UTC, and English."""
+        """Returns the nearest to the chosen zone and language. Instead of one that this machine does not know: UTC,
+        English."""
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
     @classmethod
     def read(cls, packed: str) -> "Dates":
-        """Returns what a cookie holds."""
+        """Parses the content of the cookie."""
         zone, _, language = packed.partition("|")
         return cls.of(zone, language)
 
@@ -34,14 +37,14 @@ class Dates:
 
 
 def remember(zone: str | None, language: str | None) -> None:
-    """Shows dates so from now on, in this answer too."""
+    """Shows dates in this zone and language from now on, including in the current answer."""
     chosen = Dates.of(zone, language)
     g.has_new_dates = chosen != g.dates
     g.dates = chosen
 
 
 def attach(app: Flask) -> None:
-    """Adds what the templates write dates with."""
+    """Gives the templates the functions with which they write dates."""
     app.jinja_env.filters.update(
         shown=shown, mine=mine, tagged=tagged, in_calendar=in_calendar,
         local_fields=times.local_fields, offset=times.offset,
@@ -54,13 +57,15 @@ def attach(app: Flask) -> None:
 
 
 def shown(at: datetime, zone: str) -> str:
-    """Returns a time without its zone, as text."""
+    """Returns a time as text, without the name of its zone, in the person's language."""
     return times.shown(at, zone, g.dates.language)
 
 
 def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
     """Returns date and time of day as the fields of a form hold them, the time of day as text, and the time in the
-    person's zone: all that an entry needs, in one call because a month has hundreds.
+    person's zone.
+
+    This is everything that an entry of the calendar needs, in one call because a month has hundreds.
     """
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
@@ -71,22 +76,23 @@ def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
 
 
 def day_name(text: str) -> str:
-    """Returns a day of the API (`2026-11-27`) as charts name it."""
+    """Returns a day of the API (`2026-11-27`) as charts write it, in the person's language."""
     return languages.short_day(date.fromisoformat(text), g.dates.language)
 
 
 def here(at: datetime) -> str:
-    """Returns a time in the person's zone with the zone's name, as text."""
+    """Returns a time in the person's zone as text, with the zone's name."""
     return f"{shown(at, g.dates.zone)} {g.dates.zone}"
 
 
 def mine(at: datetime) -> Markup:
-    """Returns a time in the person's zone with the zone's name."""
+    """Returns a time in the person's zone as HTML, with the zone's name."""
     return Markup('{} <span class="zone">{}</span>').format(tagged(at, g.dates.zone), g.dates.zone)
 
 
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
-    """Returns a time without its zone. A pointer shows it in the person's zone, or with `says_zone` in this one."""
+    """Returns a time in `zone` as HTML, without the zone's name. A pointer shows it in the person's zone or, with
+    `says_zone`, in `zone`."""
     if says_zone or zone == g.dates.zone:
         hover = f"{shown(at, zone)} {zone}"
     else:
@@ -97,6 +103,6 @@ def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
 
 
 def _attributes() -> Markup:
-    """Returns what tells a screen reader that a date is not in English."""
+    """Returns the HTML attributes that tell a screen reader the language of a date that is not in English."""
     language = g.dates.language
     return Markup("") if language.startswith("en") else Markup(' lang="{}" dir="auto"').format(language)

@@ -1,4 +1,4 @@
-"""A post as a person writes it: what the composer's form holds, and the call that it becomes. Pure."""
+"""A post as a person writes it: what the composer's form contains, and the call of the API that is made of it. Pure."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Form = settings.Form
 
 @dataclass(frozen=True)
 class Draft:
-    """The fields of the composer."""
+    """A post in the composer: the fields of its form."""
 
     page_ids: tuple[str, ...] = ()
     message: str = ""
@@ -63,11 +63,11 @@ class Draft:
         return self.own_texts.get(page_id) or self.message
 
     def at(self) -> datetime | None:
-        """Returns when it goes out; None: now. Raises TimeRefused."""
+        """Returns the time at which the post is to be published; None: now. Raises TimeRefused."""
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def problem(self) -> str:
-        """Returns what is missing before the API is asked; empty if nothing is."""
+        """Returns what the person must still fill in or correct before the API is asked; empty if nothing."""
         if not self.page_ids:
             return "Choose at least one page."
         if len(self.page_ids) > MOST_PAGES:
@@ -79,7 +79,8 @@ class Draft:
         return ""
 
     def overrides(self) -> list[PageOverride]:
-        """Returns the pages with a text of their own, as the API takes them beside the shared one."""
+        """Returns the pages that have a text of their own, in the form in which the API takes them besides the shared
+        text."""
         return [
             {"page_id": page, "message": self.own_texts[page]}
             for page in self.page_ids

@@ -1,6 +1,7 @@
-"""What a session read a moment ago, for the next screens: plans permit as little as ten calls of the API in a minute.
+"""Keeps what a session read a moment ago for the next screens: plans permit as little as ten calls of the API in a
+minute.
 
-Only for what most screens need, and never the only call of a screen: the others notice that a session has ended.
+Only for what most screens need, and never the only call of a screen: the other calls notice when a session has ended.
 """
 
 import hashlib
@@ -19,9 +20,9 @@ _values: dict[tuple[bytes, str], tuple[float, Any]] = {}
 
 
 def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
-    """Returns a call for a value of the present session, as it is now or was at most `seconds` ago.
+    """Returns a function that returns a value of the present session, read with `read` now or at most `seconds` ago.
 
-    The call may run in any thread.
+    The function may run in any thread.
     """
     key = (_session(), name)
 
@@ -39,7 +40,7 @@ def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
 
 
 def forget(*names: str) -> None:
-    """Makes the next screen of the present session read these values anew, after they were changed."""
+    """Forgets kept values of the present session after they were changed, so that the next screen reads them again."""
     session = _session()
     for name in names:
         _values.pop((session, name), None)

@@ -1,4 +1,4 @@
-"""Dates and times of day as the languages of the world write them (Unicode CLDR, by Babel). Pure."""
+"""Writes dates and times of day in the languages of the world (Unicode CLDR, by Babel). Pure."""
 
 from datetime import date, datetime, time
 from functools import lru_cache
@@ -22,7 +22,7 @@ DEFAULT = "en-GB"
 
 
 def closest(tag: str) -> str:
-    """Returns the language of the list that fits a tag best: `de-AT` is shown as `de`, an unknown one as English."""
+    """Returns the language of our list that fits a language tag best: `de` for `de-AT`, English for an unknown one."""
     parts = tag.split("-")
     while parts:
         if (shorter := "-".join(parts)) in LANGUAGES:
@@ -33,39 +33,39 @@ def closest(tag: str) -> str:
 
 
 def moment(local: datetime, language: str) -> str:
-    """Returns day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`."""
+    """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`."""
     before, between, after, day_is_first = _order(language)
     day, hour = _day(local.date(), language), clock(local, language)
     return f"{before}{day if day_is_first else hour}{between}{hour if day_is_first else day}{after}"
 
 
 def clock(local: datetime, language: str) -> str:
-    """Returns the time of day: `09:00`, or `9:00 AM` where people read it so."""
+    """Writes the time of day: `09:00`, or `9:00 AM` where that is usual."""
     return _clock(local.hour, local.minute, language)
 
 
 def short_day(day: date, language: str) -> str:
-    """Returns a day of this year: `27 Nov`."""
+    """Writes a day without its year: `27 Nov`."""
     return format_skeleton("MMMd", day, locale=_locale(language))
 
 
 def weekday_and_day(day: date, language: str) -> str:
-    """Returns a day of a shown month: `Fri, 27 Nov`."""
+    """Writes a day with its weekday, without its year: `Fri, 27 Nov`."""
     return format_skeleton("MMMEd", day, locale=_locale(language))
 
 
 def full_day(day: date, language: str) -> str:
-    """Returns a day with everything: `Friday, 27 November 2026`."""
+    """Writes a day in full: `Friday, 27 November 2026`."""
     return format_date(day, "full", locale=_locale(language))
 
 
 def month(day: date, language: str) -> str:
-    """Returns a month: `November 2026`."""
+    """Writes a month with its year: `November 2026`."""
     return format_skeleton("yMMMM", day, locale=_locale(language))
 
 
 def days(first: date, last: date, language: str) -> str:
-    """Returns a range of days: `30 Nov – 6 Dec 2026`."""
+    """Writes a range of days: `30 Nov – 6 Dec 2026`."""
     return format_interval(first, last, "yMMMd", locale=_locale(language))
 
 
@@ -82,7 +82,8 @@ def _locale(language: str) -> Locale:
 
 @lru_cache(len(LANGUAGES))
 def _order(language: str) -> tuple[str, str, str, bool]:
-    """Returns what stands before, between and after day and hour, and whether the day is first."""
+    """Returns how a language joins date and time of day: the text before, between and after them, and whether the
+    date comes first."""
     joined = str(_locale(language).datetime_formats["medium"]).replace("'", "")
     first, second = ("{1}", "{0}") if joined.index("{1}") < joined.index("{0}") else ("{0}", "{1}")
     before, rest = joined.split(first)

@@ -1,4 +1,5 @@
-"""What a calendar shows at once, in one time zone: a month in whole weeks, a month as a list, a week, a day. Pure."""
+"""The period that a calendar shows, in one time zone: a month in whole weeks, a month as a list, a week or a day.
+Pure."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,7 +13,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Period:
-    """The month, week or day that `day` is part of."""
+    """The month, week or day that contains `day`, as a calendar shows it."""
 
     view: str
     day: date
@@ -23,9 +24,10 @@ class Period:
     def read(
         cls, view: str, text: str, zone: str, now: datetime, language: str = languages.DEFAULT
     ) -> "Period":
-        """Returns the period of `2026-12-08`, or of a month's first day (`2026-12`), or the present one.
+        """Parses the address of a period: a day (`2026-12-08`) or a month (`2026-12`). Returns the present period for
+        anything else.
 
-        Years that no clock of a computer shows are not there.
+        Years more than 20 away count as anything else.
         """
         today = now.astimezone(times.zone_of(zone)).date()
         day = _day(text) or _day(f"{text}-01") or today
@@ -50,19 +52,19 @@ class Period:
         return self.view in ("month", "list")
 
     def moved(self, by: int) -> "Period":
-        """Returns the next period (1) or the one before (-1)."""
+        """Returns the next period if `by` is 1, the one before if it is -1."""
         if not self.is_monthly:
             return replace(self, day=self.day + by * _DAY * (7 if self.view == "week" else 1))
         count = self.day.year * 12 + self.day.month - 1 + by
         return replace(self, day=date(count // 12, count % 12 + 1, 1))
 
     def has(self, day: date) -> bool:
-        """Whether a day is part of it; the weeks of a month have days of other months too."""
+        """Whether a day belongs to the period. (The weeks that a month is shown in contain days of other months too.)"""
         return not self.is_monthly or day.month == self.day.month
 
     @property
     def days(self) -> list[date]:
-        """Returns every day that is shown."""
+        """Returns every day that the calendar shows, in order."""
         first = last = self.day
         if self.is_monthly:
             first, last = self.day.replace(day=1), self.moved(1).day - _DAY
@@ -72,12 +74,13 @@ class Period:
 
     @property
     def bounds(self) -> tuple[datetime, datetime]:
-        """Returns when the first of the days begins, and when the last has ended."""
+        """Returns when the first shown day begins, and when the last one ends."""
         days = self.days
         return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """Returns when the first of these days begins, and when the last has ended; the whole period's for none."""
+        """Returns when the day `first` begins and when the day `last` ends, limited to the period; for a missing day
+        the period's own bound."""
         begin, end = self.bounds
         if (day := _day(first)) is not None:
             begin = max(begin, self._begin_of(day))

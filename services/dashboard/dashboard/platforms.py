@@ -1,4 +1,4 @@
-"""What each platform takes, as the API's description says it (`x-platforms`): never copied here."""
+"""What each platform takes, as the API's description says it (`x-platforms`). Nothing of it is copied here."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _KEPT_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Platform:
-    """The rules of one platform that the pages show."""
+    """Those rules of one platform that the screens show."""
 
     code: str
     #: The longest message, in the platform's own unit.
@@ -48,7 +48,8 @@ _kept: tuple[float, Platforms] = (0.0, {})
 
 
 def recent_platforms(client: Posthaste) -> Callable[[], Platforms]:
-    """Returns a call for the platforms' rules by code, read at most every ten minutes."""
+    """Returns a function that returns the platforms' rules by code. They are read from the API at most every ten
+    minutes."""
 
     def find() -> Platforms:
         global _kept

@@ -1,4 +1,5 @@
-"""Errors as pages: each says what is the matter, goes on by itself once it is over, and keeps what was typed."""
+"""Shows errors as web pages: each says what is the matter, tries again by itself if that helps, and keeps what was
+typed."""
 
 from typing import Any
 
@@ -33,7 +34,7 @@ _NOT_KEPT = ("form_token", "password", "current_password", "new_password")
 
 
 def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
-    """Returns the answer that tells of a problem: a page, or a part of one if htmx asked for that."""
+    """Returns the answer that tells of a problem: a whole web page, or a part of one if htmx asked for a part."""
     seconds = _seconds(kind, error)
     is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING
     if is_read and request.headers.get("HX-Request-Type") == "full":
@@ -54,12 +55,14 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
 
 
 def attach(app: Flask, config: Config) -> None:
-    """Adds the handlers of errors."""
+    """Adds the functions that turn errors into answers to the application."""
 
     @app.errorhandler(AuthenticationError)
     def signed_out(error: AuthenticationError) -> AnyResponse:
-        """The session ended: elsewhere, or after 30 days without use. One on somebody else's brand ends too when the
-        person is removed from it: they go on in their own account.
+        """Answers a call whose session has ended: somewhere else, or after 30 days without use.
+
+        A session on somebody else's brand also ends when the person is removed from the brand: they go on in their
+        own account.
         """
         target = url_for("brands.index", ended=1) if g.shared_work else url_for("sign_in.show", ended=1)
         response: AnyResponse = redirect(target)
@@ -99,13 +102,13 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(ValueError)
     def malformed(error: ValueError) -> Response:
-        """An id in the address that is none, such as an empty one."""
+        """Answers a request whose address contains an id that cannot be one, such as an empty one, with 404."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
 
 
 def _seconds(kind: str, error: ApiError | None) -> int:
-    """Returns after how many seconds it is worth to try again; 0: not soon."""
+    """Returns after how many seconds a new try is worthwhile; 0: not soon."""
     if kind == "down":
         return _AGAIN_SECONDS
     wait = error.retry_after_seconds if kind == "limit" and error is not None else None
@@ -113,5 +116,5 @@ def _seconds(kind: str, error: ApiError | None) -> int:
 
 
 def _typed() -> MultiDict[str, Any]:
-    """Returns the fields of the form that was sent, without secrets."""
+    """Returns the fields of the form that was sent, except secrets."""
     return MultiDict([it for it in request.form.items(multi=True) if it[0] not in _NOT_KEPT])

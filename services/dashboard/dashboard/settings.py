@@ -1,4 +1,4 @@
-"""The settings of a post per platform as fields of a form, made from the schemas of the API's description. Pure."""
+"""A platform's settings of a post as fields of a form, made from the schemas in the API's description. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -15,7 +15,10 @@ Form = MultiDict[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `kind`: text, number, list (a line each), choice, flag (yes or no) or maybe (yes, no or nothing)."""
+    """One setting of a platform as a field of a form.
+
+    `kind`: text, number, list (one entry per line), choice, flag (yes or no) or maybe (yes, no or nothing).
+    """
 
     field: str
     name: str
@@ -31,13 +34,12 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The name as people read it: `share_to_feed` is "Share to feed"."""
+        """The setting's name as people read it: `share_to_feed` is "Share to feed"."""
         return self.name.replace("_", " ").capitalize().replace(" ai ", " AI ").replace(" ms", " (ms)")
 
     def read(self, form: Form) -> Any:
-        """Returns the value of a form; the default if nothing was chosen. Numbers that are none stay text: the API
-        says what is wrong with them.
-        """
+        """Returns the value of this setting in a form; its default if nothing was chosen. Text that is no number
+        stays text: the API says what is wrong with it."""
         sent = form.getlist(self.input_name)
         text = sent[-1].replace("\r\n", "\n").strip() if sent else ""
         if not sent or (text == "" and self.kind != "list"):
@@ -52,7 +54,8 @@ class Setting:
 
 
 def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:
-    """Returns the settings of a platform as the description orders them. Objects are left to programs."""
+    """Returns a platform's settings in the order of the API's description. Settings that are objects are left out:
+    only programs send them."""
     schema = description["components"]["schemas"].get(schema_name, {})
     found = (_setting(field, name, about) for name, about in schema.get("properties", {}).items())
     return tuple(it for it in found if it is not None)
@@ -82,7 +85,7 @@ def _setting(field: str, name: str, schema: Mapping[str, Any]) -> Setting | None
 
 
 def chosen(settings: Iterable[Setting], form: Form) -> dict[str, Any]:
-    """Returns what differs from the defaults, as the API takes it."""
+    """Returns the values in the form that differ from the defaults, by the names of the API."""
     values = {it.name: it.read(form) for it in settings if it.input_name in form}
     defaults = {it.name: it.default for it in settings}
     return {
@@ -91,7 +94,7 @@ def chosen(settings: Iterable[Setting], form: Form) -> dict[str, Any]:
 
 
 def raw(form: Form) -> Form:
-    """Returns the fields of a form that are settings, as they were typed."""
+    """Returns those fields of a form that are settings of platforms, as they were typed."""
     kept: Form = MultiDict()
     for name in form:
         if name.startswith(f"{_PREFIX}."):
@@ -100,7 +103,7 @@ def raw(form: Form) -> Form:
 
 
 def raw_of(field: str, record: Any) -> Form:
-    """Returns the settings of a stored post as fields of the composer's form."""
+    """Returns the settings of an existing post as fields of the composer's form."""
     kept: Form = MultiDict()
     for one in fields(record) if record is not None else ():
         value = getattr(record, one.name)

@@ -1,4 +1,4 @@
-"""The comments of a post as conversations: what a visitor said, and what was answered. Pure."""
+"""Groups the comments of a post into conversations: what a visitor wrote, and the replies to it. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from posthaste.records import Comment
 
 @dataclass(frozen=True)
 class Thread:
-    """A comment below the post, and the replies to it that the platform lists, oldest first."""
+    """A conversation: a comment under the post, and the replies to it that the platform lists, oldest first."""
 
     comment: Comment
     #: Whether the page itself wrote it, such as a first comment.
@@ -18,9 +18,9 @@ class Thread:
 
 
 def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
-    """Groups comments, newest conversation first. `account_id` is the platform's id of the page.
+    """Groups comments into conversations, newest first. `account_id` is the platform's id of the linked page.
 
-    A comment is answered if the page replied to it. Facebook and X list no replies: there, any reply counts.
+    A comment counts as answered if the page replied to it. Facebook and X list no replies: there any reply counts.
     """
     by_id = {it.id: it for it in comments}
     replies: dict[str, list[Comment]] = {}
@@ -40,7 +40,7 @@ def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
 
 
 def _first(comment: Comment, by_id: dict[str, Comment]) -> Comment:
-    """Returns the comment that a conversation begins with, as far as it is listed."""
+    """Returns the comment with which the conversation of this comment begins, as far as it is listed."""
     seen = {comment.id}
     while comment.parent_id in by_id and comment.parent_id not in seen:
         comment = by_id[comment.parent_id]

@@ -8,29 +8,29 @@ from dashboard import languages
 
 
 class TimeRefused(ValueError):
-    """A date and time that does not exist, or comes twice, in its zone. The text is for people."""
+    """A date and time that does not exist in its zone, or exists twice. The text of the error is shown to people."""
 
 
 @lru_cache(1_000)
 def zone_of(name: str) -> ZoneInfo:
-    """Returns a zone; UTC for a name that this machine does not know."""
+    """Returns the time zone with this name; UTC for a name that this machine does not know."""
     return ZoneInfo(name) if name in zones() else ZoneInfo("UTC")
 
 
 @cache
 def zones() -> tuple[str, ...]:
-    """Returns the zones to choose from: a continent and a city, and UTC."""
+    """Returns the names of the time zones to choose from: continent and city, and UTC."""
     continents = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
     return ("UTC", *sorted(it for it in available_timezones() if it.startswith(continents) and "/" in it))
 
 
 def shown(at: datetime, zone: str, language: str = languages.DEFAULT) -> str:
-    """Returns a time without its zone: `Fri, 27 Nov 2026, 09:00`."""
+    """Writes a time without its zone: `Fri, 27 Nov 2026, 09:00`."""
     return languages.moment(at.astimezone(zone_of(zone)), language)
 
 
 def offset(at: datetime, zone: str) -> str:
-    """Returns how far a zone is from UTC at a time: `UTC+1`, `UTC−3:30`."""
+    """Returns how far a zone is from UTC at a time, as text: `UTC+1`, `UTC−3:30`."""
     away = at.astimezone(zone_of(zone)).utcoffset() or timedelta()
     minutes = int(away.total_seconds()) // 60
     if minutes == 0:
@@ -40,7 +40,7 @@ def offset(at: datetime, zone: str) -> str:
 
 
 def read(date: str, time: str, zone: str) -> datetime:
-    """Returns the time that a person chose. Raises TimeRefused."""
+    """Returns the time that a person chose in a form, given as date, time of day and zone. Raises TimeRefused."""
     try:
         local = datetime.fromisoformat(f"{date}T{time}")
     except ValueError:
@@ -59,12 +59,12 @@ def read(date: str, time: str, zone: str) -> datetime:
 
 
 def proposed(now: datetime, zone: str) -> tuple[str, str]:
-    """Returns the date and time that a form begins with: the next full hour that is at least half an hour away."""
+    """Returns the date and time with which a form begins: the first full hour that is at least half an hour away."""
     ahead = (now + timedelta(minutes=90)).astimezone(zone_of(zone)).replace(minute=0, second=0, microsecond=0)
     return local_fields(ahead, zone)
 
 
 def local_fields(at: datetime, zone: str) -> tuple[str, str]:
-    """Returns a time as the fields of a form hold it: date, and time of day."""
+    """Returns a time as the two fields of a form hold it: date, and time of day."""
     local = at.astimezone(zone_of(zone))
     return f"{local:%Y-%m-%d}", f"{local:%H:%M}"

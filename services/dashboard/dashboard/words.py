@@ -1,4 +1,4 @@
-"""The words of the pages for what the API names by code. Pure."""
+"""The words with which screens name what the API names by a code. Pure."""
 
 from posthaste.errors import ApiError, FieldError
 
@@ -167,17 +167,17 @@ DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pen
 
 
 def field_name(field: str | None) -> str:
-    """Returns the label of a field; empty for one that the pages do not have."""
+    """Returns the label of a field of the API, as the screens name it; empty for a field that they do not have."""
     return _FIELDS.get((field or "").partition("[")[0].partition(".")[0], "")
 
 
 def fields_of(error: ApiError) -> list[FieldError]:
-    """Returns what an error says, field by field."""
+    """Returns the messages of an error by field; if it names no fields, its own message."""
     return list(error.fields) or [FieldError("", error.message)]
 
 
 def said(error: ApiError) -> str:
-    """Returns what an error says, in one paragraph."""
+    """Returns the messages of an error as one paragraph."""
     return " ".join(plainly(it.field, it.message) for it in fields_of(error))
 
 
@@ -194,7 +194,7 @@ def count(number: int, one: str, many: str) -> str:
 
 
 def size(number: int) -> str:
-    """Returns bytes as people read them."""
+    """Returns a number of bytes as people read it, such as `1.5 MB`."""
     for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if number >= bytes_:
             return f"{number / bytes_:.1f} {unit}"
@@ -202,20 +202,20 @@ def size(number: int) -> str:
 
 
 def length_of(seconds: float) -> str:
-    """Returns the length of a video: `0:05`, `1:02:03`."""
+    """Returns the length of a video as text: `0:05`, `1:02:03`."""
     whole = round(seconds)
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def initials(name: str) -> str:
-    """Returns one or two letters that stand for a page."""
+    """Returns one or two letters that stand for a linked page."""
     words = [word for word in name.split() if word[:1].isalnum()]
     return "".join(word[0] for word in words[:2]).upper() or "?"
 
 
 def browser_name(user_agent: str) -> str:
-    """Returns a browser and its system as people name them, or the user agent of another program."""
+    """Returns the name of browser and system as people know them; for other programs the user agent itself."""
     browser = next((name for sign, name in _BROWSERS if sign in user_agent), "")
     system = next((name for sign, name in _SYSTEMS if sign in user_agent), "")
     if not browser:

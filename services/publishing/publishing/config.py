@@ -1,5 +1,4 @@
-"""The settings of the service publishing. Only this module reads its environment, including the platforms' variables.
-"""
+"""The settings of the service publishing. Only this module reads its environment, including the platforms' variables."""
 
 from collections.abc import Mapping
 from typing import Any

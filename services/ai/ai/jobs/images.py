@@ -1,5 +1,4 @@
-"""Generates and edits images while the client waits: checked, charged, generated and stored. If that fails, refunded.
-"""
+"""Generates and edits images while the client waits: checked, charged, generated and stored. If that fails, refunded."""
 
 import time
 from collections.abc import Sequence

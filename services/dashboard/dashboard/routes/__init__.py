@@ -1,4 +1,4 @@
-"""The screens, a module per noun."""
+"""The screens of the dashboard, one module per noun."""
 
 from dashboard.routes import (
     account,

@@ -1,6 +1,5 @@
-"""The account: its plan, what is left of the month, AI credits and buying them, its person, and where it is signed
-in.
-"""
+"""The screens of the account: its plan, what is left of the month, AI credits and buying them, the person, and the
+browsers that are signed in."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,13 +31,13 @@ def show() -> str:
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """The addresses that the API's answers name."""
+    """Redirects from the address of billing, which the API's answers name, to the credits on the account's screen."""
     return redirect(url_for("account.show", _anchor="credits"))
 
 
 @screens.post("/account/auto-refill")
 def refill() -> str | tuple[str, int] | Response:
-    """Turns auto-refill on with a threshold and an amount, or off."""
+    """Turns auto-refill of AI credits on, with a threshold and an amount, or off."""
     form = request.form
     wanted: dict[str, int] = {}
     is_on = form.get("enabled") == "yes"
@@ -73,7 +72,7 @@ def rename() -> tuple[str, int] | Response:
 
 @screens.post("/account/password")
 def change_password() -> tuple[str, int] | Response:
-    """Changes the password, which signs every other browser out."""
+    """Changes the password, which signs out every other browser."""
     form = request.form
     return _changed(
         "password",
@@ -87,7 +86,7 @@ def change_password() -> tuple[str, int] | Response:
 
 @screens.post("/account/email")
 def change_email() -> tuple[str, int] | Response:
-    """Asks for a link to a new address. Nothing changes before it is opened there."""
+    """Asks for a mail with a link to a new e-mail address. Nothing changes before the link is opened."""
     form = request.form
     return _changed(
         "email",
@@ -102,7 +101,7 @@ def change_email() -> tuple[str, int] | Response:
 
 @screens.post("/account/dates")
 def choose_dates() -> tuple[str, int] | Response:
-    """Chooses the time zone and the language of the dates on every screen."""
+    """Changes the time zone and the language of the dates on every screen."""
     form = request.form
 
     def change() -> None:
@@ -117,7 +116,7 @@ def choose_dates() -> tuple[str, int] | Response:
 
 
 def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Response:
-    """Makes a change of the account. A refusal is shown on its page."""
+    """Runs a change of the account, then shows the account's screen. A refusal is shown on it."""
     try:
         change()
     except ApiError as error:
@@ -132,14 +131,14 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
 
 @screens.post("/account/sessions/<session_id>/end")
 def end(session_id: str) -> Response:
-    """Signs another browser out."""
+    """Signs another browser out by ending its session."""
     api.own().end_session(session_id, idempotency_key=request.form.get("key") or None)
     return redirect(url_for("account.show", done="ended"))
 
 
 @screens.post("/account/sessions/end")
 def end_all() -> Response:
-    """Signs every browser out, this one last."""
+    """Signs out every browser of the person, this one last."""
     client = api.own()
     others = [it.id for it in client.list_sessions().sessions if not it.current]
     api.all_of(partial(_end, client), others)
@@ -150,7 +149,7 @@ def end_all() -> Response:
 
 
 def _end(client: Posthaste, session_id: str) -> None:
-    """Ends a session, which may have ended in the meantime."""
+    """Ends a session. It is no error if the session has ended in the meantime."""
     try:
         client.end_session(session_id)
     except ApiError as error:

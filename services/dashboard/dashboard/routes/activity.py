@@ -1,4 +1,4 @@
-"""What happened: use by day, the log of requests, what changed the credits, and the audit log of the brands."""
+"""The screens of what happened: use by day, the log of requests, changes of the credits, and the brands' audit log."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def usage() -> str:
 
 @screens.get("/requests")
 def requests() -> str:
-    """The log of requests with its filters."""
+    """Shows the log of requests, with its filters."""
     client, asked = api.reader(), request.args
     is_errors = asked.get("errors") == "yes"
     filters: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""AI in the composer: a caption in the voice of a brand, an image, and a film. Parts of its page; all cost credits."""
+"""AI in the composer: a caption in the voice of a brand, an image, and a video. Parts of the composer's screen; all
+cost credits."""
 
 from typing import Any
 
@@ -26,7 +27,8 @@ FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
 
 @screens.get("")
 def show() -> str:
-    """The forms, with what they cost and what is left; and a film that is being made since an earlier visit."""
+    """Shows the forms for AI, with the costs and the credits left, and a video that has been in the making since an
+    earlier visit."""
     client = api.reader()
     balance, places, jobs = api.together(
         client.get_credits, recent_places(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
@@ -40,7 +42,7 @@ def show() -> str:
 
 @screens.post("/caption")
 def caption() -> tuple[str, int]:
-    """Writes a text. It is shown beside the form; a button takes it over."""
+    """Writes a caption and shows it beside the form; a button puts it into the post."""
     form = request.form
     instruction = form.get("ai_instruction", "").strip()
     if not instruction:
@@ -59,7 +61,7 @@ def caption() -> tuple[str, int]:
 
 @screens.post("/image")
 def image() -> tuple[str, int]:
-    """Makes an image, which is in the library afterwards whether or not the post takes it."""
+    """Makes an image and shows it. It stays in the library, whether or not the post uses it."""
     form = request.form
     prompt = form.get("ai_prompt", "").strip()
     if not prompt:
@@ -78,7 +80,8 @@ def image() -> tuple[str, int]:
 
 @screens.post("/film")
 def film() -> tuple[str, int]:
-    """Begins to make a film, which takes minutes: the part asks for it until it is there. Leaving ends nothing."""
+    """Begins to make a video, which takes minutes: this part of the screen asks for it until it is there. Leaving the
+    screen stops nothing."""
     form = request.form
     prompt = form.get("ai_film", "").strip()
     if not prompt:
@@ -94,7 +97,7 @@ def film() -> tuple[str, int]:
 
 @screens.get("/film/<job_id>")
 def film_of(job_id: str) -> str:
-    """A film as far as it is: still being made, ready to be used, or failed, which costs nothing."""
+    """Shows the state of a video: still being made, ready to be used, or failed, which costs nothing."""
     found = api.reader().get_ai_job(job_id)
     if found.job.status == "processing":
         return _film(found.job)
@@ -108,7 +111,7 @@ def _film(job: AiJob) -> str:
 
 
 def _ask(call: Any) -> tuple[str, int]:
-    """Runs a call that costs credits. Whatever goes wrong is said in place of the result."""
+    """Makes a call of the API that costs credits and shows the result, or what went wrong in its place."""
     try:
         return call(api.writer()), 200
     except AuthenticationError:

@@ -1,4 +1,4 @@
-"""Brands, and the people who work on them."""
+"""The screens of brands, and of the people who work on them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -24,7 +24,7 @@ def index() -> str:
 
 @screens.post("")
 def create() -> Answer:
-    """Makes a brand."""
+    """Creates a brand and shows it."""
 
     def make(client: Posthaste) -> str:
         form = request.form
@@ -57,7 +57,7 @@ def change(brand_id: str) -> Answer:
 
 @screens.post("/<brand_id>/people/<user_id>")
 def change_role(brand_id: str, user_id: str) -> Answer:
-    """Changes what somebody may do, or ends their work on the brand."""
+    """Changes the role of a person on the brand, or removes the person from it."""
 
     def edit(client: Posthaste) -> str:
         if request.form.get("do") == "remove":
@@ -88,7 +88,7 @@ def invite(brand_id: str) -> Answer:
 
 @screens.post("/<brand_id>/invitations/<invitation_id>")
 def withdraw(brand_id: str, invitation_id: str) -> Answer:
-    """Withdraws an invitation."""
+    """Withdraws an invitation to the brand."""
 
     def end(client: Posthaste) -> str:
         client.withdraw_invitation(brand_id, invitation_id)
@@ -98,7 +98,8 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
 
 
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
-    """Makes a change and goes to the page that it names. A refusal is shown on the page of the form."""
+    """Makes a change and redirects to the address that `work` returns. If the API refuses the change, shows the form
+    with the reason again."""
     try:
         forget_places()
         return redirect(work(api.reader()))
@@ -124,7 +125,8 @@ def _shown(brand_id: str, problem: str = "") -> str:
     client = api.reader()
 
     def people() -> tuple[list[ListedCollaborator], Sequence[Invitation]] | None:
-        """Returns the brand's people and invitations; None: only the owner of the account may see them."""
+        """Returns the brand's people and invitations; None unless the person owns the account, because only the owner
+        may see them."""
         try:
             found = list(client.iterate_collaborators(brand_id, limit=100))
             return found, client.list_invitations(brand_id).invitations

@@ -1,4 +1,4 @@
-"""The calendar: what went out in a month, week or day, what is to go out, and what failed."""
+"""The calendar: posts of a month, week or day that were published, will be published, or have failed."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _REFUSALS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A post on a day."""
+    """A post as an entry of the calendar."""
 
     id: str
     at: datetime
@@ -101,13 +101,14 @@ def show() -> str:
 
 @screens.get("/move/<post_id>")
 def move_form(post_id: str) -> str:
-    """The form that moves a post: a part of the calendar's page, or a page of its own without the script."""
+    """Shows the form that moves a post to another time: inside the calendar, or as a screen of its own without
+    JavaScript."""
     return _move_form(post_id)
 
 
 @screens.post("/move")
 def move() -> str | tuple[str, int] | Response:
-    """Moves a post to another time. The script gets the post as the calendar shows it, or a refusal as text."""
+    """Moves a post to another time. To a script it returns the post as the calendar shows it, or a refusal as text."""
     form = request.form
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
     is_part = "HX-Request" in request.headers
@@ -134,8 +135,10 @@ def move() -> str | tuple[str, int] | Response:
 
 
 def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str]]:
-    """Returns the moved post, and the date and time that it had. Raises TimeRefused, also for a post that somebody
-    else has moved since the calendar was loaded, and errors of the API.
+    """Moves a post, and returns it with the date and time that it had before.
+
+    Raises TimeRefused, also for a post that somebody else has moved since the calendar was loaded, and errors of the
+    API.
     """
     form, client = request.form, api.writer()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)
@@ -168,7 +171,8 @@ def _move_form(post_id: str, problem: str = "") -> str:
 
 
 def _all(listed: Callable[[str | None], tuple[list[Entry], str | None]]) -> tuple[list[Entry], bool]:
-    """Reads a list of the API up to its end. Returns the entries, and whether some are missing."""
+    """Reads a list of the API page by page, up to its end or a limit. Returns the entries, and whether some are
+    missing."""
     entries: list[Entry] = []
     cursor: str | None = None
     for _ in range(_TIMES):

@@ -1,4 +1,5 @@
-"""Codes of an authenticator app at the sign-in: turned on with a QR code, and off again. Always the person's own."""
+"""The screen of the authenticator app: codes at the sign-in are turned on with a QR code, and off again. Always for
+the person's own account."""
 
 import re
 
@@ -26,7 +27,7 @@ def show() -> str:
 
 @screens.post("/begin")
 def begin() -> Answer:
-    """Shows the secret for the app. Signing in stays as it is until a code is confirmed."""
+    """Shows the secret for the authenticator app. Signing in stays as it is until a code of the app is confirmed."""
     try:
         made = api.own().begin_totp(password=request.form.get("password", ""), idempotency_key=_key())
     except ApiError as error:
@@ -36,7 +37,7 @@ def begin() -> Answer:
 
 @screens.post("/confirm")
 def confirm() -> Answer:
-    """Turns it on with the app's first code, and shows the recovery codes, this once."""
+    """Turns the codes on with the app's first code, and shows the recovery codes, this once."""
     address = request.form.get("address", "")
     try:
         made = api.own().confirm_totp(totp_code=_code(), idempotency_key=_key())
@@ -49,7 +50,7 @@ def confirm() -> Answer:
 
 @screens.post("/off")
 def off() -> Answer:
-    """Asks for no codes any more."""
+    """Turns the codes at the sign-in off."""
     try:
         api.own().disable_totp(
             password=request.form.get("password", ""), totp_code=_code(), idempotency_key=_key()
@@ -73,7 +74,7 @@ def _begun(address: str, problem: str = "") -> str:
 
 
 def _refused(error: ApiError, field: str, told: str) -> Answer:
-    """Shows a refusal on the page of the forms."""
+    """Shows the screen of the forms again with the reason of a refusal."""
     if error.status == 401 or error.status >= 500:
         raise error
     named = [it.field for it in error.fields]

@@ -1,6 +1,6 @@
-"""The inbox: what visitors wrote below the posts, and answers to it.
+"""The inbox: comments of visitors under the posts, and replies to them.
 
-Platforms are asked live, so the comments of each post load by themselves when its card comes into view.
+Platforms are asked live, so the comments of each post are loaded when its card comes into view.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ Answer = str | tuple[str, int] | Response
 
 @dataclass(frozen=True)
 class Found:
-    """Some conversations of a post, newest first, or why there are none now."""
+    """Some conversations under a post, newest first, or the reason why they cannot be read now."""
 
     threads: list[Thread] = field(default_factory=list)
     problem: str = ""
@@ -60,7 +60,7 @@ def index() -> str:
 
 @screens.get("/of/<post_id>")
 def of_post(post_id: str) -> Answer:
-    """The conversations below one post: a part of the inbox, or a page of its own without the script."""
+    """Shows the conversations under one post: as a part of the inbox, or as a screen of its own without JavaScript."""
     client = api.reader()
     if "HX-Request" not in request.headers:
         view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
@@ -83,9 +83,9 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/of/<post_id>/reply")
 def reply(post_id: str) -> Answer:
-    """Answers a comment. Whatever goes wrong, the answer shows the form again with what was typed.
+    """Replies to a comment. If that fails, shows the form again with the reason and what was typed.
 
-    It is sent with the form's own key: pressed twice, it is written once.
+    The reply is sent with the form's own idempotency key: if the button is pressed twice, it is written once.
     """
     form = request.form
     comment_id, page_id = form.get("comment_id", ""), form.get("page_id", "")
@@ -119,7 +119,7 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
 
 
 def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> Found:
-    """Returns some conversations of a post, or why they cannot be read now."""
+    """Reads some conversations under a post from the API, or returns the reason why they cannot be read now."""
     page, cursor = places.pages.get(page_id), request.args.get("after") or None
     try:
         found = client.list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)

@@ -1,4 +1,4 @@
-"""The composer: one post for several pages, checked while it is written, sent now or later."""
+"""The composer: one post for several pages, checked while the person writes it, sent now or later."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ _MOST_FILES = 35
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a post on one page."""
+    """The result of sending a post to one linked page."""
 
     page: Page | None
     page_id: str
@@ -46,7 +46,7 @@ class Result:
 
 @screens.get("")
 def show() -> str:
-    """The empty form, or one that begins with a post that exists (`copy`)."""
+    """Shows the composer, empty or with the content of an existing post (`copy`)."""
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(
@@ -69,7 +69,7 @@ def show() -> str:
 
 @screens.post("")
 def send() -> tuple[str, int] | str:
-    """Uploads the chosen files and sends the post. Whatever is refused, the form keeps what was typed."""
+    """Uploads the chosen files and sends the post. If something is refused, shows the form again with what was typed."""
     draft = Draft.from_form(request.form)
     places = recent_places(api.reader())()
     problem = draft.problem()
@@ -98,7 +98,7 @@ def send() -> tuple[str, int] | str:
 
 @screens.post("/edit")
 def edit() -> str:
-    """The form again, with the pages on which a post was refused."""
+    """Shows the form again, with the linked pages on which the post was refused."""
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))
@@ -107,7 +107,7 @@ def edit() -> str:
 
 @screens.post("/check")
 def check() -> str:
-    """The part of the form with the findings of every chosen page, and how its post will look."""
+    """Shows the part of the form with the findings about the post on each chosen page, and with its previews."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
     places = recent_places(api.reader())()
@@ -119,7 +119,7 @@ def check() -> str:
 
 @screens.get("/library")
 def library() -> str:
-    """The part of the form with the files that were uploaded before."""
+    """Shows the part of the form that offers the files that were uploaded before."""
     chosen = set(request.args.getlist("media_id"))
     files = api.reader().list_media(limit=_LIBRARY).media
     return render_template("compose_library.html", files=[it for it in files if it.media_id not in chosen])
@@ -131,7 +131,7 @@ def upload() -> tuple[str, int]:
 
 
 def _settings_of(post: FullPost) -> Form:
-    """Returns the settings of a post that exists, as the form holds them."""
+    """Returns the platform settings of an existing post as fields of the composer's form."""
     found: Form = Form()
     for platform in recent_platforms(api.reader())().values():
         found.update(raw_of(platform.settings_field, getattr(post, platform.settings_field, None)))
@@ -151,7 +151,7 @@ def _form(
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media]:
-    """Returns the files of a draft that still exist."""
+    """Reads those files of a draft that still exist."""
     client = api.reader()
 
     def get(media_id: str) -> Media | None:
@@ -166,7 +166,8 @@ def _files(media_ids: tuple[str, ...]) -> list[Media]:
 
 
 def _with_files(draft: Draft) -> tuple[Draft, str]:
-    """Uploads the files of a form that was sent without the script. Returns the draft with them, and the refusals."""
+    """Uploads the files of a form that was sent without JavaScript. Returns the draft with the files, and the
+    refusals as one text."""
     media_ids, problems = list(draft.media_ids), []
     for file in request.files.getlist("files"):
         if not file.filename:
@@ -179,7 +180,7 @@ def _with_files(draft: Draft) -> tuple[Draft, str]:
 
 
 def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
-    """Returns what the API finds about each page's post, errors first."""
+    """Asks the API to validate the post. Returns the findings for each linked page, errors first."""
     page_ids = list(draft.page_ids)
     content = _content(draft, places)
     try:
@@ -201,9 +202,8 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 
 
 def _content(draft: Draft, places: Places) -> dict[str, Any]:
-    """Returns what the calls that validate and send have in common. Settings are sent as far as they differ from the
-    defaults.
-    """
+    """Returns the content of a draft as the calls that validate and send it take it. Only settings that differ from
+    the defaults are included."""
     platforms = recent_platforms(api.reader())()
     codes = {places.pages[it].platform for it in draft.page_ids if it in places.pages}
     settings = {
@@ -216,7 +216,8 @@ def _content(draft: Draft, places: Places) -> dict[str, Any]:
 
 
 def _sent(draft: Draft, places: Places) -> list[Result]:
-    """Sends the post in one call. Raises the errors of the whole call."""
+    """Sends the post to all its pages in one call, and returns the result of each. Raises the errors of the whole
+    call."""
     client, at, page_ids = api.writer(), draft.at(), list(draft.page_ids)
     content = {"page_ids": page_ids, "idempotency_key": draft.key} | _content(draft, places)
     if at is None:

@@ -1,4 +1,5 @@
-"""What a developer needs: tokens, and webhooks with their deliveries. Secrets are shown once, after the form."""
+"""The screens for developers: tokens, and webhooks with their deliveries. Secrets are shown once, right after they
+are made."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,7 @@ def show() -> str:
 
 @screens.post("/tokens")
 def create_token() -> Answer:
-    """Makes a token and shows it, this once."""
+    """Creates a token and shows it, this once."""
     days = request.form.get("days", "")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
@@ -50,7 +51,7 @@ def create_token() -> Answer:
 
 @screens.post("/tokens/<token_id>/<action>")
 def change_token(token_id: str, action: str) -> Answer:
-    """Revokes a token, or gives it a new secret."""
+    """Revokes a token, or gives it a new secret, which is shown once."""
 
     def change(_client: Posthaste) -> Answer:
         client = api.own()
@@ -67,7 +68,7 @@ def change_token(token_id: str, action: str) -> Answer:
 
 @screens.post("/webhooks")
 def create_webhook() -> Answer:
-    """Makes a subscription and shows its signing secret, this once."""
+    """Creates a webhook subscription and shows its signing secret, this once."""
 
     def make(client: Posthaste) -> Answer:
         made = client.create_webhook(
@@ -89,7 +90,7 @@ def webhook(webhook_id: str) -> str:
 
 @screens.post("/webhooks/<webhook_id>/<action>")
 def change_webhook(webhook_id: str, action: str) -> Answer:
-    """Sends a test event, enables a subscription, makes a new secret, or deletes the subscription."""
+    """Sends a test event to a subscription, enables it, gives it a new secret, or deletes it, according to `action`."""
 
     def change(client: Posthaste) -> Answer:
         if action == "rotate":
@@ -119,7 +120,7 @@ def delivery(webhook_id: str, delivery_id: str) -> str:
 
 @screens.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/replay")
 def replay(webhook_id: str, delivery_id: str) -> Answer:
-    """Sends a delivery again."""
+    """Sends a webhook delivery again."""
 
     def send(client: Posthaste) -> Answer:
         client.replay_delivery(webhook_id, delivery_id, idempotency_key=_key())
@@ -133,7 +134,8 @@ def _key() -> str | None:
 
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
-    """Makes a change. A refusal is shown on the page of the form, with what was typed."""
+    """Makes a change and returns its answer. If the API refuses it, shows the form with the reason and what was
+    typed."""
     forget("webhooks")
     try:
         return change(api.reader())

@@ -1,4 +1,4 @@
-"""The library of files: uploaded, looked at, used in posts, deleted."""
+"""The library of files: shows uploaded files, uploads and deletes them."""
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.datastructures import FileStorage
@@ -25,7 +25,7 @@ def index() -> str:
 
 @screens.post("")
 def upload_all() -> tuple[str, int] | Response:
-    """Uploads the files of a form that was sent without the script."""
+    """Uploads the files of a form that was sent without JavaScript."""
     problems = []
     for file in request.files.getlist("files"):
         if not file.filename:
@@ -51,7 +51,7 @@ def show(media_id: str) -> str:
 
 @screens.post("/delete")
 def delete() -> tuple[str, int] | Response:
-    """Deletes the chosen files. A file that a scheduled post needs stays, and the page names it."""
+    """Deletes the chosen files. A file that a scheduled post needs stays, and the screen says which."""
     client, chosen = api.writer(), request.form.getlist("media_id")[:_MOST]
     if not chosen:
         return _listed(["Choose the files first."]), 400
@@ -63,7 +63,8 @@ def delete() -> tuple[str, int] | Response:
 
 
 def upload_one(tile: str) -> tuple[str, int]:
-    """Uploads the file that a script sends. Returns its tile (a template), or the reason as text, and the status."""
+    """Uploads the file that a script sends. Returns its tile as HTML (`tile` is the template), or the reason of a
+    refusal as text, and the status."""
     file = request.files.get("file")
     if file is None or not file.filename:
         return "Choose a file.", 400
@@ -75,12 +76,12 @@ def upload_one(tile: str) -> tuple[str, int]:
 
 
 def store(file: FileStorage) -> UploadedMedia:
-    """Passes a file on to the API; a large one in parts, each of which is repeated alone if it fails."""
+    """Passes a file on to the API: a large file in parts, each of which is sent again by itself if it fails."""
     return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
 
 
 def _deleted(client: Posthaste, media_id: str) -> str:
-    """Deletes a file. Returns why it stays; empty if it is gone."""
+    """Deletes a file. Returns the reason if it could not be deleted; empty if it is gone."""
     try:
         client.delete_media(media_id)
     except AuthenticationError:

@@ -1,4 +1,4 @@
-"""The first screen: what needs the person, and what goes out next."""
+"""The overview, the first screen: what the person must take care of, and which posts are published next."""
 
 from flask import Blueprint, render_template
 
@@ -42,7 +42,7 @@ def show() -> str:
 
 @screens.get("/overview/account")
 def account() -> str:
-    """The part of the overview about the account: webhooks that were disabled, and what is left of the month."""
+    """Shows the part of the overview about the account: disabled webhooks, and what is left of the month."""
     client = api.reader()
     hooks, told = api.together(
         kept("webhooks", _ACCOUNT_SECONDS, lambda: list(client.iterate_webhooks(limit=100))),

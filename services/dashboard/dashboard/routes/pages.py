@@ -1,4 +1,4 @@
-"""Pages: connected through the platform's own login, their health, reconnected, unlinked."""
+"""The screens of linked pages: connected through the platform's own login, checked, connected again, unlinked."""
 
 from flask import Blueprint, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -18,7 +18,7 @@ def index() -> str:
 
 @screens.post("/connect")
 def connect() -> str | tuple[str, int]:
-    """Begins to link pages. The login is the platform's; a link leads there, because a form may not."""
+    """Begins to link pages, and shows a link to the platform's login. (A form may not lead there.)"""
     platform, brand_id = request.form.get("platform", ""), request.form.get("brand_id", "")
     if platform not in words.PLATFORMS or not brand_id:
         return _listed("Choose a platform and a brand."), 400
@@ -35,7 +35,7 @@ def connect() -> str | tuple[str, int]:
 
 @screens.get("/linked")
 def linked() -> str | Response:
-    """Where the platform's login leads back to: what it allowed, and what to link."""
+    """Shows the accounts that the platform's login has found, to choose from. The login leads back to this screen."""
     session_id = request.args.get("session_id", "")
     if not session_id:
         return redirect(url_for("pages.index"))
@@ -44,7 +44,7 @@ def linked() -> str | Response:
 
 @screens.post("/linked/<session_id>")
 def choose(session_id: str) -> str | tuple[str, int] | Response:
-    """Links the chosen accounts."""
+    """Links the chosen accounts of the platform to the brand."""
     client = api.writer()
     chosen = request.form.getlist("account_id")
     if not chosen:
@@ -65,19 +65,20 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """The address that the API's answers and events name for a page whose connection has ended."""
+    """Redirects from the address for reconnecting a page, which the API's answers and events name, to the list of
+    pages."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 
 @screens.post("/<page_id>/check")
 def check(page_id: str) -> str:
-    """Asks the platform whether the connection works."""
+    """Asks the platform whether the page's connection works, and shows the result."""
     return _listed(health=api.writer().check_page(page_id))
 
 
 @screens.post("/<page_id>/unlink")
 def unlink(page_id: str) -> str | tuple[str, int] | Response:
-    """Unlinks a page; its scheduled posts are cancelled only if that was ticked."""
+    """Unlinks a page. Its scheduled posts are cancelled only if the person has ticked that."""
     try:
         api.writer().unlink_page(page_id, cancel_queued=request.form.get("cancel") == "yes")
     except AuthenticationError:

@@ -1,4 +1,4 @@
-"""Posts: the list with its filters, one post with its attempts, and what a person can do about it."""
+"""The screens of posts: the list with its filters, and one post with its attempts and what a person can do about it."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def show(post_id: str) -> str:
 
 @screens.post("/<post_id>/<action>")
 def act(post_id: str, action: str) -> tuple[str, int] | Response:
-    """Retries, releases or cancels a post. A refusal is shown on the post's own page."""
+    """Retries, releases or cancels a post, according to `action`. A refusal is shown on the post's own screen."""
     client = api.writer()
     key = request.form.get("key") or None
     try:
@@ -101,6 +101,6 @@ def _shown(post_id: str, problem: str = "") -> str:
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:
-    """Returns what can be done with a post. One that was published at once can be retried, and has no time to edit."""
+    """Returns what a person can do with a post in its state. A post that was published at once has no time to edit."""
     found = _ACTIONS.get(post.status, ())
     return tuple(it for it in found if it != "edit" or post.scheduled_at is not None)

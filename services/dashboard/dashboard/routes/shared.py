@@ -1,4 +1,4 @@
-"""What several screens need: pages and brands by id, times in a brand's zone, and the filters of lists."""
+"""What several screens need: linked pages and brands by id, times in a brand's zone, and the filters of lists."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _AT_ONCE = 100
 
 
 class Places:
-    """The pages and brands that the person may use, by id."""
+    """The linked pages and the brands that the person may use, by id."""
 
     def __init__(self, pages: dict[str, Page], brands: dict[str, BrandInList]) -> None:
         self.pages, self.brands = pages, brands
@@ -39,17 +39,17 @@ class Places:
         return brand.timezone if brand else "UTC"
 
     def at(self, when: datetime, brand_id: str) -> str:
-        """Returns a time in the brand's zone, with the zone's name."""
+        """Returns a time in the brand's time zone as text, with the zone's name."""
         return f"{dates.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
 
     @property
     def brand_names(self) -> list[tuple[str, str]]:
-        """Id and name of each brand, by name."""
+        """Returns id and name of each brand, sorted by name."""
         return sorted(((it.id, it.name) for it in self.brands.values()), key=lambda it: it[1].lower())
 
     @property
     def by_brand(self) -> list[tuple[str, list[Page]]]:
-        """The pages of each brand, both by name."""
+        """Returns the brands' names with the linked pages of each, both sorted by name."""
         grouped: dict[str, list[Page]] = {}
         for page in sorted(self.pages.values(), key=lambda it: (it.brand_name.lower(), it.platform, it.name)):
             grouped.setdefault(page.brand_name, []).append(page)
@@ -58,7 +58,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Filters:
-    """What narrows a list of posts, from the address of the screen; what is not there narrows nothing."""
+    """The filters of a list of posts, from the address of the screen. An empty filter does not filter."""
 
     brand: str = ""
     page: str = ""
@@ -82,7 +82,7 @@ class Filters:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The filters as the API takes them."""
+        """Returns the filters as parameters of a call of the API."""
         given = {
             "brand_id": self.brand,
             "page_id": self.page,
@@ -93,28 +93,30 @@ class Filters:
 
     @property
     def query(self) -> dict[str, str]:
-        """The filters as an address of ours has them."""
+        """Returns the filters as parameters of an address of the dashboard."""
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
-        """Returns the zone of the chosen page's or brand's; of the first brand for all."""
+        """Returns the time zone of the chosen page's brand, or of the chosen brand; without a choice, of the first
+        brand."""
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
         return places.zone(brand_id)
 
 
 def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
-    """Returns a call for the brands of this session by id, as they were at most two minutes ago."""
+    """Returns a function that returns the brands of this session by id, as they were at most two minutes ago."""
     return kept(
         "brands", _BRANDS_SECONDS, lambda: {it.id: it for it in client.iterate_brands(limit=_AT_ONCE)}
     )
 
 
 def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callable[[], Places]:
-    """Returns a call for the places of this session: pages as they were at most a minute ago, or as they are now.
+    """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
+    (or now), and its brands.
 
-    It makes up to two calls of the API, and one more for each further hundred. Only for screens that make another call
-    as well: it refuses a session that has ended.
+    The function makes up to two calls of the API, and one more for each further hundred. Only for screens that make
+    another call as well, which notices when the session has ended.
     """
     if with_new_pages:
         forget("pages")
@@ -124,5 +126,6 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
 
 
 def forget_places() -> None:
-    """Makes the next screen of this session read its places anew, after they were changed."""
+    """Forgets the kept linked pages and brands of this session after a change, so that the next screen reads them
+    again."""
     forget("pages", "brands")

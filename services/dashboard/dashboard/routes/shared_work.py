@@ -1,4 +1,4 @@
-"""Working on a brand of somebody else: it is chosen among the brands, and left again."""
+"""Working on somebody else's brand: it is chosen from the list of brands, and left again."""
 
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
@@ -14,7 +14,7 @@ screens = Blueprint("shared_work", __name__, url_prefix="/work")
 
 @screens.post("/<brand_id>")
 def begin(brand_id: str) -> Response:
-    """Begins to work on a brand that is shared with the person."""
+    """Begins to work on a brand that somebody shares with the person."""
     client = api.own()
     brand = next((it for it in client.iterate_shared_brands(limit=100) if it.brand_id == brand_id), None)
     if brand is None:
@@ -26,16 +26,17 @@ def begin(brand_id: str) -> Response:
 
 @screens.post("/own")
 def leave() -> Response:
-    """Goes back to the person's own account."""
+    """Ends the work on somebody else's brand: the person goes back to their own account."""
     response = redirect(url_for("overview.show"))
     _set(response, "")
     return response
 
 
 def only_shared_work(token: str) -> SharedWork | None:
-    """Returns the work on the newest shared brand, for somebody who just signed in and has no brand of their own.
+    """Returns the work on the newest shared brand, for a person who has just signed in and has no brand of their own;
+    else None.
 
-    Nobody is kept from signing in: if the API does not answer, the person begins in their own account.
+    This never prevents a sign-in: if the API does not answer, the person begins in their own account.
     """
     client = api.own(token)
     try:

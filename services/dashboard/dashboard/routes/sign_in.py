@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""The screens for signing in and out, and for a forgotten password."""
 
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -17,7 +17,7 @@ _CODE_PROBLEMS = {
 
 @screens.get("/sign-in")
 def show() -> str | Response:
-    """The form; a browser that is signed in goes on."""
+    """Shows the form for signing in. A browser that is signed in already is sent on."""
     if g.session_token and "ended" not in request.args:
         return redirect(_inside(request.args.get("next", "")))
     return render_template("sign_in.html", email="", problem="", asks_for_code=False)
@@ -32,7 +32,7 @@ def enter() -> tuple[str, int] | Response:
 
 
 def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
-    """Begins a session and goes to `target`; shows the form again if the API refuses it."""
+    """Begins a session and redirects to `target`. If the API refuses it, shows the form with the reason again."""
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:
@@ -65,7 +65,7 @@ def forgot() -> str:
 
 @screens.post("/sign-in/forgot")
 def ask_for_link() -> str | tuple[str, int]:
-    """Asks for a mail with a link to a new password. The answer is the same for an address without an account."""
+    """Asks for a mail with a link that sets a new password. The answer is the same for an address without an account."""
     try:
         api.reader().forgot_password(email=request.form.get("email", "").strip())
     except LimitReached:
@@ -78,7 +78,7 @@ def ask_for_link() -> str | tuple[str, int]:
 
 @screens.post("/sign-out")
 def leave() -> Response:
-    """Ends the session, also if it has ended already."""
+    """Ends the session and signs the browser out. It is no error if the session has ended already."""
     try:
         api.own().log_out()
     except AuthenticationError:
@@ -94,6 +94,6 @@ def _again(email: str, problem: str, status: int, *, asks_for_code: bool = False
 
 
 def _inside(target: str) -> str:
-    """Returns where to go after signing in: a path of ours, never another host."""
+    """Returns the address to go to after signing in: `target` if it is a path of ours, never another host."""
     is_path = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return target if is_path else url_for("overview.show")

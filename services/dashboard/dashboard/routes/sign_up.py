@@ -1,4 +1,4 @@
-"""Signing up, and the pages that the links in mails open: an address confirmed, the password chosen anew."""
+"""The screens for signing up, and those that links in mails open: confirm an address, choose a new password."""
 
 from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -29,7 +29,8 @@ def show() -> str:
 
 @screens.post("/sign-up")
 def create() -> str | tuple[str, int] | Response:
-    """Makes an account. Whoever tries an address that has one already gets the same answer: only its mailbox knows."""
+    """Creates an account. For an address that has an account already the answer is the same; only a mail to the
+    address tells."""
     form = request.form
     email, password = form.get("email", "").strip(), form.get("password", "")
     try:
@@ -55,13 +56,14 @@ def create() -> str | tuple[str, int] | Response:
 
 @screens.get("/verify/<user_id>/<code>")
 def confirm(user_id: str, code: str) -> str:
-    """Asks for the password. Changes nothing, because mail scanners follow links."""
+    """Shows the form that asks for the password to confirm an address. Changes nothing, because mail scanners follow
+    links."""
     return _confirm_form(user_id, code)
 
 
 @screens.post("/verify/<user_id>/<code>")
 def verify(user_id: str, code: str) -> str | tuple[str, int] | Response:
-    """Confirms the address and signs in."""
+    """Confirms the e-mail address of a new account and signs in."""
     password = request.form.get("password", "")
     try:
         found = api.reader().verify_email(user_id=user_id, code=code, password=password)
@@ -82,7 +84,7 @@ def verify(user_id: str, code: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/reset/<reset_id>/<code>")
 def choose(reset_id: str, code: str) -> str:
-    """Asks for the new password. Changes nothing, because mail scanners follow links."""
+    """Shows the form that asks for a new password. Changes nothing, because mail scanners follow links."""
     return render_template("reset.html", problem="")
 
 
@@ -105,13 +107,14 @@ def reset(reset_id: str, code: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/email/<change_id>/<code>")
 def confirm_email(change_id: str, code: str) -> str:
-    """Asks for the password. Changes nothing, because mail scanners follow links."""
+    """Shows the form that asks for the password to change the address. Changes nothing, because mail scanners follow
+    links."""
     return render_template("email.html", problem="")
 
 
 @screens.post("/email/<change_id>/<code>")
 def use_email(change_id: str, code: str) -> str | tuple[str, int] | Response:
-    """Changes the account's address."""
+    """Changes the account's e-mail address to the one whose link was opened."""
     password = request.form.get("password", "")
     try:
         found = api.reader().confirm_email(change_id=change_id, code=code, password=password)

@@ -109,8 +109,7 @@ class Deliveries:
         self._connection.execute(insert(deliveries).values(values))
 
     def replay(self, subscription_id: str, delivery_id: str) -> bool:
-        """Makes a delivery due now, with the whole retry schedule. Returns False if it or its event no longer exists.
-        """
+        """Makes a delivery due now, with the whole retry schedule. Returns False if it or its event is gone."""
         statement = (
             update(deliveries)
             .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)

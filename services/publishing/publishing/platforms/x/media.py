@@ -1,5 +1,4 @@
-"""Uploads files to X: photos in one call, GIFs and videos in segments, so that a later attempt can resume the upload.
-"""
+"""Uploads files to X: photos in one call, GIFs and videos in segments, so that a later attempt can resume the upload."""
 
 import time
 
