@@ -9,9 +9,9 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 
 class MemoryBudget:
-    """A limit on the memory that calls reserve: `total_bytes` for all accounts together.
+    """Limits the memory that the calls of one process reserve: `total_bytes` for all accounts together.
 
-    One account gets at most half of it, or a single reservation of any size.
+    One account gets at most half of it at a time, except for a single reservation.
     """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:

@@ -1,5 +1,5 @@
-"""Captions: charged, written in about the requested number of words, and kept for repeated calls. If that fails,
-refunded."""
+"""Writes captions in about the requested number of words: charges them and keeps them for repeated calls. A caption
+that fails is refunded."""
 
 import time
 from functools import partial

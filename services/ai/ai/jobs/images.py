@@ -1,4 +1,5 @@
-"""Generates and edits images while the client waits: checked, charged, generated and stored. If that fails, refunded."""
+"""Generates and edits images while the client waits: checks the request, charges it, generates and stores the image.
+An image that fails is refunded."""
 
 import time
 from collections.abc import Sequence

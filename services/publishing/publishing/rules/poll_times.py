@@ -53,7 +53,7 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Returns the poll as its next turn begins: further down the list, or at its top again."""
+    """Returns the poll as its next turn begins: further down the list of comments, or at its top again."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS

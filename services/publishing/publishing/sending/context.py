@@ -1,4 +1,5 @@
-"""What one process shares between all that sends posts, besides `AppContext`; and how a process creates it."""
+"""What all sending of posts shares within one process, in addition to `AppContext`; and the function that creates it.
+"""
 
 import time
 from collections.abc import Mapping

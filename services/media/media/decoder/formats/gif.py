@@ -53,8 +53,8 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """Raises Refused for a frame that would need too much memory. It may lie outside of the canvas, which decoders
-    then enlarge."""
+    """Raises Refused for a frame that would need too much memory. A frame may lie outside of the canvas, which
+    decoders then enlarge."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)

@@ -65,8 +65,8 @@ class Calls:
 
     @property
     def shows_references(self) -> bool:
-        """Whether a post that refers to no other post is surely no reply. Certain with X's older field names, a guess
-        with the newer."""
+        """Whether X's answers surely contain a post's references, so that a post without any is no reply. Not certain
+        with X's newer field names."""
         return self._fields_parameter == _FIELD_NAMES[0]
 
     def _get(self, account: Account, path: str, query: Answer) -> Answer:
