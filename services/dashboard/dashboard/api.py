@@ -1,4 +1,5 @@
-"""The API client for one request of a browser: it acts for the person's session, and passes the browser's address on."""
+"""The API client for one request of a browser: it acts for the person's session, and passes the browser's address
+on."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -70,7 +71,8 @@ class Api:
         self.pool = ThreadPoolExecutor(3 * config.threads, "api")
 
     def client(self, token: str, *, writes: bool = False) -> Posthaste:
-        """Returns a client of the API for the browser of the current request. `writes`: for calls that may take long."""
+        """Returns a client of the API for the browser of the current request. `writes`: for calls that may take
+        long."""
         address = request.remote_addr or ""
         headers = {"User-Agent": (request.user_agent.string or "unknown")[:200]}
         if address and self._config.trusted_proxy_hops:

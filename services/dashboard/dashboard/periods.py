@@ -59,7 +59,8 @@ class Period:
         return replace(self, day=date(count // 12, count % 12 + 1, 1))
 
     def has(self, day: date) -> bool:
-        """Whether a day belongs to the period. (The weeks that a month is shown in contain days of other months too.)"""
+        """Whether a day belongs to the period. (The weeks that a month is shown in contain days of other months
+        too.)"""
         return not self.is_monthly or day.month == self.day.month
 
     @property

@@ -1,4 +1,5 @@
-"""The settings of the service publishing. Only this module reads its environment, including the platforms' variables."""
+"""The settings of the service publishing. Only this module reads its environment, including the platforms'
+variables."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,5 @@
-"""What one process shares between requests and loops: settings, vault, connectors, worker lease, task pools, clients."""
+"""What one process shares between requests and loops: settings, vault, connectors, worker lease, task pools,
+clients."""
 
 import time
 from fractions import Fraction

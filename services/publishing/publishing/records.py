@@ -185,7 +185,8 @@ class Post(Row):
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
-        """Returns the row as the table has it after these values are inserted; the other columns have their defaults."""
+        """Returns the row as the table has it after these values are inserted; the other columns have their
+        defaults."""
         return cls(**_untouched(cls) | dict(values))
 
     @property

@@ -156,7 +156,8 @@ class ApiClient:
 
 
 def to_json(value: Any) -> bytes:
-    """Encodes a request as JSON (bytes in base64). Runs in a real thread, so that it does not hold up the event loop."""
+    """Encodes a request as JSON (bytes in base64). Runs in a real thread, so that it does not hold up the event
+    loop."""
     return offload(msgspec.json.encode, value)
 
 

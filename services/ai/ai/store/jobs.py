@@ -186,7 +186,8 @@ class Jobs:
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
-        """Stores that the bytes of the generated file are in object storage. Returns False when the claim has lapsed."""
+        """Stores that the bytes of the generated file are in object storage. Returns False when the claim has
+        lapsed."""
         return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
 
     def postpone(self, claim: Claim, seconds: float) -> bool:

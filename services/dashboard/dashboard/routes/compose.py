@@ -69,7 +69,8 @@ def show() -> str:
 
 @screens.post("")
 def send() -> tuple[str, int] | str:
-    """Uploads the chosen files and sends the post. If something is refused, shows the form again with what was typed."""
+    """Uploads the chosen files and sends the post. If something is refused, shows the form again with what was
+    typed."""
     draft = Draft.from_form(request.form)
     places = recent_places(api.reader())()
     problem = draft.problem()

@@ -65,7 +65,8 @@ def forgot() -> str:
 
 @screens.post("/sign-in/forgot")
 def ask_for_link() -> str | tuple[str, int]:
-    """Asks for a mail with a link that sets a new password. The answer is the same for an address without an account."""
+    """Asks for a mail with a link that sets a new password. The answer is the same for an address without an
+    account."""
     try:
         api.reader().forgot_password(email=request.form.get("email", "").strip())
     except LimitReached:

@@ -93,7 +93,8 @@ def remove_orphans(context: AppContext) -> int:
 
 
 def _remove_orphans_of(context: AppContext, object_names: Iterable[str]) -> None:
-    """Removes those of these objects that belong to no row. Objects whose names are not in our format are left alone."""
+    """Removes those of these objects that belong to no row. Objects whose names are not in our format are left
+    alone."""
     keys = {name.partition("/")[0] for name in object_names}
     with context.database.reading() as connection:
         orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])

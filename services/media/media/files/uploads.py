@@ -202,7 +202,8 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 
 
 def remove(context: AppContext, upload: Upload) -> None:
-    """Ends an unfinished upload and removes the bytes that arrived: now, or in the background if the storage is down."""
+    """Ends an unfinished upload and removes the bytes that arrived: now, or in the background if the storage is
+    down."""
     with context.database.transaction() as connection:
         if not Uploads(connection).remove(upload.id):
             return

@@ -71,7 +71,8 @@ _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 
 
 class FfmpegEnded(ApiError):
-    """ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too demanding."""
+    """ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too
+    demanding."""
 
 
 class VideoProperties(Record):

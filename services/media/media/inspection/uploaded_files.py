@@ -112,7 +112,8 @@ def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
 
 @contextmanager
 def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Yields a new temporary file that is opened twice, for writing and for reading, each with a position of its own."""
+    """Yields a new temporary file that is opened twice, for writing and for reading, each with a position of its
+    own."""
     descriptor, path = tempfile.mkstemp()
     with open(descriptor, "w+b") as written, open(path, "rb") as read:
         os.unlink(path)

@@ -44,7 +44,8 @@ _REFUSED_SECONDS = 3_600.0
 
 
 def poll_comments(app: AppContext) -> int:
-    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop waits a full tick before the next."""
+    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop waits a full tick before the
+    next."""
     most = max(int(app.settings.polls_per_second * TICK_SECONDS), 1)
     app.polling.fill("polls", partial(_claim, app), most)
     return 0

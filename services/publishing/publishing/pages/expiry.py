@@ -1,4 +1,5 @@
-"""Ends a page's connection to its platform: marks the page as expired and tells its owner, once (event page.expired)."""
+"""Ends a page's connection to its platform: marks the page as expired and tells its owner, once (event
+page.expired)."""
 
 from typing import NamedTuple
 

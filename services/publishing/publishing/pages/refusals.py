@@ -1,4 +1,5 @@
-"""Decides what a platform's refusal means for the page: its connection has ended, or it takes no calls for some time."""
+"""Decides what a platform's refusal means for the page: its connection has ended, or it takes no calls for some
+time."""
 
 import structlog
 

@@ -29,7 +29,8 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for replies."""
+    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for
+    replies."""
     return monotonic() + LISTING_SECONDS
 
 

@@ -1,5 +1,5 @@
-"""What all sending of posts shares within one process, in addition to `AppContext`; and the function that creates it.
-"""
+"""What all sending of posts shares within one process, in addition to `AppContext`; and the function that creates
+it."""
 
 import time
 from collections.abc import Mapping

@@ -231,7 +231,8 @@ def _single(source: MediaSource, content: Content) -> Answer:
 
 
 def _ai_label(content: Content) -> Answer:
-    """Returns the parameter that marks a post as made by AI, if it is. A carousel has one label, its files have none."""
+    """Returns the parameter that marks a post as made by AI, if it is. A carousel has one label, its files have
+    none."""
     is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
     return {"is_ai_generated": "true"} if is_ai_made else {}
 

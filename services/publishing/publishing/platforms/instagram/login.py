@@ -1,4 +1,5 @@
-"""Instagram's login: finds professional accounts through the Facebook page they belong to, and uses the page's token."""
+"""Instagram's login: finds professional accounts through the Facebook page they belong to, and uses the page's
+token."""
 
 from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile

@@ -51,7 +51,8 @@ def problem_of(body: Any) -> Mapping[str, Any] | None:
 def refusal_from(
     problem: Mapping[str, Any], status: int, headers: Mapping[str, str], visible: bool
 ) -> PlatformRefusal:
-    """Builds the refusal from a problem object. `visible`: the call makes a post, so that a 403 is about its content."""
+    """Builds the refusal from a problem object. `visible`: the call makes a post, so that a 403 is about its
+    content."""
     message = str(
         problem.get("detail") or problem.get("message") or problem.get("title") or "X gave no reason."
     )

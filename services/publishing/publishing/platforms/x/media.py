@@ -1,4 +1,5 @@
-"""Uploads files to X: photos in one call, GIFs and videos in segments, so that a later attempt can resume the upload."""
+"""Uploads files to X: photos in one call, GIFs and videos in segments, so that a later attempt can resume the
+upload."""
 
 import time
 
