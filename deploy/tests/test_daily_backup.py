@@ -15,6 +15,8 @@ import pytest
 import urllib3
 from deploy_kit import wait_until
 from minio import Minio
+from seaweed import ADMIN, seaweed
+from seaweed import client as seaweed_client
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
@@ -25,6 +27,8 @@ from local.stack import units
 FOLDER = ROOT / "deploy" / "backup"
 TODAY = datetime.now(UTC).date()
 SERVICE = "quota"
+#: Access key, secret and bucket of backups at a provider.
+BACKUP_USER = ("backup-key", "backup-secret", "posthaste-backup")
 
 
 def expired(names: list[str]) -> set[str]:
@@ -74,11 +78,70 @@ def test_a_name_that_is_no_date_is_nobody_s_to_delete() -> None:
     assert expired(names) == set(days(40)) - kept_by_rule(set(days(40)))
 
 
+class KeptInFolder:
+    """Where backups are without a bucket: a folder of the machine."""
+
+    env: dict[str, str] = {}
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "backup/encrypted"
+
+    def contents(self) -> dict[str, bytes]:
+        """Returns every stored file by its path."""
+        files = [path for path in self.folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in files}
+
+    def put(self, path: str, words: bytes) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_bytes(words)
+
+    def remove(self, path: str) -> None:
+        (self.folder / path).unlink()
+
+
+class KeptInBucket:
+    """A bucket at a provider, whose user may use no other."""
+
+    def __init__(self, address: str) -> None:
+        access, secret, self.bucket = BACKUP_USER
+        self.s3 = seaweed_client(address, ADMIN)
+        self.env = {
+            "BACKUP_S3_URL": f"http://{address}",
+            "BACKUP_S3_BUCKET": self.bucket,
+            "BACKUP_S3_ACCESS_KEY": access,
+            "BACKUP_S3_SECRET_KEY": secret,
+        }
+        for path in self.contents():
+            self.remove(path)
+
+    def contents(self) -> dict[str, bytes]:
+        """Returns every stored file by its path."""
+        found = {}
+        for it in self.s3.list_objects(self.bucket, recursive=True):
+            answer = self.s3.get_object(self.bucket, it.object_name or "")
+            found[it.object_name or ""] = answer.read()
+            answer.close()
+            answer.release_conn()
+        return found
+
+    def put(self, path: str, words: bytes) -> None:
+        self.s3.put_object(self.bucket, path, io.BytesIO(words), len(words))
+
+    def remove(self, path: str) -> None:
+        self.s3.remove_object(self.bucket, path)
+
+
 class Backups:
     """Databases with rows and a bucket with files, and the script with a folder or a bucket to keep backups in."""
 
-    def __init__(self, folder: Path, urls: dict[str, str], bucket: dict[str, str], away: dict[str, str]):
-        self.folder, self.urls, self.bucket = folder, urls, bucket
+    def __init__(
+        self,
+        folder: Path,
+        urls: dict[str, str],
+        bucket: dict[str, str],
+        kept: KeptInFolder | KeptInBucket,
+    ) -> None:
+        self.folder, self.urls, self.bucket, self.kept = folder, urls, bucket, kept
         path = (
             f"{postgres.programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         )
@@ -92,7 +155,7 @@ class Backups:
             "BACKUP_KEY": "a key of the operator's",
             **{f"DATABASE_URL_{service.upper()}": url for service, url in urls.items()},
             **bucket,
-            **away,
+            **kept.env,
         }
         self.files = Minio(
             bucket["S3_URL"].partition("//")[2], bucket["S3_ACCESS_KEY"], bucket["S3_SECRET_KEY"],
@@ -120,12 +183,22 @@ class Backups:
         }
 
 
-@pytest.fixture
-def installation(database_for: Callable[[str], str], bucket: dict[str, str]) -> Iterator[Backups]:
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with seaweed(tmp_path_factory.mktemp("provider"), {"backup": BACKUP_USER}) as address:
+        yield address
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def installation(
+    request: pytest.FixtureRequest, database_for: Callable[[str], str], bucket: dict[str, str]
+) -> Iterator[Backups]:
     """In a folder that the scratch server's user may pass, which pytest's are not."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)
-    made = Backups(folder, {service: database_for(service) for service in units.DATABASES}, bucket, {})
+    in_bucket = request.param == "bucket"
+    kept = KeptInBucket(request.getfixturevalue("provider")) if in_bucket else KeptInFolder(folder)
+    made = Backups(folder, {service: database_for(service) for service in units.DATABASES}, bucket, kept)
     made.write(
         SERVICE, "CREATE TABLE kept AS SELECT n, E'a\\\\b\\n' || n AS word FROM generate_series(1, 50) AS n"
     )
@@ -141,10 +214,11 @@ def test_a_backup_is_whole_unreadable_without_the_key_and_its_rehearsal_finds_ev
     installation.run("now")
     name = installation.run("list").strip()
     assert name == str(TODAY)
-    stored = [path for path in (installation.folder / "backup").rglob("*") if path.is_file()]
-    assert {path.name for path in stored} >= {"QUOTA.dump.bin", "began_at.bin", "a.jpg.bin"}
-    for path in stored:
-        assert path.read_bytes()[:8] == b"RCLONE\x00\x00", path
+    stored = installation.kept.contents()
+    assert {path.rpartition("/")[2] for path in stored} >= {"QUOTA.dump.bin", "began_at.bin", "a.jpg.bin"}
+    assert len([path for path in stored if path.endswith(".dump.bin")]) == len(units.DATABASES)
+    for path, words in stored.items():
+        assert words[:8] == b"RCLONE\x00\x00", path
     said = installation.run("rehearse")
     assert "all restored" in said
     assert f"rehearsed: {name}" in said
@@ -172,15 +246,32 @@ def test_files_come_back_and_a_deleted_one_is_kept_as_long_as_a_dump_that_names_
     installation.run("now")
     installation.files.remove_object(installation.bucket["S3_BUCKET"], "one/a.jpg")
     installation.run("now")
-    removed = installation.folder / "backup/encrypted/removed"
-    assert [path.name for path in removed.rglob("*.bin")] == ["a.jpg.bin"]
+    removed = f"removed/{TODAY}/one/a.jpg.bin"
+    [words] = [words for path, words in installation.kept.contents().items() if path.startswith("removed/")]
+    assert installation.kept.contents()[removed] == words
     installation.files.remove_object(installation.bucket["S3_BUCKET"], "two/b.jpg")
     installation.run("restore-files")
     assert installation.names() == {"two/b.jpg"}
     # Older than every dump that is kept: nothing can name it.
-    (removed / str(TODAY)).rename(removed / "2026-01-01")
+    installation.kept.remove(removed)
+    installation.kept.put("removed/2026-01-01/one/a.jpg.bin", words)
     installation.run("now")
-    assert not (removed / "2026-01-01").exists()
+    assert not [path for path in installation.kept.contents() if path.startswith("removed/")]
+
+
+def test_seven_daily_four_weekly_and_six_monthly_backups_stay_where_they_are_kept(
+    installation: Backups,
+) -> None:
+    """With files as old: a removed one stays as long as the oldest dump."""
+    earlier = days(400, TODAY - timedelta(days=1))
+    for name in earlier[::9]:
+        installation.kept.put(f"dumps/{name}/began_at.bin", b"RCLONE")
+        installation.kept.put(f"removed/{name}/gone.jpg.bin", b"RCLONE")
+    installation.run("now")
+    kept = kept_by_rule({str(TODAY), *earlier[::9]})
+    assert set(installation.run("list").split()) == kept
+    of_files = {path.split("/")[1] for path in installation.kept.contents() if path.startswith("removed/")}
+    assert of_files == {name for name in earlier[::9] if name >= min(kept)}
 
 
 def test_the_dumps_of_a_day_are_fetched_for_a_restore(installation: Backups) -> None:
@@ -193,13 +284,12 @@ def test_the_dumps_of_a_day_are_fetched_for_a_restore(installation: Backups) -> 
 
 def test_without_a_key_nothing_is_written(installation: Backups) -> None:
     assert "BACKUP_KEY is not set" in installation.run("now", BACKUP_KEY="", code=1)
-    assert [*(installation.folder / "backup").iterdir()] == []
+    assert installation.kept.contents() == {}
 
 
 def test_it_backs_up_by_itself_and_does_not_replace_what_a_new_machine_is_restored_from(
     installation: Backups,
 ) -> None:
-    begun_at = installation.folder / "backup/encrypted/dumps" / str(TODAY) / "began_at.bin"
     last = installation.folder / "work/last"
     made = set()
     for _ in range(2):
@@ -207,6 +297,7 @@ def test_it_backs_up_by_itself_and_does_not_replace_what_a_new_machine_is_restor
             wait_until(lambda: last.exists() and last.read_text() == f"{TODAY}\n", "no backup was made", 60)
             service.terminate()
         assert service.returncode == 0
-        made.add(begun_at.stat().st_mtime_ns)
+        # Encrypted with a new nonce each time.
+        made.add(installation.kept.contents()[f"dumps/{TODAY}/began_at.bin"])
         last.unlink()
     assert len(made) == 1

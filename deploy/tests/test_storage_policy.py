@@ -5,34 +5,25 @@ The server is SeaweedFS, because MinIO is in no package index and the local stac
 
 import io
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from deploy_kit import wait_until
 from minio import Minio
 from minio.commonconfig import CopySource, Tags
-from minio.error import MinioException, S3Error
+from minio.error import S3Error
 from minio.versioningconfig import ENABLED, VersioningConfig
-from urllib3 import PoolManager
-from urllib3.exceptions import HTTPError
+from seaweed import ADMIN, REGION, SECRET, seaweed
+from seaweed import client as seaweed_client
 
-from local.paths import ROOT
-from local.servers import ports
 from media.config import Settings
 from media.storage.bucket import Bucket, NoSuchUpload
 
-REGION = "us-east-1"
 OURS, ANOTHER = "our-bucket", "another-bucket"
-#: An object of the other bucket.
-SECRET = "secret.txt"
-KEYS = {"admin": ("admin-key", "admin-secret"), "media": ("media-key", "media-secret")}
+KEYS = {"admin": ADMIN, "media": ("media-key", "media-secret")}
 #: S3's least size of a part that is not the last.
 PART_BYTES = 5 * 1024 * 1024
 Act = Callable[[Minio], object]
@@ -41,56 +32,12 @@ Act = Callable[[Minio], object]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The host and port of a server with both buckets, an administrator, and media's user with the policy alone."""
-    folder = tmp_path_factory.mktemp("s3")
-    policy = (ROOT / "deploy/storage/policy.json").read_text().replace("${S3_BUCKET}", OURS)
-    given = {"admin": {"actions": ["Admin"]}, "media": {"actions": [], "policyNames": ["media"]}}
-    identities = [
-        {"name": name, "credentials": [{"accessKey": access, "secretKey": secret}], **given[name]}
-        for name, (access, secret) in KEYS.items()
-    ]
-    settings = {"identities": identities, "policies": [{"name": "media", "content": policy}]}
-    (folder / "s3.json").write_text(json.dumps(settings))
-    parts = [
-        f"{part}.{kind}" for part in ("master", "volume", "filer", "s3") for kind in ("port", "port.grpc")
-    ]
-    port = ports.choose(folder, dict.fromkeys(parts))
-    argv = [
-        str(Path(sys.executable).parent / "weed"), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-        "-filer", "-s3", "-s3.iam.readOnly=false", f"-s3.config={folder}/s3.json",
-        "-s3.port.iceberg=0", "-s3.port.lance=0",
-        f"-s3.localSocket={folder}/s3.sock", f"-filer.localSocket={folder}/filer.sock",
-        "-master.volumeSizeLimitMB=64", "-volume.max=8",
-        *(f"-{name}={value}" for name, value in port.items()),
-    ]  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(argv, cwd=folder, env={"HOME": str(folder)}, stdout=log, stderr=log)
-    address = f"127.0.0.1:{port['s3.port']}"
-    admin = client(address, "admin")
-
-    def is_ready() -> bool:
-        assert process.poll() is None, (folder / "log").read_text()[-2000:]
-        try:
-            for bucket in (OURS, ANOTHER):
-                if not admin.bucket_exists(bucket):
-                    admin.make_bucket(bucket)
-                admin.put_object(bucket, SECRET, io.BytesIO(b"secret"), 6)
-        except (MinioException, HTTPError, OSError):
-            return False
-        return True
-
-    try:
-        wait_until(is_ready, "the S3 server stores objects", seconds=60)
+    with seaweed(tmp_path_factory.mktemp("s3"), {"media": (*KEYS["media"], OURS)}, ANOTHER) as address:
         yield address
-    finally:
-        process.kill()  # its own stop takes half a minute
-        process.wait()
 
 
 def client(address: str, user: str) -> Minio:
-    """A client that does not repeat failed requests, and leaves no connection open."""
-    access, secret = KEYS[user]
-    http = PoolManager(retries=False, timeout=30, headers={"Connection": "close"})
-    return Minio(address, access_key=access, secret_key=secret, secure=False, region=REGION, http_client=http)
+    return seaweed_client(address, KEYS[user])
 
 
 def read(s3: Minio, bucket: str) -> None:
