@@ -8,7 +8,7 @@ import sys
 
 from bench import dashboard, due_posts, footprint, requests_per_second, tracing, upload, webhooks
 from bench.stack import Stack
-from bench.table import Row, render
+from bench.table import render
 
 NAMES = ("start", "requests", "due", "upload", "webhooks", "tracing", "dashboard")
 
@@ -19,9 +19,7 @@ def main() -> int:
         print(f"bench: there is no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}", file=sys.stderr)
         return 2
     stack = Stack()
-    rows: list[Row] = [
-        Row.limit("memory of the stack after up", footprint.memory_megabytes(stack), 900, "MB")
-    ]
+    rows = footprint.measure_memory(stack, "after up", 900)
     if "requests" in names:
         tell("requests: two minutes")
         rows += requests_per_second.measure(stack)
@@ -40,9 +38,7 @@ def main() -> int:
     if "dashboard" in names:
         tell("dashboard: two minutes")
         rows += dashboard.measure(stack)
-    rows.append(
-        Row.limit("memory of the stack after the bench", footprint.memory_megabytes(stack), 1126.4, "MB")
-    )
+    rows += footprint.measure_memory(stack, "after the bench", 1126.4)
     if "start" in names:
         tell("start: half a minute")
         rows.append(footprint.measure_start())
