@@ -17,6 +17,8 @@ from PIL import Image
 _HEIC = Path(__file__).parents[3] / "services/media/tests/media_kit/turned.heic"
 #: What the simulator takes of one picture (docs/platforms.md); it reads each and refuses what is larger.
 PHOTO_BYTES = {"FB": 10 * MB, "IG": 8 * MB, "LN": 8 * MB, "TT": 20 * MB, "TW": 5 * MB}
+#: Five pictures one after the other, on a slow platform.
+SENT_SECONDS = 300.0
 #: A claim lapses after 30 s.
 KILLED_SECONDS = 90.0
 
@@ -66,16 +68,22 @@ def put(account: Account, pictures: dict[str, bytes], name: str) -> Json:
 
 @pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW"])
 def test_any_picture_is_published_within_the_platforms_limits(
-    accounts: Accounts, simulator: Simulator, pictures: dict[str, bytes], platform: str
+    accounts: Accounts,
+    operator: Operator,
+    simulator: Simulator,
+    pictures: dict[str, bytes],
+    platform: str,
 ) -> None:
     account = accounts.new(pages=(platform,))
     media_ids = [put(account, pictures, name)["media_id"] for name in PICTURES]
     posts = [media_ids[:4], media_ids[4:]] if platform == "TW" else [media_ids]  # X takes a GIF only alone
     for ids in posts:
-        body = {"page_id": account.page_id(platform), "message": "From my phone", "media_ids": ids}
-        checked = account.api.post("/posts/validate", body, 200)
+        content = {"message": "From my phone", "media_ids": ids}
+        checked = account.api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
         assert (checked["valid"], checked["errors"]) == (True, [])
-        assert account.api.post("/posts/publish", body)["was_published"] is True
+        post = schedule(account, platform, **content)
+        operator("post", "due", post["id"])
+        await_post(account.api, post["id"], SENT_SECONDS, status="published")
     sent = [item for post in simulator.posts(account.pages[platform]) for item in post["media"]]
     assert [item["type"] for item in sent].count("photo") >= 4
     assert len(sent) == len(media_ids)

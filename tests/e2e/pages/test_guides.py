@@ -58,6 +58,7 @@ def folder(tmp_path: Path, mp4: bytes, jpeg: bytes) -> Path:
     return tmp_path
 
 
+@pytest.mark.prompt
 def test_connecting_leads_from_a_login_to_a_reply(
     accounts: Accounts, simulator: Simulator, folder: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_connecting_leads_from_a_login_to_a_reply(
     assert stranger.run(rest[-1])["reply"]["message"] == "Thank you"
 
 
+@pytest.mark.prompt
 @pytest.mark.parametrize("platform", ["IG", "TT", "YT"])
 def test_a_platforms_own_commands_make_its_test_post(
     accounts: Accounts, simulator: Simulator, folder: Path, platform: str
