@@ -17,11 +17,15 @@ sys.path.append(str(FOLDER))
 
 from e2e_kit import secrecy  # noqa: E402
 from e2e_kit.api import Api  # noqa: E402
+from e2e_kit.chromium import Chromium, chromium  # noqa: E402
 from e2e_kit.files import sample  # noqa: E402
 from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
 from e2e_kit.private import own_stack  # noqa: E402
 from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
+
+from local.processes.table import NotReady  # noqa: E402
+from local.servers import browser  # noqa: E402
 
 #: The process that uses the stack of `./dev test` in a run with own stacks.
 FIRST = "gw0"
@@ -137,3 +141,23 @@ def webm(stack: Stack) -> bytes:
 @pytest.fixture(scope="session")
 def mp4(stack: Stack) -> bytes:
     return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_VIDEO_URL"])
+
+
+@pytest.fixture(scope="session")
+def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A browser. Without one the tests are skipped, except in CI."""
+    try:
+        programs = browser.install(print)
+    except NotReady as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
+        yield window
+
+
+@pytest.fixture(scope="module")
+def window(running_browser: Chromium) -> Chromium:
+    """A browser window without cookies and without anything else that another file has left."""
+    running_browser.reset()
+    return running_browser

@@ -1,20 +1,16 @@
-"""Packs and auto-refill on a stack that takes payments (`./dev up --payments`): each paid once, each credited once.
+"""Packs and auto-refill: each paid once, each credited once.
 
 Stripe is the simulator's; what it has charged is held against what the account was given.
 """
 
 import datetime as dt
-import os
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from e2e_kit.api import Json, refused
 from e2e_kit.operator import Account, Accounts, Clock, Operator
-from e2e_kit.private import private_stack
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
@@ -27,24 +23,7 @@ PRICE_CENTS = 900
 GAP_MINUTES = 11
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with private_stack(Path(os.environ["TEST_RUN_DIR"]) / "payments", payments=True) as stack:
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def operator(stack: Stack) -> Iterator[Operator]:
-    operator = Operator(stack)
-    yield operator
-    operator.close()
-
-
-@pytest.fixture(scope="module")
-def simulator(stack: Stack) -> Iterator[Simulator]:
-    simulator = Simulator(stack.env["SIMULATOR_URL"])
-    yield simulator
-    simulator.close()
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_the_credit_balance_has_costs_and_packs(shared: Account) -> None:
     assert balance["credits"]["available"] == 2400
     assert {row["credits"] for row in balance["costs"]} == {1, 10, 90}
     assert [pack["credits"] for pack in balance["packs"]] == [500, 1_500, 5_000, 15_000]
-    assert not any(pack["available"] for pack in balance["packs"])
+    assert all(pack["available"] for pack in balance["packs"])
 
 
 def test_the_ledger_lists_what_was_paid_for_with_the_balance_after_it(accounts: Accounts) -> None:

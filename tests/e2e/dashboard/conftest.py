@@ -1,17 +1,12 @@
 """A browser, and people who are signed in to the dashboard."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.chromium import Chromium
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.stack import Stack
-
-from local.processes.table import NotReady
-from local.servers import browser
 
 PASSWORD = "the owner's own"
 
@@ -34,19 +29,6 @@ class Person:
         self.window.type("#email", self.account.email)
         self.window.type("#password", PASSWORD)
         self.window.press("form button")
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """A browser window. Without a browser the tests are skipped, except in CI."""
-    try:
-        programs = browser.install(print)
-    except NotReady as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(missing))
-    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
-        yield window
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ from e2e_kit.chromium import Chromium
 
 _RUN = """
 const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ['violations']}).then(
+for (const it of document.getAnimations()) it.finish();
+axe.run(document, {resultTypes: ['violations'], %s}).then(
   (found) => done(found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.map((one) => one.html).join(' ')}`)),
   (error) => done([String(error)]));
 """
+#: The rules about colours.
+_COLOURS = "runOnly: ['color-contrast', 'link-in-text-block']"
 
 
 @cache
@@ -22,8 +25,23 @@ def _axe() -> str:
     return path.read_text()
 
 
-def findings(window: Chromium) -> list[str]:
+def findings(window: Chromium, only: str = "") -> list[str]:
     """Returns each broken rule with the elements that break it."""
-    window.run(_axe())
-    found: list[str] = window.run_async(_RUN)
+    if not window.run("return 'axe' in window"):
+        window.run(_axe())
+    found: list[str] = window.run_async(_RUN % only)
+    return found
+
+
+def flaws(window: Chromium, *widths: int) -> list[str]:
+    """Returns what is wrong with the present page in a window of each of these widths: rules broken by day, rules about
+    colours broken by night (the style sheet changes nothing else), and a page that is wider than its window."""
+    found = []
+    for width in widths:
+        window.emulate_phone(width, 900, "light")
+        found += [f"{width}, light: {it}" for it in findings(window)]
+        if (wide := window.run("return document.documentElement.scrollWidth")) > width:
+            found.append(f"{width}: the page is {wide} wide")
+        window.emulate_phone(width, 900, "dark")
+        found += [f"{width}, dark: {it}" for it in findings(window, _COLOURS)]
     return found

@@ -115,6 +115,17 @@ class Chromium:
         """Returns what the console has said since the last call, refusals of the security policy included."""
         return [it["message"] for it in self._ask("POST", "/se/log", type="browser")]
 
+    def reset(self) -> None:
+        """Exchanges the tab for a new one and deletes all that the browser has kept, as a new profile would."""
+        new: str = self._ask("POST", "/window/new", type="tab")["handle"]
+        self._ask("DELETE", "/window")
+        self._ask("POST", "/window", handle=new)
+        kept = {"origin": "*", "storageTypes": "all"}
+        for command, params in (("Network.clearBrowserCache", {}), ("Storage.clearDataForOrigin", kept)):
+            self._ask("POST", "/goog/cdp/execute", cmd=command, params=params)
+        self._ask("POST", "/goog/cdp/execute", cmd="Network.clearBrowserCookies", params={})
+        self.logged()
+
     def close(self) -> None:
         self._ask("DELETE", "")
         self._http.close()

@@ -41,7 +41,8 @@ def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: b
 @contextmanager
 def own_stack(run: Path) -> Iterator[Stack]:
     """Starts a stack like the shared one, and stops it afterwards. Its logs stay."""
-    local = LocalStack(run, durable=False, usual_ports=False, slow="TEST_SLOW" in os.environ)
+    slow = "TEST_SLOW" in os.environ
+    local = LocalStack(run, durable=False, usual_ports=False, slow=slow, payments=True)
     with (run.parent / "starting").open("w") as turn:  # two starts at once might choose the same ports
         fcntl.flock(turn, fcntl.LOCK_EX)
         local.up(lambda _: None, owner_pid=os.getpid())

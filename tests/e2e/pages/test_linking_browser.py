@@ -1,18 +1,13 @@
 """Linking in a real browser: the platform's consent page, the person's answer, and our last page."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
-from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.chromium import Chromium
 from e2e_kit.linking import NAMES, Linking, begin, linked
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.simulator import Simulator
-
-from local.processes.table import NotReady
-from local.servers import browser
 
 TITLES = {
     "FB": "Facebook",
@@ -22,19 +17,6 @@ TITLES = {
     "TW": "X",
     "YT": "YouTube",
 }
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """A browser window. Without a browser the tests are skipped, except in CI."""
-    try:
-        programs = browser.install(print)
-    except NotReady as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(missing))
-    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
-        yield window
 
 
 @pytest.fixture

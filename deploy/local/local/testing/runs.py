@@ -73,7 +73,7 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         return child([*PYTEST, *arguments], servers.up(servers.SHARED, lambda _: None) if needed else {})
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
-            env = whole(run, tell, durable=False, slow=slow) | _told(slow)
+            env = whole(run, tell, durable=False, slow=slow, payments=True) | _told(slow)
         else:
             env = servers.up(run, tell, owner_pid=os.getpid(), names=needed)
         pytest = [*PYTEST, *arguments]
@@ -140,9 +140,13 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
         return child([sys.executable, "-m", "bench", *arguments], whole(run, tell, durable=True))
 
 
-def whole(run: Path, tell: Tell, *, durable: bool, slow: bool = False) -> dict[str, str]:
+def whole(
+    run: Path, tell: Tell, *, durable: bool, slow: bool = False, payments: bool = False
+) -> dict[str, str]:
     """Starts a whole stack. Returns the environment for tests."""
-    Stack(run, durable=durable, usual_ports=False, slow=slow).up(tell, owner_pid=os.getpid())
+    Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
+        tell, owner_pid=os.getpid()
+    )
     return servers.test_env(run)
 
 
