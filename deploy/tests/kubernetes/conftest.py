@@ -4,14 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from kustomized import (
-    FOLDER,
-    OVERLAYS,
-    Resource,
-    build,
-)
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from kustomized import FOLDER, OVERLAYS, Resource, build
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
