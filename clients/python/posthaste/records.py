@@ -1543,8 +1543,8 @@ class Article:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TikTokPostSettings:
-    """`tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them
-    open. These fields go to TikTok where it has them for this kind of post.
+    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
+    them open. The listed fields go to TikTok where it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.

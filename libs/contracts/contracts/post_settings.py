@@ -63,9 +63,9 @@ class LinkedInPostSettings(Record):
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. Other fields than these go to TikTok unchanged: the spec leaves them open.
+    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves them open.
 
-    These fields go to TikTok where it has them for this kind of post.
+    The listed fields go to TikTok where it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.

@@ -58,7 +58,7 @@ class Verdicts(Record):
 
 
 class Refund(Record):
-    """Returns the month unit of a refused call, which the operation and try of the caller identify.
+    """A request to refund the month unit of a refused call, which the operation and try of the caller identify.
 
     Only the previous release reads the two fields.
     """
@@ -68,7 +68,10 @@ class Refund(Record):
 
 
 class ChargeUnit(Record):
-    """Takes one month unit for work outside a request (webhook deliveries, further pages). Once per operation id."""
+    """A request to take one month unit for work outside an API request (webhook deliveries, further pages).
+
+    Takes effect once per operation id.
+    """
 
     account_id: str
     tier: str

@@ -25,7 +25,7 @@ class EmailChangeRequested(Record):
 
 
 class EmailChangeLink(Record):
-    """The contents of the link in the mail. The code proves access to the mailbox."""
+    """The contents of the link that confirms a new address. The code proves access to its mailbox."""
 
     change_id: str
     code: str

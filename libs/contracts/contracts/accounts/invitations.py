@@ -44,7 +44,7 @@ class InvitationWithdrawn(Record):
 
 
 class InvitationLink(Record):
-    """The contents of the link in the mail. The code proves access to the mailbox."""
+    """The contents of the link in an invitation's mail. The code proves access to the mailbox."""
 
     invitation_id: str
     code: str

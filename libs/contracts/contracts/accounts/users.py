@@ -111,7 +111,7 @@ class VerificationLink(Record):
 
 
 class ConfirmVerification(VerificationLink, kw_only=True):
-    """Confirms an address. The password of the sign-up proves that the person who signed up owns the mailbox."""
+    """Confirms an address. The password of the sign-up proves that the mailbox's reader is the person who signed up."""
 
     password: str
 
