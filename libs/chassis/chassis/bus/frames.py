@@ -34,7 +34,10 @@ class Call(msgspec.Struct, omit_defaults=True):
 
 
 class RequestFrame(msgspec.Struct):
-    """Several calls. Their waiting time in the queue is subtracted from each ttl (`lateness.py`)."""
+    """A message with several calls to one service.
+
+    The time that it waits in the queue is subtracted from the ttl of each call (`lateness.py`).
+    """
 
     #: Unix time by the sender's clock, for services of a release before `steady`.
     sent_at: float

@@ -30,9 +30,9 @@ class Pool:
         return self.size - sum(self._running.values())
 
     def start(self, task: Task, kind: str = "") -> None:
-        """Starts the task now. Check `free` first, as `fill` does, or the task waits for a place.
+        """Runs the task in a thread of its own, which waits if no place is free: check `free` first, as `fill` does.
 
-        Its errors are logged.
+        Errors of the task are logged.
         """
         with self._changed:
             self._running[kind] = self._running.get(kind, 0) + 1
