@@ -24,7 +24,7 @@ _OPEN |= {
 
 
 def create_app(config: Config) -> Flask:
-    """Returns the application of one process."""
+    """Creates the application of one process."""
     app = Flask(__name__)
     app.config.update(MAX_CONTENT_LENGTH=config.max_body_bytes, MAX_FORM_MEMORY_SIZE=2**20)
     app.config.update(DASHBOARD=config)

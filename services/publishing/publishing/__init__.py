@@ -1,1 +1,1 @@
-"""Pages, posts, comments and engagement: the service that calls the social platforms."""
+"""The service that calls the social platforms: linked pages, posts, comments and engagement."""

@@ -67,7 +67,7 @@ class Settings(Record):
 
     @property
     def hears_hooks(self) -> bool:
-        """Whether any platform's webhooks are configured."""
+        """Whether the webhooks of any platform are configured."""
         return any(
             plugin.hooks.is_set_up(self.platforms[code]) for code, plugin in PLUGINS.items() if plugin.hooks
         )

@@ -69,7 +69,8 @@ class AppContext:
 
     @cached_property
     def polling(self) -> Pool:
-        """The pool for polls and details of comments: a platform that hangs there delays no reconciliation."""
+        """The pool for polls of comments and for reading a comment's details: a platform that hangs there delays no
+        reconciliation."""
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:

@@ -217,7 +217,7 @@ class Post(Row):
 
     @property
     def made_by(self) -> Maker:
-        """The maker of a post; only for posts that have one."""
+        """The maker of the post. Only for posts that have one."""
         return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
 
     @property

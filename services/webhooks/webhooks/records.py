@@ -77,7 +77,7 @@ class DeliveryRow:
 
 
 class MadeBy(NamedTuple):
-    """A subscription and its maker."""
+    """A subscription and its maker, for the events that tell who lost access."""
 
     id: str
     name: str

@@ -53,7 +53,7 @@ def charge(
 
 
 def check(connection: Connection, settings: CreditSettings, caller: Caller, required: int) -> None:
-    """Checks the balance without charging. Raises INSUFFICIENT_CREDITS."""
+    """Checks that the balance covers `required` credits, without charging. Raises INSUFFICIENT_CREDITS."""
     book = with_month_entries(Ledgers(connection).read(caller.account_id), caller.tier)
     if book.available < required:
         raise _insufficient(settings, book, required)

@@ -1,4 +1,4 @@
-"""The entries of an account's ledger, as its owner sees them."""
+"""Lists the entries of an account's ledger, as its owner sees them."""
 
 from ai.context import AppContext
 from ai.rules.prices import CAPTION

@@ -104,7 +104,7 @@ class BadSignature(Exception):
 
 
 class PaymentProvider(ABC):
-    """One payment provider. Thread-safe: one object serves all orders."""
+    """The calls to one payment provider. Thread-safe: one object serves all orders."""
 
     #: Whether the provider can take payments at all.
     available: bool = True
@@ -119,7 +119,8 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def find(self, order_id: str) -> PaymentOutcome | None:
-        """Searches for the payment of an order that is too old to be sent again. Returns None if it never arrived.
+        """Searches for the payment of an order that is too old to be sent again. Returns None if the order never
+        reached the provider.
 
         Raises OutcomeUnknown.
         """

@@ -65,7 +65,7 @@ _DISPUTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StripeSettings:
-    """How to reach Stripe. Times in seconds."""
+    """The settings of Stripe. Times in seconds."""
 
     api_url: str = "https://api.stripe.com"
     secret_key: str = field(default="", repr=False)

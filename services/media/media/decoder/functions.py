@@ -1,4 +1,4 @@
-"""The functions that sandboxed processes run (`AppContext.sandbox_pool`)."""
+"""Lists the functions that sandboxed processes run (`AppContext.sandbox_pool`)."""
 
 from media.decoder.camcorder_notes import blank_camcorder_notes
 from media.decoder.images import inspect_image

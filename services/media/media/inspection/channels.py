@@ -1,4 +1,4 @@
-"""Channels between the service and a sandboxed process."""
+"""Channels between the service and a sandboxed process, through which they exchange bytes."""
 
 import socket
 import threading

@@ -1,1 +1,1 @@
-"""Comments under published posts: read, answered, polled and received by webhook."""
+"""Comments under published posts: reading them, replying, and receiving them by polls and webhooks."""

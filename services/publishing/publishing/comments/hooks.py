@@ -104,7 +104,7 @@ def _platform(name: str) -> str:
 
 
 def _hooks(app: AppContext, platform: str) -> tuple[Hooks, Any]:
-    """Returns a platform's webhook functions and its settings."""
+    """Returns the functions that read a platform's webhooks, and the platform's settings."""
     hooks = PLUGINS[platform].hooks
     assert hooks is not None
     return hooks, app.settings.platforms[platform]

@@ -149,7 +149,7 @@ def _look_up(app: AppContext, row: ReplyRow) -> None:
 
 
 def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
-    """Calls the platform, unless the deadline has passed."""
+    """Sends the reply to the platform, unless the deadline has passed. Returns the outcome."""
     try:
         connector, account = connection_to(app, page)
         with permission_until(deadline):

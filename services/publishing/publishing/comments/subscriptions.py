@@ -35,7 +35,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def subscribe(app: AppContext, subscription: Subscription) -> None:
-    """Subscribes one page and stores the outcome."""
+    """Subscribes one page to its platform's webhooks about comments, and stores the outcome."""
     page, is_done, wait_seconds = subscription.page, False, None
     try:
         connector, account = connection_to(app, page)

@@ -1,1 +1,1 @@
-"""Pages: listed, linked by OAuth, checked, renewed, expired and unlinked."""
+"""Linked pages: listing, linking by OAuth, checking, renewing, expiry and unlinking."""

@@ -72,7 +72,7 @@ def _page(app: AppContext, page_id: str) -> api.Page:
 
 
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
-    """Adds the page, or updates the brand's page for the same account."""
+    """Stores a linked page: adds it, or updates the brand's page for the same account of the platform."""
     page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
     Polls(connection).wake_page(page.id)
     return page

@@ -51,7 +51,8 @@ class Subject(NamedTuple):
 def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
-    """Makes the test post and removes it, or removes the one that an earlier check left."""
+    """Makes the test post and removes it again; if an earlier check left one, removes that instead. Returns the
+    result of the check."""
     title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
     if trial is None:
         return _told(

@@ -60,9 +60,10 @@ def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnl
 
 
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
-    """Cancels the page's queued and held posts. Returns them with the revisions of their events to media.
+    """Cancels the page's queued and held posts. Returns them, and the revisions of the events that tell the service
+    media.
 
-    Raises PAGE_IN_USE, POST_IN_PROGRESS.
+    Raises PAGE_IN_USE unless such posts may be cancelled (`may`), POST_IN_PROGRESS while one is being sent.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

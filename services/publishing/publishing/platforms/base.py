@@ -65,7 +65,7 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A page's credentials, decrypted for one call. Never logged."""
+    """A page's account on the platform, with its credentials decrypted for one call. Never logged."""
 
     remote_account_id: str
     access_token: str = field(repr=False)
@@ -79,7 +79,8 @@ Opener = Callable[[], AbstractContextManager[Iterator[bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class MediaSource:
-    """A photo or video: a public URL that the platform fetches and, where we have them, bytes that we send."""
+    """A photo or video to publish: a public URL that the platform fetches and, where we have them, bytes that we
+    send."""
 
     #: photo or video
     type: str
@@ -363,7 +364,7 @@ class Connector(ABC):
 
     @abstractmethod
     def reply(self, account: Account, comment_id: str, text: str) -> str:
-        """Answers a comment and returns the reply's id. Raises OutcomeUnknown."""
+        """Replies to a comment and returns the reply's id. Raises OutcomeUnknown."""
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:

@@ -47,7 +47,7 @@ class SizedBody(Protocol):
 
 
 class Timeouts(Protocol):
-    """How long one call may take, in seconds. Every platform's settings have these."""
+    """The time limits of one call, in seconds. Every platform's settings have these fields."""
 
     @property
     def connect_timeout_seconds(self) -> float: ...
@@ -57,7 +57,7 @@ class Timeouts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. `body` is its JSON, None if it is not JSON; header names match in any case."""
+    """An answer of a platform. `body` is its JSON, None if it is not JSON; header names match in any case."""
 
     status: int
     headers: Mapping[str, str]
@@ -124,7 +124,7 @@ class HttpClient:
 
 
 def bearer(account: Account) -> dict[str, str]:
-    """Returns the header with the account's token."""
+    """Returns the HTTP header that carries the account's token."""
     return {"Authorization": f"Bearer {account.access_token}"}
 
 
@@ -202,7 +202,8 @@ def transient(code: str, message: str) -> PlatformRefusal:
 
 
 class Patience(Protocol):
-    """How long to wait while a platform processes something, in seconds."""
+    """The time limits of waiting while a platform processes something, in seconds. Every platform's settings have
+    these fields."""
 
     @property
     def poll_seconds(self) -> float: ...

@@ -68,9 +68,10 @@ Lock = Callable[[PageQueues], Locked]
 
 
 def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int]:
-    """Claims the due posts of up to `count` pages in one transaction. Brands whose lock is taken are skipped.
+    """Claims the due posts of up to `count` pages, in one transaction. Pages of brands that another transaction has
+    locked are skipped.
 
-    Returns the pages with their posts, and how many posts were put off or given up instead.
+    Returns the claimed pages with their posts, and how many posts were put off or given up instead.
     """
     claimed, settled, _ = _claim_due(app, count)
     return claimed, settled

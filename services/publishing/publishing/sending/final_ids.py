@@ -31,7 +31,8 @@ _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
 def name_posts(app: AppContext) -> int:
-    """Runs one tick: claims posts without a final id and starts asking for it; returns how many."""
+    """Runs one tick: claims published posts that lack their final id and starts asking the platform for it. Returns
+    how many."""
     return app.side.fill("final ids", partial(_claim, app))
 
 

@@ -1,4 +1,4 @@
-"""SQL of our replies and first comments. Visitors' comments: `received.py`."""
+"""SQL of our replies and first comments. Comments of visitors are in `received.py`."""
 
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -115,7 +115,7 @@ class UnknownOutcome(NamedTuple):
 
 
 class Reconciliation:
-    """Reconciliation of posts, over an open connection."""
+    """Ends lapsed claims and looks up unknown outcomes, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

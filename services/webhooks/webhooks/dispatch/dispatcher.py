@@ -275,7 +275,7 @@ class DeliveryDispatcher:
         return None if self.is_closing else queue.begin(self._attempts.free)
 
     def _deliver(self, queue: EndpointQueue, due: DueDelivery) -> None:
-        """Attempts this delivery and then others of its queue, over one connection."""
+        """Makes the attempt at this delivery and then at others of its queue, over one connection."""
         with self._lock:
             connection = queue.connections.pop() if queue.connections else self._connection(due.account_id)
         following: DueDelivery | None = due
@@ -334,7 +334,7 @@ class DeliveryDispatcher:
             queue.end(due)
 
     def _must_yield(self, queue: EndpointQueue) -> bool:
-        """Whether all slots are taken and another queue waits for one."""
+        """Whether this queue must give up its slot: all slots are taken and another queue waits for one."""
         return self._attempts.free < 1 and any(
             one.ready and not one.in_flight for one in self.queues.values() if one is not queue
         )

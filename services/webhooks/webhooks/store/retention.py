@@ -103,7 +103,7 @@ class Retention:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
 
     def remove_deliveries(self, age: timedelta, limit: int) -> int:
-        """Removes ended deliveries with their attempts."""
+        """Removes deliveries that have ended, with their attempts."""
         return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
 
     def remove_events(self, age: timedelta, limit: int) -> int:

@@ -10,7 +10,7 @@ from publishing.platforms.base import Profile
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The answer of a token endpoint. Never logged."""
+    """The tokens and scopes that a token endpoint has issued. Never logged."""
 
     access_token: str = field(repr=False)
     #: None: the page must be linked again when the access token expires.

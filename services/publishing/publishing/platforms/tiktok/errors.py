@@ -42,7 +42,7 @@ def error_in(response: Response) -> Mapping[str, Any] | None:
 
 
 def is_broken(response: Response, error: Mapping[str, Any]) -> bool:
-    """Whether the call may have worked in spite of this answer."""
+    """Whether the call may have worked although TikTok answered with this error."""
     return response.status >= 500 or error["code"] in _BROKEN
 
 

@@ -65,7 +65,7 @@ class _Label(NamedTuple):
 
 
 def find(text: str) -> Iterator[Link]:
-    """Yields the links of a text in NFC, in order."""
+    """Yields the links of a text, in order. The text must be in Unicode's normal form NFC."""
     if "." not in text:
         return
     labels = [_Label(found.start(), found.end(), _tld_end(text, found)) for found in _LABEL.finditer(text)]

@@ -136,7 +136,7 @@ class YouTubeConnector(YouTubeReading):
 
 
 def _video_in(content: Content) -> MediaSource:
-    """Returns the only video of a post. Raises PlatformRefusal."""
+    """Returns the video of a post, which must be its only file. Raises PlatformRefusal."""
     if [source.type for source in content.media] != ["video"]:
         raise PlatformRefusal(Refusal.REJECTED, "NO_VIDEO", "YouTube takes one video and nothing else.")
     check_bytes(content.media[0])

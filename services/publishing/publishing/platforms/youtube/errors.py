@@ -48,7 +48,7 @@ def named(response: Response) -> tuple[str, str] | None:
 
 
 def is_broken(response: Response) -> bool:
-    """Whether the call may have worked in spite of this answer."""
+    """Whether the call may have worked although YouTube answered with this error."""
     found = named(response)
     return response.status >= 500 or (found is not None and found[0] in _BROKEN)
 
