@@ -888,6 +888,10 @@ export interface UploadedMedia {
    * until it is made, a moment after the upload, and for files of which none can be made.
    */
   thumbnail_url?: string | null;
+  /** The pending posts that the file is attached to, the first ones, and at most 10. */
+  scheduled_post_ids?: string[];
+  /** How many pending posts the file is attached to. */
+  scheduled_post_count?: number;
   tier: string;
   quota: Storage;
 }
@@ -941,6 +945,10 @@ export interface Media {
    * until it is made, a moment after the upload, and for files of which none can be made.
    */
   thumbnail_url?: string | null;
+  /** The pending posts that the file is attached to, the first ones, and at most 10. */
+  scheduled_post_ids?: string[];
+  /** How many pending posts the file is attached to. */
+  scheduled_post_count?: number;
 }
 
 export interface MediaDeleted {

@@ -1007,6 +1007,10 @@ class UploadedMedia:
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
+    #: The pending posts that the file is attached to, the first ones, and at most 10.
+    scheduled_post_ids: list[str] = dataclasses.field(default_factory=list)
+    #: How many pending posts the file is attached to.
+    scheduled_post_count: int = 0
     tier: str
     quota: Storage
 
@@ -1059,6 +1063,10 @@ class Media:
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
+    #: The pending posts that the file is attached to, the first ones, and at most 10.
+    scheduled_post_ids: list[str] = dataclasses.field(default_factory=list)
+    #: How many pending posts the file is attached to.
+    scheduled_post_count: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

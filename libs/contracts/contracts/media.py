@@ -70,6 +70,10 @@ class Media(Record):
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None until it is
     #: made, a moment after the upload, and for files of which none can be made.
     thumbnail_url: str | None = None
+    #: The pending posts that the file is attached to, the first ones, and at most 10.
+    scheduled_post_ids: tuple[str, ...] = ()
+    #: How many pending posts the file is attached to.
+    scheduled_post_count: int = 0
 
 
 class UploadedMedia(Media, kw_only=True):

@@ -33,6 +33,14 @@ ADVICE = {
     "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that the platform asks, then try again.",
     "UNSUPPORTED_PLATFORM": "Change the post: this platform does not take it as it is.",
 }
+#: Errors of a post that pass: the same post can go out later. All others want somebody to look at it first.
+_PASSING = (
+    "PAGE_EXPIRED",
+    "PAGE_PERMISSION_MISSING",
+    "PLATFORM_ERROR",
+    "SERVICE_UNAVAILABLE",
+    "MEDIA_PROCESSING",
+)
 OUTCOMES = {
     "open": "No answer yet. Posthaste is asking the platform.",
     "published": "Published",
@@ -60,6 +68,16 @@ _FIELDS = {
     "page_id": "Page",
     "page_ids": "Page",
 }
+#: Field of the composer → the fields of the API whose findings are told below it. All other fields are settings.
+_BESIDE = {
+    "message": ("message", "overrides"),
+    "media": ("media_ids", "media_urls"),
+    "first_comment": ("first_comment",),
+    "time": ("scheduled_at",),
+    "pages": ("page_id", "page_ids"),
+    "settings": (),
+}
+FIELDS = tuple(_BESIDE)
 #: Scope → what it allows, in the order of the form.
 SCOPES = {
     "read:account": "See the account, its limits and credits",
@@ -166,9 +184,20 @@ _SYSTEMS = (
 DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pending", "skipped": "Skipped"}
 
 
+def is_passing(code: str) -> bool:
+    """Whether a post that failed with this error can be tried again as it is, without looking at it first."""
+    return code in _PASSING
+
+
 def field_name(field: str | None) -> str:
     """Returns the label of a field of the API, as the screens name it; empty for a field that they do not have."""
     return _FIELDS.get((field or "").partition("[")[0].partition(".")[0], "")
+
+
+def beside(field: str | None) -> str:
+    """Returns the field of the composer that a finding of the API is about; empty for a finding about no field."""
+    name = (field or "").partition("[")[0].partition(".")[0]
+    return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")
 
 
 def fields_of(error: ApiError) -> list[FieldError]:

@@ -73,6 +73,8 @@ class AppContext:
             type=row.kind,
             url=self.public_url(row.object_name),
             scheduled_post_id=row.scheduled_post_id,
+            scheduled_post_ids=tuple(row.scheduled_post_ids),
+            scheduled_post_count=row.scheduled_post_count,
             created_at=row.created_at,
             width=row.width,
             height=row.height,

@@ -71,8 +71,13 @@ class MediaRow(Stored):
     jpeg_size_bytes: int | None
     thumbnail_size_bytes: int | None
     published_at: datetime | None
-    #: The first pending post that has it.
-    scheduled_post_id: str | None
+    #: The first pending posts that have it, at most as many as `store.files` reads.
+    scheduled_post_ids: list[str]
+    scheduled_post_count: int
+
+    @property
+    def scheduled_post_id(self) -> str | None:
+        return self.scheduled_post_ids[0] if self.scheduled_post_ids else None
 
     @property
     def facts(self) -> FileFacts:

@@ -1,11 +1,13 @@
 """A browser, and people who are signed in to the dashboard."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from e2e_kit.chromium import Chromium
 from e2e_kit.operator import Account, Accounts
+from e2e_kit.receiver import Receiver
 from e2e_kit.stack import Stack
 
 PASSWORD = "the owner's own"
@@ -49,6 +51,12 @@ def person(stranger: Person) -> Person:
     stranger.open("/")
     stranger.sign_in()
     return stranger
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
 
 
 @pytest.fixture

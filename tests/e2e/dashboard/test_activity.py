@@ -50,6 +50,39 @@ def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     assert window.run("return document.querySelectorAll('#log .row').length") == 1
 
 
+def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_they_begin_anew(
+    busy: Any,
+) -> None:
+    window = busy.window
+    busy.open("/activity")
+    bars = window.run(
+        "return [...document.querySelectorAll('meter')].map(it => it.getAttribute('aria-label'))"
+    )
+    assert bars == ["Posts", "Replies", "Reads", "Webhook deliveries", "Requests", "Storage"]
+    assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
+    assert "Starts again" in window.text("[aria-labelledby=of-month]")
+    assert "Starts again at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
+
+
+def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> None:
+    window = busy.window
+    [entry] = busy.account.api.get("/logs", errors_only="true")["entries"]
+    busy.open(f"/activity/requests/{entry['request_id']}")
+    assert "VALIDATION_ERROR" in window.text("main")
+    assert "It made and changed no post." in window.text("main")
+    [entry] = [
+        it
+        for it in busy.account.api.get("/logs")["entries"]
+        if it["path"] == "/posts/publish" and not it["code"]
+    ]
+    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    window.press("#log .row a")
+    assert "Published" in window.text("[aria-labelledby=its-posts]")
+    assert flaws(window, 360, 1280) == []
+    window.press("[aria-labelledby=its-posts] a")
+    assert "Out" in window.text(".text")
+
+
 def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any) -> None:
     window = busy.window
     busy.open("/activity/credits")

@@ -17,7 +17,7 @@ SCREENS = {
     "/library": 1,
     "/pages": 1,
     "/brands": 2,
-    "/activity": 1,
+    "/activity": 2,
     "/activity/requests": 2,
     "/activity/credits": 1,
     "/activity/audit": 1,

@@ -62,8 +62,41 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     shows(asked, "Every comment on these posts is answered.")
     assert not window.has(".talk")
     assert findings(window) == []
-    asked.open("/comments?state=all")
+    for state in ("answered", "all"):
+        asked.open(f"/comments?state={state}")
+        shows(asked, "Do you have spelt?", "Until when are you open?")
+
+
+def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
+    asked: Any, simulator: Simulator
+) -> None:
+    window, api = asked.window, asked.account.api
+    window.run(
+        "localStorage.setItem('posthaste-comments-seen', new Date(Date.now() - 3600000).toISOString())"
+    )
+    asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
+    until(lambda: window.title.startswith("(2) "), 20, "both are counted")
+    asked.open("/comments")  # seen by now
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    assert not window.title.startswith("(")
+    assert not window.has("#only-new:not([hidden])")
+    [remote] = [
+        it["remote_id"] for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"
+    ]
+    simulator.comment("FB", remote, "And rye?")
+    looks_until(asked, "And rye?")
+    assert window.text("#only-new").split() == ["New", "1"]
+    window.click("#only-new")
+    assert window.run("return document.querySelector('#only-new').ariaPressed") == "true"
+    assert "And rye?" in window.run(SHOWN)
+    assert "spelt" not in window.run(SHOWN)
+    assert "Until when" not in window.run(SHOWN)
+    assert findings(window) == []
+    form = form_of(asked, "rye")
+    window.type(f"{form} textarea", "On Mondays.")
+    window.click(f"{form} button")
+    shows(asked, "On Mondays.", "spelt", "Until when")
 
 
 def test_a_post_with_many_comments_loads_earlier_ones_on_demand(asked: Any, simulator: Simulator) -> None:

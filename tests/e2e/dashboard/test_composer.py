@@ -78,6 +78,22 @@ def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writ
     until(lambda: window.has("#findings .finding.bad"), 20, "the refusal is told")
 
 
+def test_a_finding_is_told_beside_the_field_that_it_is_about(writer: Any, picture: Path) -> None:
+    window = writer.window
+    choose(writer, "IG", "TW")
+    window.type("#message", "word " * 70)
+    shows(writer, "#beside-message", "X")
+    shows(writer, "#beside-media", "Instagram does not take posts without")
+    described = window.run("return document.querySelector('#message').getAttribute('aria-describedby')")
+    assert described == "beside-message"
+    assert findings(window) == []
+    window.run("const area = document.querySelector('#message'); area.value = 'few words';"
+               "area.dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
+    window.type("#files-input", str(picture))
+    until(lambda: not window.has(".beside .finding"), 30, "nothing is wrong any more")
+    assert window.run("return document.querySelectorAll('#findings .finding.good').length") == 2
+
+
 def test_each_page_has_a_preview_with_its_own_text_and_the_pictures(writer: Any, picture: Path) -> None:
     window = writer.window
     choose(writer, "FB", "IG")

@@ -1,19 +1,11 @@
 """The developers' screen: tokens, used at once and revoked; webhooks, tested, looked at, replayed, rotated, deleted."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import requests
 from e2e_kit.api import Api
 from e2e_kit.receiver import Receiver
 from e2e_kit.waiting import until
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
 
 
 def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:

@@ -1,4 +1,5 @@
-"""Two hundred hostile texts wherever a stranger can write: posts, comments and their authors' names, names of brands.
+"""Two hundred hostile texts wherever a stranger can write: posts, comments and their authors' names, names of brands,
+words that are searched for, and every other text that the API answers with.
 
 Each is shown as it is: nothing runs, nothing is loaded from elsewhere, and no page is wider than its window. With
 `FULL_SIZE=1` the page of every post is opened, otherwise of every eighth.
@@ -7,12 +8,18 @@ Each is shown as it is: nothing runs, nothing is loaded from elsewhere, and no p
 import datetime as dt
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+import requests
+from e2e_kit.attacks.hostile_api import hostile_dashboard
 from e2e_kit.attacks.texts import PAYLOADS
+from e2e_kit.chromium import Chromium
 from e2e_kit.operator import Accounts
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 WIDTH = 360
@@ -25,7 +32,28 @@ WIDE = (
     "return [...document.querySelectorAll('main *')].filter(it => it.scrollWidth > innerWidth)"
     ".slice(-3).map(it => [it.outerHTML.slice(0, 90), escape(it.textContent.trim().slice(0, 30))])"
 )
-LOADING = "return document.querySelectorAll('[hx-trigger=load]').length"
+LOADING = "return document.querySelectorAll('[hx-trigger=load], .htmx-request').length"
+#: Hostile texts in one field at once.
+TOGETHER = 40
+#: Every screen that shows a text which somebody else may have written.
+SCREENS = (
+    "/", "/posts", "/posts?tab=published", "/posts/x", "/compose", "/compose?copy=x", "/calendar",
+    "/calendar?view=week", "/calendar?view=list", "/calendar/move/x", "/comments?state=all", "/comments/of/x",
+    "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
+    "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/activity", "/activity/requests",
+    "/activity/requests/x", "/activity/credits", "/activity/audit", "/account",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A browser in front of a dashboard."""
+
+    window: Chromium
+    url: str
+
+    def open(self, path: str) -> None:
+        self.window.open(self.url + path)
 
 
 @pytest.fixture
@@ -42,6 +70,7 @@ def look(person: Any, path: str) -> None:
     person.open(path)
     until(lambda: not window.run(LOADING), 20, f"{path} is complete")
     window.run("for (const it of document.querySelectorAll('details')) it.open = true")
+    until(lambda: not window.run(LOADING), 20, f"{path} is unfolded")
     assert window.run("return window.ran === undefined"), path
     assert window.url.startswith(person.url), path
     assert window.run("return document.documentElement.scrollWidth") == WIDTH, (path, window.run(WIDE))
@@ -110,3 +139,26 @@ def test_names_of_brands_are_shown_as_they_are(phone: Any, accounts: Accounts) -
         look(phone, "/brands")
         assert name in phone.window.run("return document.body.textContent")
     assert_nothing_was_refused(phone)
+
+
+def test_words_that_are_searched_for_are_shown_as_they_are(phone: Any) -> None:
+    for text in PAYLOADS[::EVERY]:
+        look(phone, f"/posts?search={quote(text[:100])}")
+        look(phone, f"/activity/requests?request_id={quote(text[:100])}")
+    assert_nothing_was_refused(phone)
+
+
+def test_whatever_the_api_answers_with_is_shown_as_it_is(window: Chromium, stack: Stack) -> None:
+    description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
+    with hostile_dashboard(description) as (url, hostile):
+        visitor = Visitor(window, url)
+        window.emulate_phone(WIDTH, 740, "light")
+        visitor.open("/sign-in")
+        window.run("document.cookie = 'posthaste_session=x; path=/'")
+        window.logged()
+        for start in range(0, len(PAYLOADS), TOGETHER):
+            hostile.text = " ".join(PAYLOADS[start : start + TOGETHER])
+            for screen in SCREENS:
+                look(visitor, screen)
+        assert_nothing_was_refused(visitor)
+    window.emulate_phone(0, 0, "")

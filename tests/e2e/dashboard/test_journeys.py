@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import requests
 from e2e_kit.operator import Accounts, Operator
+from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
@@ -107,6 +108,23 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     )
 
 
+def test_a_disabled_webhook_is_enabled_where_it_is_told(stranger: Any, receiver: Receiver) -> None:
+    person, window, api = stranger, stranger.window, stranger.account.api
+    person.open("/compose")  # the overview keeps what it read of webhooks for a minute
+    person.sign_in()
+    receiver.answers("/gone", Answer(410))
+    hook = {"name": "The till", "url": receiver.url("/gone"), "events": ["post.published"]}
+    hook_id = api.post("/webhooks", hook)["id"]
+    api.post(f"/webhooks/{hook_id}/test", status=202)
+    until(lambda: api.get(f"/webhooks/{hook_id}")["status"] == "disabled", 30, "it is disabled")
+    person.open("/")
+    needs = "[aria-labelledby=needs]"
+    shows(person, needs, "The till")
+    receiver.answers("/gone", Answer())
+    window.press(f"{needs} button[aria-label='Enable it again: The till']")
+    assert api.get(f"/webhooks/{hook_id}")["status"] == "active"
+
+
 def test_a_post_for_two_pages_with_a_photo_and_a_text_of_its_own_goes_out_once_on_each(
     person: Any, simulator: Simulator, picture: Path
 ) -> None:
@@ -183,10 +201,19 @@ def test_a_scheduled_post_is_changed_and_cancelled(person: Any) -> None:
     window.press("form[action$=edit] button")
     assert "Your change is saved" in window.text("[role=status]")
     assert person.account.api.get(f"/posts/{post_id}")["post"]["message"] == "New text"
+    window.press("[role=status] button")  # undo
+    assert person.account.api.get(f"/posts/{post_id}")["post"]["message"] == "Old text"
+    assert not window.has("[role=status] button")
     window.click(".danger summary")
     window.press("form[action$=cancel] button")
     assert "It will not go out" in window.text("[role=status]")
-    assert person.account.api.get(f"/posts/{post_id}")["post"]["status"] == "cancelled"
+    cancelled = person.account.api.get(f"/posts/{post_id}")["post"]
+    assert cancelled["status"] == "cancelled"
+    window.press("[role=status] a")
+    window.press("#send")
+    assert window.text("h1") == "Scheduled"
+    [again] = person.account.api.get("/posts/scheduled")["scheduled_posts"]
+    assert (again["message"], again["scheduled_at"][:16]) == ("Old text", cancelled["scheduled_at"][:16])
 
 
 def test_the_list_is_filtered_by_page_without_a_reload(person: Any) -> None:

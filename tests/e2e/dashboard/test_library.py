@@ -100,6 +100,32 @@ def test_a_file_that_a_scheduled_post_needs_stays_and_is_named(library: Any, pic
     assert len(api.get("/media")["media"]) == 1
 
 
+def test_every_post_that_uses_a_file_is_counted_and_the_first_ones_are_named(
+    library: Any, picture: Path
+) -> None:
+    upload(library, picture)
+    window, api = library.window, library.account.api
+    [file] = api.get("/media")["media"]
+    now = dt.datetime.now(dt.UTC)
+    for number in range(7):
+        at = (now + dt.timedelta(hours=5 + number)).isoformat()
+        body = {"page_id": library.account.page_id("FB"), "media_ids": [file["media_id"]], "scheduled_at": at}
+        api.post("/posts/schedule", body | {"message": f"Bread number {number}"})
+    library.open("/library")
+    assert "in 7 scheduled posts" in window.text("#library")
+    library.open(f"/library/{file['media_id']}")
+    assert "7 scheduled posts" in window.text(".facts")
+    assert [f"Bread number {number}" in window.text(".uses") for number in range(7)] == [True] * 5 + [
+        False
+    ] * 2
+    assert "and 2 others" in window.text(".uses")
+    window.click(".danger summary")
+    assert "cannot be deleted while 7 scheduled posts need it" in window.text(".danger")
+    assert findings(window) == []
+    window.press(".uses a")
+    assert "Bread number 0" in window.text("main")
+
+
 def test_a_file_that_is_not_there_any_more_does_not_count_as_deleted(library: Any, picture: Path) -> None:
     upload(library, picture)
     choose(library, "bread.jpg")

@@ -16,6 +16,7 @@ from e2e_kit.posting import tomorrow
 from e2e_kit.receiver import Receiver, await_delivery
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
 
 from dashboard.cookies import SharedWork, form_token
 
@@ -71,6 +72,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         delivery = api.post(f"/webhooks/{webhook}/test", status=202)["id"]
         await_delivery(account, webhook, status="delivered")
     signed_in = accounts.sign_in(account)
+    logged = until(lambda: api.get("/logs")["entries"], 30, "the log is written")
     invited = {"email": f"{SECRET}@example.test", "role": "full"}
     ids = {
         "invitation": api.post(f"/brands/{brand}/invitations", invited)["id"],
@@ -80,7 +82,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
         "session": api.post("/pages/connect", {"platform": "FB", "brand_id": brand})["session_id"],
         "job": api.post("/ai/images", {"prompt": SECRET, "brand_id": brand})["job"]["job_id"],
         "webhook": webhook, "delivery": delivery, "user": account.user_id, "token": account.token_id,
-        "signed_in": signed_in["session"]["id"],
+        "signed_in": signed_in["session"]["id"], "request": logged[0]["request_id"],
     }  # fmt: skip
     return Theirs(account, ids, signed_in["session_token"])
 

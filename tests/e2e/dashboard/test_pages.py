@@ -73,6 +73,8 @@ def test_a_page_with_scheduled_posts_is_unlinked_only_with_them(person: Any) -> 
     window = person.window
     person.open("/pages")
     window.click(f"#{page_id} summary")
+    told = f"return document.querySelector('#{page_id}').innerText"
+    until(lambda: "1 post waits for this page" in window.run(told), 20, "what it would cancel is told")
     window.press(f"#{page_id} form[action$=unlink] button")
     assert "1 post is still scheduled for this page" in window.text("[role=alert]")
     assert page_id in {page["id"] for page in api.get("/pages")["pages"]}

@@ -5,12 +5,15 @@ Each screen by day, by night and on a phone, of an account with some posts.
 
 import datetime as dt
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from e2e_kit.files import uploaded
-from e2e_kit.operator import Operator
+from e2e_kit.operator import Accounts, Operator
+from e2e_kit.posting import schedule
+from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 from PIL import Image
@@ -20,6 +23,7 @@ from local.paths import ROOT
 pytestmark = pytest.mark.skipif(
     "SCREENSHOTS" not in os.environ, reason="makes pictures for the docs: SCREENSHOTS=1"
 )
+PASSWORD = "the owner's own"
 FOLDER = ROOT / "docs" / "screenshots"
 #: How many parts of the page htmx has still to load.
 UNLOADED = "return document.querySelectorAll('[hx-trigger=load], .threads:not(:has(.conversations))').length"
@@ -78,40 +82,108 @@ def write_a_post(person: Any) -> None:
     until(lambda: window.has("#findings .good") and window.has("#findings .bad"), 20, "there are findings")
 
 
-def test_each_screen_is_photographed(filled: Any, tmp_path: Path) -> None:
-    window = filled.window
+def begin_codes(person: Any) -> None:
+    """Shows the QR code of an authenticator app."""
+    person.window.type("#password", PASSWORD)
+    person.window.press("main form button")
+
+
+def begin_a_film(person: Any) -> None:
+    """Asks AI for a film, which takes a while."""
+    window = person.window
+    window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")
+    until(lambda: window.has("#ai_film"), 20, "the form is there")
+    window.type("#ai_film", "A baker lifts a loaf out of the oven, at dawn")
+    window.run("const it = document.querySelector('button[hx-post$=film]'); it.scrollIntoView(); it.click()")
+    until(lambda: "is being made" in window.text(".ai"), 20, "it is being made")
+
+
+def write(person: Any) -> None:
+    """Writes a post in a new form."""
+    person.window.run("sessionStorage.clear()")
+    person.open("/compose")
+    write_a_post(person)
+
+
+#: Screen → what a person does there first.
+DONE_FIRST: dict[str, Callable[[Any], None]] = {
+    "composer": write,
+    "composer-film": begin_a_film,
+    "codes": begin_codes,
+}
+
+
+def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
+    """Makes a picture of each screen in each look."""
+    window = person.window
+    for look, (width, scheme) in LOOKS.items():
+        for name, path in screens.items():
+            window.emulate_phone(width, 800, scheme)
+            person.open(path)
+            if name in DONE_FIRST:
+                DONE_FIRST[name](person)
+            until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
+            height = window.run("return document.documentElement.scrollHeight")
+            window.emulate_phone(width, min(height, 1600), scheme)
+            window.keep_picture(made)
+            with Image.open(made) as picture:
+                half = (picture.width // 2, picture.height // 2)
+                small = picture.convert("RGB").resize(half, Image.Resampling.LANCZOS)
+                small.save(FOLDER / f"{name}-{look}.webp", quality=80, method=6)
+    window.emulate_phone(0, 0, "")
+
+
+def test_each_screen_is_photographed(
+    filled: Any, accounts: Accounts, operator: Operator, tmp_path: Path
+) -> None:
+    person, window, made = filled, filled.window, tmp_path / "made.png"
+    api = person.account.api
+    file = next(it for it in api.get("/media")["media"] if it["filename"] == "Bread.jpg")
+    for day in (1, 2):
+        at = (dt.datetime.now(dt.UTC) + dt.timedelta(days=day, hours=9)).isoformat()
+        body = {"page_id": person.account.page_id("FB"), "media_ids": [file["media_id"]], "scheduled_at": at}
+        api.post("/posts/schedule", body | {"message": "Bread of the day, as long as there is some."})
+    request_id = next(it for it in api.get("/logs")["entries"] if it["path"] == "/posts/publish")[
+        "request_id"
+    ]
+    with Receiver() as receiver:
+        hook = {"name": "The till", "url": receiver.url("/till"), "events": ["post.published", "post.failed"]}
+        hook_id = api.post("/webhooks", hook)["id"]
+        for status in (204, 500):
+            receiver.answers("/till", Answer(status, b"" if status == 204 else b"out of paper"))
+            api.post(f"/webhooks/{hook_id}/test", status=202)
+            receiver.await_arrivals("/till", 1 if status == 204 else 2)
+    owner = accounts.new(pages=("FB",))
+    schedule(owner, message="Chestnuts, hot, from six o'clock on.")
+    guest = ("collaborator", "add", "--user", person.account.user_id, "--role", "limited", "--brand")
+    operator(*guest, owner.brand_id)
+    operator(*guest, accounts.brand(owner.user_id, "Night Market")["id"])
+    FOLDER.mkdir(exist_ok=True)
     screens = {
         "overview": "/",
         "posts": "/posts",
-        "post": f"/posts/{filled.post_id}",
+        "post": f"/posts/{person.post_id}",
         "calendar": "/calendar",
         "calendar-week": "/calendar?view=week",
         "calendar-list": "/calendar?view=list",
         "composer": "/compose",
+        "composer-film": "/compose",
         "comments": "/comments",
         "library": "/library",
+        "file": f"/library/{file['media_id']}",
         "activity": "/activity",
+        "request": f"/activity/requests/{request_id}",
         "pages": "/pages",
-        "brand": f"/brands/{filled.account.brand_id}",
+        "brand": f"/brands/{person.account.brand_id}",
+        "brands": "/brands",
         "developers": "/developers",
+        "webhook": f"/developers/webhooks/{hook_id}",
         "account": "/account",
+        "codes": "/account/codes",
     }
-    FOLDER.mkdir(exist_ok=True)
-    for look, (width, scheme) in LOOKS.items():
-        for name, path in screens.items():
-            window.emulate_phone(width, 800, scheme)
-            filled.open(path)
-            if name == "composer":
-                window.run("sessionStorage.clear()")
-                filled.open(path)
-                write_a_post(filled)
-            until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
-            height = window.run("return document.documentElement.scrollHeight")
-            window.emulate_phone(width, min(height, 1600), scheme)
-            window.keep_picture(tmp_path / "made.png")
-            with Image.open(tmp_path / "made.png") as made:
-                small = made.convert("RGB").resize(
-                    (made.width // 2, made.height // 2), Image.Resampling.LANCZOS
-                )
-                small.save(FOLDER / f"{name}-{look}.webp", quality=80, method=6)
-    window.emulate_phone(0, 0, "")
+    photograph(person, screens, made)
+    person.open("/brands")
+    window.press("button[aria-label='Work on it: Corner Bakery']")
+    photograph(person, {"shared-overview": "/", "shared-brand": f"/brands/{owner.brand_id}"}, made)
+    window.forget()
+    photograph(person, {"sign-in": "/sign-in", "sign-up": "/sign-up"}, made)

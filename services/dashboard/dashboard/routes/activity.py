@@ -18,7 +18,9 @@ _ACCOUNT_SECONDS = 600.0
 
 @screens.get("")
 def usage() -> str:
-    found = api.reader().get_usage(days=_DAYS).days
+    client = api.reader()
+    told, account = api.together(lambda: client.get_usage(days=_DAYS), client.get_account)
+    found = told.days
     days = sorted(found, key=lambda it: it.date)
     names = [dates.day_name(it.date) for it in days]
     requests = charts.bars(
@@ -40,7 +42,10 @@ def usage() -> str:
             for name, it in zip(names, days, strict=True)
         ],
     )
-    return _page("activity_usage.html", "usage", days=days, names=names, requests=requests, posts=posts)
+    return _page(
+        "activity_usage.html", "usage", days=days, names=names, requests=requests, posts=posts, quota=account.quota,
+        today=days[-1] if days else None,
+    )  # fmt: skip
 
 
 @screens.get("/requests")
@@ -62,6 +67,14 @@ def requests() -> str:
         "activity_requests.html", "requests", entries=found.entries, after=found.next_cursor, names=names,
         tokens=[it for it in tokens if not it.session], is_errors=is_errors, filters=filters,
     )  # fmt: skip
+
+
+@screens.get("/requests/<request_id>")
+def one_request(request_id: str) -> str:
+    """A request with the posts, attempts and deliveries that it led to: the reason why a post failed, from its log."""
+    client = api.reader()
+    found, places = api.together(lambda: client.get_log(request_id), recent_places(client))
+    return render_template("request.html", found=found, request_id=request_id, places=places)
 
 
 @screens.get("/credits")

@@ -10,11 +10,12 @@ from dashboard import api, times, words
 from dashboard.routes.shared import forget_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
-from posthaste.records import Invitation, ListedCollaborator
+from posthaste.records import CollaboratorList, Invitation
 
 screens = Blueprint("brands", __name__, url_prefix="/brands")
 
 Answer = tuple[str, int] | Response
+_ON_A_PAGE = 50
 
 
 @screens.get("")
@@ -113,22 +114,26 @@ def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answ
 
 def _listed(problem: str = "") -> str:
     client, own = api.reader(), api.own()
+    asked = request.args
     brands, shared = api.together(
-        lambda: list(client.iterate_brands(limit=100)), lambda: list(own.iterate_shared_brands(limit=100))
+        lambda: client.list_brands(limit=_ON_A_PAGE, cursor=asked.get("after") or None),
+        lambda: own.list_shared_brands(limit=_ON_A_PAGE, cursor=asked.get("shared_after") or None),
     )
     return render_template(
-        "brands.html", brands=brands, shared=shared, problem=problem, zones=times.zones(), form=request.form
-    )
+        "brands.html", brands=brands.brands, after=brands.next_cursor, shared=shared.brands,
+        shared_after=shared.next_cursor, is_first=not {"after", "shared_after"} & set(asked), problem=problem,
+        zones=times.zones(), form=request.form,
+    )  # fmt: skip
 
 
 def _shown(brand_id: str, problem: str = "") -> str:
-    client = api.reader()
+    client, cursor = api.reader(), request.args.get("after") or None
 
-    def people() -> tuple[list[ListedCollaborator], Sequence[Invitation]] | None:
+    def people() -> tuple[CollaboratorList, Sequence[Invitation]] | None:
         """Returns the brand's people and invitations; None unless the person owns the account, because only the owner
         may see them."""
         try:
-            found = list(client.iterate_collaborators(brand_id, limit=100))
+            found = client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor)
             return found, client.list_invitations(brand_id).invitations
         except PermissionDenied:
             return None
@@ -139,7 +144,8 @@ def _shown(brand_id: str, problem: str = "") -> str:
 
     view, found = api.together(lambda: client.get_brand(brand_id), people)
     return render_template(
-        "brand.html", brand=view.brand, people=found and found[0], invitations=found and found[1],
+        "brand.html", brand=view.brand, people=found and found[0].collaborators,
+        after=found and found[0].next_cursor, invitations=found and found[1],
         problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),
     )  # fmt: skip

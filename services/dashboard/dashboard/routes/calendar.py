@@ -53,7 +53,7 @@ def show() -> str:
     zone = filters.zone(places)
     now = datetime.now(UTC)
     wanted = request.args.get("day") or request.args.get("month", "")
-    period = Period.read(request.args.get("view", ""), wanted, zone, now, g.dates.language)
+    period = Period.read(request.args.get("view") or _first_view(), wanted, zone, now, g.dates.language)
     begin, end = period.span(request.args.get("from", ""), request.args.get("to", ""))
 
     def waiting() -> tuple[list[Entry], bool]:
@@ -97,6 +97,13 @@ def show() -> str:
         go_on_from=period.day_of(planned[-1].at) if is_cut else None,
         go_back_to=period.day_of(published[-1].at) if was_cut else None,
     )  # fmt: skip
+
+
+def _first_view() -> str:
+    """Returns the view for whoever has not chosen one. Phones name themselves "Mobi" in every browser (MDN, "Browser
+    detection using the user agent", 27 November 2026), and have no room for seven days side by side.
+    """
+    return "list" if "Mobi" in (request.user_agent.string or "") else "month"
 
 
 @screens.get("/move/<post_id>")

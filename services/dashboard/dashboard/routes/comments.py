@@ -19,7 +19,7 @@ from posthaste.records import PublishedPost
 screens = Blueprint("comments", __name__, url_prefix="/comments")
 
 #: State of the filter → its label.
-STATES = {"open": "To answer", "all": "All"}
+STATES = {"open": "To answer", "answered": "Answered", "all": "All"}
 #: Posts on a page. Each costs a read of the account's limits when it comes into view.
 _ON_A_PAGE = 8
 #: Comments of a post at once; a button loads earlier ones.
@@ -71,9 +71,9 @@ def of_post(post_id: str) -> Answer:
     places = recent_places(client)()
     found = _found(client, post_id, page_id, places)
     state = _state()
-    shown = [it for it in found.threads if state == "all" or not (it.is_answered or it.is_own)]
+    shown = [it for it in found.threads if _fits(it, state)]
     page = places.pages.get(page_id)
-    if state == "open" and not (
+    if state != "all" and not (
         shown or found.problem or found.after or found.is_rest
     ):  # the post leaves the list
         return Response(headers={"HX-Retarget": f"#talk-{post_id}", "HX-Reswap": "delete"})
@@ -131,6 +131,12 @@ def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> Fou
         return Found(problem="Posthaste does not answer. Try again in a moment.")
     there = threads(found.comments, page.account_id if page else "")
     return Found(there, after=found.next_cursor or "", is_rest=cursor is not None)
+
+
+def _fits(thread: Thread, state: str) -> bool:
+    if state == "all":
+        return True
+    return not thread.is_own and thread.is_answered == (state == "answered")
 
 
 def _state() -> str:

@@ -1,7 +1,7 @@
 """The composer: one post for several pages, checked while the person writes it, sent now or later."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Blueprint, render_template, request
@@ -46,7 +46,7 @@ class Result:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer, empty or with the content of an existing post (`copy`)."""
+    """Shows the composer, empty or with the content of an existing post (`copy`); a cancelled post keeps its time."""
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(
@@ -55,10 +55,15 @@ def show() -> str:
     zone = next((brand.timezone for brand in places.brands.values()), "UTC")
     draft = Draft.empty(zone)
     if post is not None:
+        zone = places.zone(post.brand_id)
+        planned = post.scheduled_at if post.status == "cancelled" else None
+        date, time, is_later = draft.date, draft.time, False
+        if planned is not None and planned > datetime.now(UTC):
+            (date, time), is_later = times.local_fields(planned, zone), True
         draft = Draft(
             page_ids=(post.page_id,), message=post.message or "", media_ids=tuple(post.media_ids),
-            first_comment=post.first_comment or "", zone=places.zone(post.brand_id), date=draft.date,
-            time=draft.time, key=draft.key, settings=_settings_of(post),
+            first_comment=post.first_comment or "", is_later=is_later, zone=zone, date=date, time=time,
+            key=draft.key, settings=_settings_of(post),
         )  # fmt: skip
     elif chosen := request.args.getlist("media_id"):
         draft = Draft(**(vars(draft) | {"media_ids": tuple(dict.fromkeys(chosen))[:_MOST_FILES]}))
@@ -112,9 +117,10 @@ def check() -> str:
     draft = Draft.from_form(request.form)
     problem = draft.problem()
     places = recent_places(api.reader())()
+    findings = {} if problem else _findings(draft, places)
     return render_template(
-        "compose_checked.html", draft=draft, places=places, missing=problem,
-        findings={} if problem else _findings(draft, places),
+        "compose_checked.html", draft=draft, places=places, missing=problem, findings=findings,
+        beside=_beside(findings, places),
     )  # fmt: skip
 
 
@@ -147,6 +153,7 @@ def _form(
     used = [code for code in words.PLATFORMS if code in {page.platform for page in places.pages.values()}]
     return render_template(
         "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
+        beside=_beside(findings or {}, places),
         zones=times.zones(), platforms={code: platforms[code] for code in used},
     )  # fmt: skip
 
@@ -200,6 +207,18 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
         ]
         for it in validated.results
     }
+
+
+def _beside(
+    findings: dict[str, list[Finding]], places: Places
+) -> dict[str, list[tuple[Page | None, Finding]]]:
+    """Returns the findings by the field of the form that they are about."""
+    found: dict[str, list[tuple[Page | None, Finding]]] = {it: [] for it in words.FIELDS}
+    for page_id, ones in findings.items():
+        for one in ones:
+            if of := words.beside(one.field):
+                found[of].append((places.pages.get(page_id), one))
+    return found
 
 
 def _content(draft: Draft, places: Places) -> dict[str, Any]:

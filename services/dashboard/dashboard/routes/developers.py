@@ -149,15 +149,17 @@ def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | N
 
 def _shown(problem: str = "") -> str:
     client = api.reader()
-    own, work = api.own(), g.shared_work
+    own, work, cursor = api.own(), g.shared_work, request.args.get("after") or None
     tokens, hooks, brands = api.together(
-        lambda: list(own.iterate_tokens(limit=100)),
+        lambda: own.list_tokens(limit=_ON_A_PAGE, cursor=cursor),
         lambda: list(client.iterate_webhooks(limit=100)),
         recent_brands(client),
     )
     return render_template(
         "developers.html", hooks=hooks, brands=list(brands.values()), problem=problem,
-        tokens=[it for it in tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
+        tokens=[it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
+        after=tokens.next_cursor, is_first="after" not in request.args,
+        names={it.id: it.name for it in brands.values()},
         scopes={scope: text for scope, text in words.SCOPES.items() if work is None or work.may(scope)},
         events=words.EVENTS, expiries=words.EXPIRIES, done=request.args.get("done", ""), form=request.form,
     )  # fmt: skip
@@ -177,6 +179,7 @@ def _webhook(webhook_id: str, problem: str = "") -> str:
     hook: Subscription
     hook, (deliveries, after) = api.together(lambda: client.get_webhook(webhook_id), listed)
     return render_template(
-        "webhook.html", hook=hook, deliveries=deliveries, after=after, state=state, states=_STATES,
+        "webhook.html", hook=hook, deliveries=deliveries, after=after, is_first=cursor is None,
+        state=state, states=_STATES,
         problem=problem, done=request.args.get("done", ""), events=words.EVENTS,
     )  # fmt: skip

@@ -1,19 +1,25 @@
 """The library of files: shows uploaded files, uploads and deletes them."""
 
+from functools import partial
+
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
+from dashboard.routes.shared import recent_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError
-from posthaste.records import UploadedMedia
+from posthaste.records import FullPost, UploadedMedia
 
 screens = Blueprint("media", __name__, url_prefix="/library")
 
 _ON_A_PAGE = 24
 #: As many files as a form may delete at once: the page shows no more.
 _MOST = _ON_A_PAGE
+
+#: Posts that the page of a file names, each with a call of its own.
+_NAMED = 5
 
 _MISSING = "A file that you chose is not in your library: it may have been deleted before."
 
@@ -46,7 +52,30 @@ def upload() -> tuple[str, int]:
 
 @screens.get("/<media_id>")
 def show(media_id: str) -> str:
-    return render_template("media_file.html", file=api.reader().get_media(media_id))
+    client = api.reader()
+    file, places = api.together(lambda: client.get_media(media_id), recent_places(client))
+    # An API that is older than these pages names the first post alone.
+    post_ids = file.scheduled_post_ids or list(filter(None, [file.scheduled_post_id]))
+    posts = [it for it in api.all_of(partial(_post, client), post_ids[:_NAMED]) if it]
+    return render_template(
+        "media_file.html",
+        file=file,
+        posts=posts,
+        places=places,
+        used=max(file.scheduled_post_count, len(post_ids)),
+    )
+
+
+def _post(client: Posthaste, post_id: str) -> FullPost | None:
+    """Returns a post that uses a file; None for one that is gone, or not theirs to see."""
+    try:
+        return client.get_post(post_id).post
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return None
 
 
 @screens.post("/delete")

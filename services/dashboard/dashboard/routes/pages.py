@@ -4,11 +4,16 @@ from flask import Blueprint, current_app, redirect, render_template, request, ur
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.routes.shared import forget_places, recent_places
+from dashboard.kept import forget
+from dashboard.routes.shared import Places, forget_places, recent_brands
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
 from posthaste.records import LinkBegun, PageHealth
 
 screens = Blueprint("pages", __name__, url_prefix="/pages")
+
+_ON_A_PAGE = 50
+#: Waiting posts of a page that are counted; beyond that "more than" says enough.
+_COUNTED = 100
 
 
 @screens.get("")
@@ -76,6 +81,18 @@ def check(page_id: str) -> str:
     return _listed(health=api.writer().check_page(page_id))
 
 
+@screens.get("/<page_id>/waiting")
+def waiting(page_id: str) -> str:
+    """The part of the form that says what unlinking a page would cancel."""
+    found = api.reader().list_scheduled_posts(page_id=page_id, status="queued,held", limit=_COUNTED)
+    return render_template(
+        "page_waiting.html",
+        page_id=page_id,
+        count_of=len(found.scheduled_posts),
+        is_cut=bool(found.next_cursor),
+    )
+
+
 @screens.post("/<page_id>/unlink")
 def unlink(page_id: str) -> str | tuple[str, int] | Response:
     """Unlinks a page. Its scheduled posts are cancelled only if the person has ticked that."""
@@ -109,7 +126,12 @@ def _begun(platform: str, brand_id: str) -> LinkBegun:
 
 
 def _listed(problem: str = "", health: PageHealth | None = None) -> str:
+    client, cursor = api.reader(), request.args.get("after") or None
+    forget("pages")  # other screens name them as they are now, too
+    found, brands = api.together(
+        lambda: client.list_pages(limit=_ON_A_PAGE, cursor=cursor), recent_brands(client)
+    )
     return render_template(
-        "pages.html", places=recent_places(api.reader(), with_new_pages=True)(), problem=problem, health=health,
-        done=request.args.get("done", ""),
+        "pages.html", places=Places({it.id: it for it in found.pages}, brands), problem=problem, health=health,
+        done=request.args.get("done", ""), after=found.next_cursor, is_first=cursor is None,
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """The screens of posts: the list with its filters, and one post with its attempts and what a person can do about it."""
 
+from datetime import timedelta
 from typing import Any
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
@@ -7,8 +8,9 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
 from dashboard.routes.shared import Filters, recent_places
-from posthaste.errors import ApiError
-from posthaste.records import FullPost, PublishedPost, ScheduledPost
+from posthaste import Posthaste
+from posthaste.errors import ApiError, PosthasteError
+from posthaste.records import FullPost, Metrics, PublishedPost, ScheduledPost
 
 screens = Blueprint("posts", __name__, url_prefix="/posts")
 
@@ -20,6 +22,8 @@ TABS = {
     "cancelled": ("Cancelled", "cancelled"),
 }
 _ON_A_PAGE = 25
+#: The API compares times exactly: long enough to hold one, short enough to hold few.
+_MOMENT = timedelta(seconds=1)
 #: What a person can do with a post in a state.
 _ACTIONS = {"queued": ("edit", "cancel"), "held": ("release", "edit", "cancel"), "failed": ("retry",)}
 
@@ -82,22 +86,39 @@ def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
         at = times.read(form.get("date", ""), form.get("time", ""), form.get("zone", ""))
     except times.TimeRefused as refused:
         return _shown(post_id, str(refused)), 400
-    text = form.get("message", "").replace("\r\n", "\n")
-    api.writer().edit_post(post_id, message=text or None, scheduled_at=at, idempotency_key=key)
-    return redirect(url_for("posts.show", post_id=post_id, done="edit"))
+    text, client = form.get("message", "").replace("\r\n", "\n"), api.writer()
+    before = client.get_post(post_id).post
+    client.edit_post(post_id, message=text or None, scheduled_at=at, idempotency_key=key)
+    if before.scheduled_at is None or form.get("undo"):
+        return redirect(url_for("posts.show", post_id=post_id, done="edit"))
+    # The page itself holds what there was: an address has no room for a text, and the dashboard keeps nothing.
+    return _shown(post_id, done="edit", undo=before), 200
 
 
-def _shown(post_id: str, problem: str = "") -> str:
+def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | None = None) -> str:
     client = api.reader()
     view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
     post = view.post
     zone = places.zone(post.brand_id)
+    figures = _figures(client, post) if post.published_at else None
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
     return render_template(
         "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
-        done=request.args.get("done", ""), begins=begins, zones=times.zones(),
-        form=request.form if problem else {},
+        done=done or request.args.get("done", ""), begins=begins, zones=times.zones(),
+        form=request.form if problem else {}, figures=figures, undo=undo,
     )  # fmt: skip
+
+
+def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
+    """Returns a published post's likes, comments and shares, which the API has in its list. They are worth no error."""
+    assert post.published_at is not None
+    try:
+        found = client.list_published_posts(
+            page_id=post.page_id, since=post.published_at, until=post.published_at + _MOMENT, limit=_ON_A_PAGE
+        )
+    except PosthasteError:
+        return None
+    return next((it.metrics for it in found.published_posts if it.id == post.id), None)
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import request
 
-from dashboard import dates, words
+from dashboard import dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
@@ -41,6 +41,11 @@ class Places:
     def at(self, when: datetime, brand_id: str) -> str:
         """Returns a time in the brand's time zone as text, with the zone's name."""
         return f"{dates.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
+
+    def is_today(self, when: datetime, brand_id: str, now: datetime) -> bool:
+        """Whether a time is on the present day in the brand's zone."""
+        there = times.zone_of(self.zone(brand_id))
+        return when.astimezone(there).date() == now.astimezone(there).date()
 
     @property
     def brand_names(self) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Working on somebody else's brand: it is chosen from the list of brands, and left again."""
 
-from flask import Blueprint, current_app, redirect, url_for
+from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies
@@ -10,6 +10,16 @@ from posthaste.errors import PosthasteError
 from posthaste.records import SharedBrand
 
 screens = Blueprint("shared_work", __name__, url_prefix="/work")
+
+
+@screens.get("")
+def others() -> str | Response:
+    """The other brands to work on: a part of the strip that names the present one. Without the script, all brands."""
+    if "HX-Request" not in request.headers:
+        return redirect(url_for("brands.index"))
+    present = g.shared_work.brand_id if g.shared_work else ""
+    shared = [it for it in api.own().iterate_shared_brands(limit=100) if it.brand_id != present]
+    return render_template("shared_others.html", shared=shared)
 
 
 @screens.post("/<brand_id>")

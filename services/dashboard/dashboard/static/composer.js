@@ -145,9 +145,6 @@ if (form) {
     result.remove();
     form.elements.message.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  form.addEventListener("submit", () => {
-    document.getElementById("send").classList.add("busy");
-  });
   showWhen();
   showAll();
   new MutationObserver(showPictures).observe(document.getElementById("previews"), { childList: true });

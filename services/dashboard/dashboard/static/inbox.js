@@ -1,5 +1,6 @@
-// The inbox: marks comments that came since this browser last looked, and lets new ones appear by themselves. Each look
-// asks about one post, because it costs the account one read: the posts in turn, and only while the page is in front.
+// The inbox: marks and counts comments that came since this browser last looked, shows them alone on demand, and lets new
+// ones appear by themselves. Each look asks about one post, because it costs the account one read: the posts in turn, and
+// only while the page is in front.
 
 const SEEN = "posthaste-comments-seen";
 const LOOK_MS = 60_000;
@@ -16,6 +17,22 @@ function mark(comments, isNew) {
     one.dataset.marked = "";
     if (isNew(one) && !one.hasAttribute("data-own")) one.querySelector(".new-mark").hidden = false;
   }
+}
+
+const NEW = ".conversations > li:has(> p > .new-mark:not([hidden]))";
+const title = document.title;
+
+function showNew() {
+  const inbox = document.getElementById("inbox");
+  const button = document.getElementById("only-new");
+  for (const it of inbox.querySelectorAll("li:has([data-sent]) > p > .new-mark")) it.hidden = true; // answered: it was read
+  const count = inbox.querySelectorAll(NEW).length;
+  if (count === 0) button.setAttribute("aria-pressed", "false");
+  if (button.hidden !== (count === 0)) button.hidden = count === 0;
+  const told = document.getElementById("new-count");
+  if (told.textContent !== `${count}`) told.textContent = count;
+  inbox.classList.toggle("only-new", button.getAttribute("aria-pressed") === "true");
+  document.title = count ? `(${count}) ${title}` : title;
 }
 
 function markAll() {
@@ -53,8 +70,15 @@ async function look() {
   document.getElementById("news").textContent = fresh.length === 1 ? "A new comment has come." : `${fresh.length} new comments have come.`;
 }
 
+document.querySelector("main").addEventListener("click", (event) => {
+  const button = event.target.closest("#only-new");
+  if (!button) return;
+  button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+  showNew();
+});
 new MutationObserver((changes) => {
   markAll();
+  showNew();
   for (const change of changes) {
     for (const gone of change.removedNodes) {
       if (gone.id === "inbox") emptied.clear(); // another choice
@@ -63,6 +87,7 @@ new MutationObserver((changes) => {
   }
 }).observe(document.querySelector("main"), { childList: true, subtree: true });
 markAll();
+showNew();
 remember();
 addEventListener("pagehide", remember);
 setInterval(look, LOOK_MS);

@@ -37,6 +37,7 @@ def addresses(method: str) -> list[str]:
             "static",
             "account.billing",
             "pages.reconnect",
+            "shared_work.others",
         ):
             noun = re.sub(r"/<[^>]+>/<action>$", "", rule.rule).rpartition("/")[2]
             found.add(re.sub(r"<[^>]+>", "x", rule.rule.replace("<action>", _ACTIONS.get(noun, "x"))))

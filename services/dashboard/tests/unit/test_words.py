@@ -39,6 +39,26 @@ def test_figures_read_well() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ("overrides[0].message", "message"),
+        ("media_urls[2]", "media"),
+        ("scheduled_at", "time"),
+        ("facebook_settings.link", "settings"),
+        (None, ""),
+    ],
+)
+def test_a_finding_has_its_place_below_a_field_of_the_composer(field: str | None, place: str) -> None:
+    assert words.beside(field) == place
+
+
+def test_a_post_is_tried_again_unseen_only_after_an_error_that_passes() -> None:
+    assert words.is_passing("PAGE_EXPIRED")
+    assert not words.is_passing("PLATFORM_OUTCOME_UNKNOWN")
+    assert not words.is_passing("PLATFORM_REJECTED")
+
+
+@pytest.mark.parametrize(
     ("user_agent", "name"),
     [
         ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36", "Chrome on Linux"),

@@ -14,15 +14,24 @@ from media.models import attachments, deletions, media
 from media.records import FileProperties, MediaRow, Upload
 from media.store.attachments import is_counted
 
-_POST = (
+#: Posts of a file that are named, our choice: as many as a person looks through one by one.
+_POSTS_NAMED = 10
+_HAS_IT = (attachments.c.media_id == media.c.id, is_counted())
+_POST_IDS = func.array(
     select(attachments.c.post_id)
-    .where(attachments.c.media_id == media.c.id, is_counted())
+    .where(*_HAS_IT)
     .order_by(attachments.c.created_at, attachments.c.post_id)
-    .limit(1)
+    .limit(_POSTS_NAMED)
     .scalar_subquery()
-    .label("scheduled_post_id")
+).label("scheduled_post_ids")
+_POST_COUNT = (
+    select(func.count())
+    .select_from(attachments)
+    .where(*_HAS_IT)
+    .scalar_subquery()
+    .label("scheduled_post_count")
 )
-_ALL = select(media, _POST)
+_ALL = select(media, _POST_IDS, _POST_COUNT)
 
 
 _RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"

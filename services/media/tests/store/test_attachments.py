@@ -50,6 +50,17 @@ def test_the_first_pending_post_is_named(world: World) -> None:
     assert post_of(world, media) == "pst_1"
 
 
+def test_every_pending_post_is_counted_and_the_first_ten_are_named(world: World) -> None:
+    media = world.media()
+    for number in range(12):
+        world.tell(f"pst_{number:02}", "pending", 1, media)
+        world.shift(seconds=1)
+    world.tell("pst_00", "published", 2, media)
+    shown = library.show(world.context, world.caller(), api.MediaId(id=media.media_id))
+    assert shown.scheduled_post_count == 11
+    assert shown.scheduled_post_ids == tuple(f"pst_{number:02}" for number in range(1, 11))
+
+
 def test_another_accounts_or_missing_media_cannot_be_attached(world: World) -> None:
     mine, of_brand = world.media(), world.media(world.caller(brand_ids=("brd_b",)))
     gone = world.media()

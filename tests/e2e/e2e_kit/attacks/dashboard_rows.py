@@ -18,7 +18,7 @@ _PARTS = {
     "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
     "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
     "invitation_id": ("{invitation}",), "job_id": ("{job}",), "reset_id": ("{user}",), "change_id": ("{user}",),
-    "code": ("guessed",),
+    "request_id": ("{request}",), "code": ("guessed",),
 }  # fmt: skip
 #: The same part names something else there.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
@@ -85,6 +85,7 @@ _NAMELESS = {
     "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
     "account.refill", "account.rename", "account.change_email", "account.choose_dates", "account.change_password",
     "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
+    "shared_work.others",
     # They ask for the password; the link's id is compared only when it is sent.
     "sign_up.confirm", "sign_up.choose", "sign_up.confirm_email",
 }  # fmt: skip

@@ -1,0 +1,76 @@
+"""A dashboard whose API answers with hostile texts, in each field that holds a text.
+
+The answers are made from the types of the Python client. So a screen is seen with hostile texts in every field that it
+shows: in those that no test can set at a platform, and in those that are added later.
+"""
+
+import dataclasses
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from threading import Thread
+from typing import Any
+from unittest import mock
+
+from werkzeug.serving import make_server
+
+from dashboard import api
+from dashboard.app import create_app
+from dashboard.config import Config
+from posthaste import Posthaste, records
+
+#: Fields with a text that is no stranger's: ids, addresses, days and what one can choose from.
+_OURS = re.compile(r"(.*_)?(id|ids|url|src|date|month|cursor|timezone|time_zone|language|permalink)")
+_DEEPEST = 8
+
+
+class HostileApi:
+    """Takes every call of the client, and answers with records that are full of `text`."""
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        self._description = description
+        self.text = ""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "get_description":
+            return lambda: self._description
+        call = getattr(Posthaste, name)
+        hints = typing.get_type_hints(call, vars(sys.modules[call.__module__]))
+        return lambda *_, **__: self._made(hints["return"], "", 0)
+
+    def _made(self, kind: Any, field: str, depth: int) -> Any:
+        origin, inner = typing.get_origin(kind), typing.get_args(kind)
+        if origin in (typing.Union, types.UnionType):
+            return self._made(next(it for it in inner if it is not types.NoneType), field, depth)
+        if origin is typing.Literal:
+            return inner[0]
+        if origin is dict or kind in (dict, Any):
+            return {"name": self.text}
+        if inner:
+            return [self._made(inner[0], field, depth + 1)] if depth < _DEEPEST else []
+        if dataclasses.is_dataclass(kind):
+            hints = typing.get_type_hints(kind, vars(records))
+            return kind(**{name: self._made(hint, name, depth + 1) for name, hint in hints.items()})
+        simple = {bool: False, int: 3, float: 3.0, datetime: datetime.now(UTC), str: self.text}
+        if kind is str and _OURS.fullmatch(field):
+            return "2026-11-27" if field in ("date", "month", "year_month") else "x"
+        return simple.get(kind)
+
+
+@contextmanager
+def hostile_dashboard(description: dict[str, Any]) -> Iterator[tuple[str, HostileApi]]:
+    """Runs a dashboard over such an API, with the description of the real one. Yields its address, and the API."""
+    hostile = HostileApi(description)
+    pages = make_server("127.0.0.1", 0, create_app(Config(api_url="http://127.0.0.1:9")), threaded=True)
+    Thread(target=pages.serve_forever, daemon=True).start()
+    called = {name: lambda *_, **__: hostile for name in ("reader", "writer", "own")}
+    with mock.patch.multiple(api, **called):
+        try:
+            yield f"http://127.0.0.1:{pages.server_port}", hostile
+        finally:
+            pages.shutdown()
+            pages.server_close()
