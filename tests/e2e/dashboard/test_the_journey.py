@@ -1,6 +1,7 @@
 """One person's whole way, from an address without an account to signing out everywhere, in a real browser.
 
-It takes at most four minutes. The parts have tests of their own; this one shows that each finds what the others left.
+Three in a row take at most four minutes. The parts have tests of their own; this one shows that each finds what
+the others left.
 """
 
 import datetime as dt
@@ -29,7 +30,8 @@ from local.servers import mail
 PASSWORD = "a sentence nobody guesses"
 ZONE = "Europe/Berlin"
 TAB, ENTER = "\ue004", "\ue007"
-MOST_SECONDS = 240.0
+#: A third of what three in a row may take.
+MOST_SECONDS = 80.0
 #: The 10th of the next month at noon, and where its posts are moved to.
 AT = (dt.datetime.now(ZoneInfo(ZONE)).replace(day=1) + dt.timedelta(days=32)).replace(
     day=10, hour=12, minute=0, second=0, microsecond=0
@@ -95,8 +97,9 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
+@pytest.mark.parametrize("turn", ["first", "second", "third"])
 def test_from_sign_up_to_signing_out_everywhere(
-    traveller: Traveller, receiver: Receiver, picture: Path
+    traveller: Traveller, receiver: Receiver, picture: Path, turn: str
 ) -> None:
     begun_at = time.monotonic()
     signs_up(traveller)
@@ -112,7 +115,7 @@ def test_from_sign_up_to_signing_out_everywhere(
     invites_somebody_who_sees_no_more_than_the_brand(traveller)
     looks_at_the_usage(traveller)
     signs_out_everywhere(traveller)
-    assert time.monotonic() - begun_at <= MOST_SECONDS
+    assert time.monotonic() - begun_at <= MOST_SECONDS, turn
 
 
 def signs_up(who: Traveller) -> None:
