@@ -4,7 +4,7 @@ They are a person's own sessions, and brand sessions opened from them (children)
 of another account.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
@@ -62,8 +62,21 @@ class SessionStore:
         row = self.connection.execute(statement.returning(*_COLUMNS)).one_or_none()
         return None if row is None else _session(row)
 
-    def add_child(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Adds a brand session that is opened from the session `parent_id`. Returns None if that one has ended."""
+    def add_child(
+        self,
+        parent_id: str,
+        brand_id: str,
+        *,
+        session_id: str,
+        account_id: str,
+        since: datetime,
+        **values: object,
+    ) -> Session | None:
+        """Adds a brand session that is opened from the session `parent_id`. Returns None if that one has ended.
+
+        Uses a row of the person on this brand again, under its id, whose session ended a day ago or earlier. `since`:
+        when the person began to work on the brand.
+        """
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
             .where(tokens.c.id == parent_id, _OWN, _LIVE)
@@ -71,15 +84,34 @@ class SessionStore:
         ).one_or_none()
         if parent is None:
             return None
-        return self.add(
+        values |= {"parent_id": parent_id, "name": parent.name, "client_address": parent.client_address}
+        again = self._begin_again(brand_id, parent.account_id, since, values)
+        return again or self.add(
+            id=session_id,
+            account_id=account_id,
             brand_ids=[brand_id],
             on_behalf_of_brand_id=brand_id,
             issued_by_collaborator_id=parent.account_id,
-            parent_id=parent_id,
-            name=parent.name,
-            client_address=parent.client_address,
             **values,
         )
+
+    def _begin_again(
+        self, brand_id: str, person_id: str, since: datetime, values: dict[str, object]
+    ) -> Session | None:
+        """Makes a brand session of a row whose session ended. Returns None if the person has none on this brand.
+
+        A row from before `since` is not used: the person was removed then, which stops whatever its id makes.
+        """
+        theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
+            tokens.c.issued_by_collaborator_id == person_id
+        )
+        idle = tokens.c.session & (tokens.c.created_at >= since) & _ended_long_ago()
+        oldest = select(tokens.c.id).where(theirs, idle).order_by(tokens.c.id).limit(1)
+        fresh = {"created_at": clock_now(), "last_used_at": None, "request_count": 0, "revoked_at": None}
+        statement = update(tokens).where(tokens.c.id == oldest.scalar_subquery())
+        statement = statement.values(expires_at=_end(), **fresh, **values)
+        row = self.connection.execute(statement.returning(*_COLUMNS)).one_or_none()
+        return None if row is None else _session(row)
 
     def end_one(self, session_id: str) -> tuple[str, ...]:
         """Ends one session of any kind, and brand sessions opened from it.
@@ -114,11 +146,10 @@ class SessionStore:
     def delete_ended(self, *, limit: int) -> int:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
-        Sessions on brands of others stay: posts that were made with them are held when the person is removed.
+        Sessions on brands of others stay, because posts that were made with them are held when the person is removed.
+        The person's next session on the brand uses such a row again, so that there are as many as there were at once.
         """
-        long_ago = clock_now() - _ENDED_FOR
-        ended = (tokens.c.revoked_at < long_ago) | (tokens.c.expires_at < long_ago)
-        some = select(tokens.c.id).where(tokens.c.session, _OWN, ended).limit(limit)
+        some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))
         return self.connection.execute(statement).rowcount
 
@@ -138,6 +169,11 @@ class SessionStore:
 def _of(account_id: str) -> ColumnElement[bool]:
     """Returns the condition for an account's own sessions, without collaborators' sessions that act on it too."""
     return (tokens.c.account_id == account_id) & tokens.c.session & _OWN
+
+
+def _ended_long_ago() -> ColumnElement[bool]:
+    long_ago = clock_now() - _ENDED_FOR
+    return (tokens.c.revoked_at < long_ago) | (tokens.c.expires_at < long_ago)
 
 
 def _end() -> ColumnElement[Any]:

@@ -57,8 +57,14 @@ def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> 
     if session is not None:
         sessions.announce(connection, owner_id, (session.id,))
     else:
-        made = {"id": new_id(sessions.ID_PREFIX), "account_id": owner_id}
-        session = store.add_child(caller.token_id, brand_id, **made, **values)
+        session = store.add_child(
+            caller.token_id,
+            brand_id,
+            session_id=new_id(sessions.ID_PREFIX),
+            account_id=owner_id,
+            since=collaborator.created_at,
+            **values,
+        )
         if session is None:
             raise fields.not_found()
         AuditStore(connection).add(

@@ -187,6 +187,33 @@ def test_what_was_made_with_an_ended_session_is_stopped_too_a_year_later(guest: 
     assert guest.accounts.staged("access.revoked")[0]["token_ids"] == [made.session.id]
 
 
+def test_a_session_that_begins_a_day_after_the_end_of_another_uses_its_row_again(guest: Guest) -> None:
+    first = guest.enter()
+    guest.accounts.call(sessions.log_out, guest.caller(first.session_token), Nothing())
+    second = guest.enter()
+    assert second.session.id != first.session.id, "what ended just now answers TOKEN_REVOKED for a day"
+    guest.accounts.shift_clock(2 * 86_400)
+    third = guest.enter(own=guest.log_in())
+    assert third.session.id == first.session.id
+    assert third.session.last_used_at is None
+    assert guest.accounts.authenticate(third.session_token).token.brand_ids == (guest.brand.id,)
+    assert refusal(guest.accounts.authenticate, first.session_token) == "INVALID_TOKEN"
+    assert guest.accounts.authenticate(second.session_token)
+    other = guest.accounts.brand(guest.ann, "Third")
+    guest.accounts.collaborator(other, guest.bob)
+    assert guest.enter(other).session.id not in {it.session.id for it in (first, second, third)}
+
+
+def test_a_row_from_before_a_removal_is_not_used_again(guest: Guest) -> None:
+    first = guest.enter()
+    guest.remove()
+    guest.accounts.shift_clock(2 * 86_400)
+    guest.accounts.collaborator(guest.brand, guest.bob)
+    second = guest.enter(own=guest.log_in())
+    assert second.session.id != first.session.id
+    assert guest.accounts.authenticate(second.session_token)
+
+
 def test_it_ends_with_the_session_that_it_was_opened_from(guest: Guest) -> None:
     lost, kept = guest.log_in(), guest.log_in()
     made, other = guest.enter(own=lost), guest.enter(own=kept)
