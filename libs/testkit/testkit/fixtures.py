@@ -53,7 +53,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS for a process that runs these services (or gateway, or ctl), to send to any service."""
+    """Returns MESSAGE_KEYS with which a process of these services (or gateway, or ctl) may call every service."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 

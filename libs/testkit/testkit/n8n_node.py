@@ -22,7 +22,7 @@ _ANSWER = "answer: "
 
 
 class N8nNode:
-    """Our n8n package as an installation of n8n has it, and a process of n8n's engine that runs its node."""
+    """Runs the node of our n8n package in a process of n8n's own engine, installed as n8n installs a package."""
 
     def __init__(self, package: Path, engine: "subprocess.Popen[str]") -> None:
         self.package = package

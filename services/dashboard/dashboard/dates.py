@@ -15,7 +15,7 @@ from dashboard import languages, times
 
 @dataclass(frozen=True)
 class Dates:
-    """A person's time zone and language, both known on this machine."""
+    """Writes dates and times in a person's time zone and language. This machine has the data of both."""
 
     zone: str = "UTC"
     language: str = languages.DEFAULT

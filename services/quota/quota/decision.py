@@ -137,7 +137,10 @@ def roll(counters: Counters, now: datetime) -> Counters:
 
 
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
-    """Decides one demand. `charge` is the unit charge of its operation; None if the demand has no operation."""
+    """Decides whether a request may run (its demand), and returns the account's counters afterwards.
+
+    `charge` is the unit that the request's operation has taken so far; None if the request belongs to no operation.
+    """
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
     refusal = _refusal(counters, demand, now, takes_unit=takes_unit)

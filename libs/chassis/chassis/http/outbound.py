@@ -53,7 +53,7 @@ class Limits:
     trusts_length: bool = False
 
     def ceiling(self, size_bytes: int) -> float:
-        """Returns how many seconds a server may make a call with a body of this size wait in all: its ceiling."""
+        """Returns the ceiling of a call with a body of this size: how many seconds it waits for the server in all."""
         return self.silence_seconds + size_bytes / self.bytes_per_second
 
 

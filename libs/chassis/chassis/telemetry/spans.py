@@ -171,7 +171,7 @@ class TaskTraced(Traced):
 
 
 class EventsTraced(TaskTraced):
-    """A block that handles events. Inside it `cause_of` finds the traceparent of each event."""
+    """Traces a `with` block that handles events. Inside it `cause_of` finds the traceparent of each event."""
 
     __slots__ = ("_causes", "_causes_token")
 

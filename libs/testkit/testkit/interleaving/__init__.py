@@ -85,7 +85,9 @@ class Interleaver:
 
 
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
-    """Runs `example` once per seed. Returns how many runs there were, how many had turns, and how many had cuts.
+    """Runs `example` once per seed, each time with another order of the threads' statements.
+
+    Returns the number of runs, of those in which another thread took its turn, and of those in which one was cut off.
 
     Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
     turns.

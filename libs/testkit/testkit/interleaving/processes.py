@@ -66,7 +66,7 @@ class Thread:
 
 
 class Scheduler(Protocol):
-    """What a process needs from the scheduler of its run."""
+    """Decides which thread continues next, as far as a simulated process has to know of it."""
 
     run: Run
 

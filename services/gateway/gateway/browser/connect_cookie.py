@@ -1,7 +1,7 @@
-"""The cookie that binds a linking session to one browser: a secret, and values derived from it. Pure.
+"""The cookie that binds a link session to one browser: a secret, and values derived from it. Pure.
 
-The services only get a key derived from the secret. Over HTTPS its name begins with `__Host-`, so that no other host of
-the same domain can set it (RFC 6265bis 4.1.3.2).
+The services only get a key derived from the secret. Over HTTPS the cookie's name begins with `__Host-`, so that no
+other host of the same domain can set it (RFC 6265bis 4.1.3.2).
 """
 
 import hashlib

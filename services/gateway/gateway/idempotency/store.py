@@ -144,7 +144,10 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> Held | None:
-        """Claims a used key if it is older than 24 hours, or if the same request left it. Otherwise returns None."""
+        """Claims a key that has a row: one of more than 24 hours, or one that the same request claimed and gave up.
+
+        Returns None for all others.
+        """
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 

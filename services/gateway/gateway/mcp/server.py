@@ -120,7 +120,7 @@ def _shown(value: Any, *, is_error: bool) -> dict[str, Any]:
 
 
 def _stamped(message: Message, result: dict[str, Any]) -> dict[str, Any]:
-    """Adds the fields that the current revision requires in every result."""
+    """Adds what MCP's current revision requires in every result: its type, and the server's name and version."""
     if not message.is_current:
         return result
     return {"resultType": "complete", **result, "_meta": {messages.SERVER_INFO_KEY: _SERVER_INFO}}

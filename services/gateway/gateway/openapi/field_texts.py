@@ -16,7 +16,10 @@ _REFERENCE = re.compile(r"\s*\((?:decisions|spec|Spec|platforms\.md)\b[^)]*\)|\b
 
 
 def texts_of(record: type) -> dict[str, str]:
-    """Returns the text of each field of a record that has one (name in Python → text), inherited fields included."""
+    """Returns the descriptions of a record's fields, inherited ones included: name in Python → `#:` comment above it.
+
+    Fields without a comment are left out.
+    """
     texts: dict[str, str] = {}
     for base in reversed(record.__mro__):
         if issubclass(base, Record):  # not msgspec's own class, which has no source

@@ -231,7 +231,7 @@ def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRo
 
 
 def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
-    """Returns the file that another call kept after this call's claim on the upload had lapsed.
+    """Returns the file that another call made of the upload after this call's claim on the upload had lapsed.
 
     Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without becoming a file.
     """

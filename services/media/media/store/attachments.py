@@ -90,8 +90,8 @@ class Attachments:
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
         """Ends the attachments of a post up to a revision, except for the media ids in `keep`.
 
-        A file that was attached for a later revision stays attached, provisionally. So does a provisional attachment
-        whose revision is not known.
+        Attachments for later revisions stay, but are no longer confirmed. Unconfirmed attachments whose revision is not
+        known stay as they are.
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         is_known = or_(attachments.c.confirmed, attachments.c.revision > 0)

@@ -51,7 +51,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Files:
-    """Reads and writes files over an open connection."""
+    """Reads and writes the rows of files, over an open database connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -69,8 +69,10 @@ class Renditions:
         return claimed[0] if claimed else None
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims pending renditions of photos or videos, those that were asked for last first: a due post asks again
-        and again, a post for next month has asked once."""
+        """Claims pending renditions of photos or videos. The one that was asked for most recently comes first.
+
+        A due post asks again and again, a post for next month has asked once.
+        """
         due = (
             select(renditions.c.id)
             .where(renditions.c.kind == kind, _is_free())

@@ -207,8 +207,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Published posts that look like the attempt's, though none shows an id of it (photo, video, container). Each may
-    belong to another attempt with equal content."""
+    """Published posts with the attempt's content, but without the id of a photo, video or container that it made.
+    Each may belong to another attempt with equal content."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]

@@ -76,8 +76,10 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
-    """Returns a list of times that stands for the posts of the brand: it only matters whether they reach the brand's
-    cap."""
+    """Returns times in place of those of the brand's posts, which are not read.
+
+    The check of the brand's cap only counts them: as many as the cap if the brand has reached it, otherwise none.
+    """
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 

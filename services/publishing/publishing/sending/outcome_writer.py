@@ -83,7 +83,7 @@ class OutcomeWriter:
     def let_go(self, *claims: Claim) -> None:
         """Notes that this process no longer works on the claims. Unknown claims are ignored.
 
-        If a claim is neither recorded nor released by then, the next recovery of lost claims ends it.
+        The next recovery of lost claims ends a claim that was neither released nor given an outcome before this call.
         """
         self._held.difference_update(claims)
 

@@ -1,7 +1,7 @@
 """Resumable upload of a video to a Facebook page (platforms.md 2).
 
-Nothing is visible before the last call, which ends the session. An upload session that may have ended is never
-replaced by another: the attempt ends the same session, or its outcome stays unknown.
+The last call finishes the upload session, and only that publishes the video. If the last call may have been done, no
+other session is begun: it is repeated for the same session, or the outcome of the attempt stays unknown.
 """
 
 import time

@@ -41,8 +41,9 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 class InstagramConnector(InstagramReading):
     """Publishes on Instagram.
 
-    Checkpoint values: `content` with `children` (files of a carousel whose container is not made yet, so nothing was
-    published) or with `container_id`.
+    A post is a container on Instagram until it is published. The checkpoint holds `content`, and with it either
+    `children`, the files of a carousel that has no container yet (so it is certainly not published), or the
+    `container_id` of the post, which may be published.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:

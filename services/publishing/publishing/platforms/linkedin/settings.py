@@ -56,7 +56,7 @@ class LinkedInSettings:
 
     @property
     def app(self) -> App:
-        """The app that a login uses when the client names no kind of account (`login.login`)."""
+        """The app of a login that asks neither for members nor for company pages: the members' app, if there is one."""
         return self.member_app if self.member_app.client_id else self.pages_app
 
 

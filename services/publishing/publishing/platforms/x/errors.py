@@ -51,8 +51,10 @@ def problem_of(body: Any) -> Mapping[str, Any] | None:
 def refusal_from(
     problem: Mapping[str, Any], status: int, headers: Mapping[str, str], visible: bool
 ) -> PlatformRefusal:
-    """Builds the refusal from a problem object. `visible`: the call makes a post, so that a 403 is about its
-    content."""
+    """Builds the refusal from a problem object.
+
+    `visible`: the call makes a post that others see, so that a 403 is about the content of the post.
+    """
     message = str(
         problem.get("detail") or problem.get("message") or problem.get("title") or "X gave no reason."
     )
