@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -149,9 +148,3 @@ def wait_until(holds: Callable[[], object], what: str, seconds: float = 30.0) ->
     while not holds():
         assert time.monotonic() < end, what
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from deploy_kit import free_port, wait_until
+from deploy_kit import wait_until
 
 from chassis.broker_access import UNITS
 from chassis.bus import amqp
@@ -83,7 +83,7 @@ def postgres_with_tls(authority: Path, data: Path) -> Iterator[EncryptedPostgres
         pytest.skip(str(error))
     found = programs()
     assert found is not None
-    port = free_port()
+    port = ports.any_free()
     postgres.own(data)
     command = [str(found / "initdb"), "--pgdata", str(data), "--username", postgres.USER, "--auth", "trust"]
     subprocess.run(

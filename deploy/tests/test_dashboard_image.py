@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 import requests
 from composed import SERVICES
-from deploy_kit import Environment, Running, free_port, step
+from deploy_kit import Environment, Running, step
 from packaging.utils import canonicalize_name
 
 from local.paths import ROOT
+from local.servers.ports import any_free
 from local.supply_chain import lock
 
 BUILT = SERVICES["dashboard"]["build"]["args"]
@@ -25,7 +26,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture
 def running(environment: Environment) -> Iterator[Running]:
     """The container's process. Nothing listens where it expects the API."""
-    port = free_port()
+    port = any_free()
     env = {"API_URL": "http://127.0.0.1:9", "DASHBOARD_URL": f"http://127.0.0.1:{port}"}
     running = Running(environment, BUILT["START"].split(), env, port)
     running.start()

@@ -33,7 +33,6 @@ from deploy_kit import (
     Environment,
     Running,
     empty_database,
-    free_port,
     step,
     wait_until,
 )
@@ -53,6 +52,7 @@ from contracts.record import Nothing
 from contracts.services import SERVICES
 from contracts.webhooks import ListSubscriptions
 from local.paths import ROOT
+from local.servers.ports import any_free
 from local.supply_chain import lock, sbom
 from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host, signed_event
@@ -275,7 +275,7 @@ def installation(
             url = databases[name].url.render_as_string(hide_password=False)
             env = {"AMQP_URL": virtual_host, "DATABASE_URL": url, "MESSAGE_KEYS": keys_for_tests(name)}
             env |= private.get(name, {})
-            running = Running(environments[name], IMAGES[name][1], env, free_port())
+            running = Running(environments[name], IMAGES[name][1], env, any_free())
             running.migrate(name)
             running.start()
             stack.callback(running.kill)

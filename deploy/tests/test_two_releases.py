@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import requests
-from deploy_kit import Environment, Running, empty_database, free_port, wait_until
+from deploy_kit import Environment, Running, empty_database, wait_until
 from sqlalchemy import Engine
 
 from chassis.bus import quarantine
@@ -30,6 +30,7 @@ from contracts.publishing import LinkPage, PostId
 from contracts.services import SERVICES
 from local.demo.listener import Listener
 from local.paths import ROOT
+from local.servers.ports import any_free
 from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host
 
@@ -92,7 +93,7 @@ class Installation:
             env["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.1/32"  # an upgrade changes it together with the image
         start = ["gateway"] if name == "gateway" else ["chassis.run", name]
         python = Environment(name, Path(sys.executable))
-        return Running(python, start, env, self.ports[name] if name == "gateway" else free_port())
+        return Running(python, start, env, self.ports[name] if name == "gateway" else any_free())
 
     def api(self, service: str) -> Any:
         return self.bus.service(service, SERVICES[service])
@@ -138,7 +139,7 @@ class Installation:
 def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
     with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
         key = base64.urlsafe_b64encode(os.urandom(32)).decode()
-        simulator_port, gateway_port = free_port(), free_port()
+        simulator_port, gateway_port = any_free(), any_free()
         simulator_url = f"http://127.0.0.1:{simulator_port}"
         simulator = subprocess.Popen([sys.executable, "-m", "simulator", "--port", str(simulator_port)])
         stack.callback(simulator.wait, 10)

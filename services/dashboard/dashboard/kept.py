@@ -31,12 +31,15 @@ def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
         if time.monotonic() - read_at < seconds:
             return cast(T, value)
         value = read()
-        if len(_values) >= _MOST:
-            _values.clear()
-        _values[key] = time.monotonic(), value
+        _put(key, value)
         return value
 
     return find
+
+
+def keep(name: str, value: object) -> None:
+    """Keeps a value of the present session that a screen has just read anyway."""
+    _put((_session(), name), value)
 
 
 def forget(*names: str) -> None:
@@ -44,6 +47,12 @@ def forget(*names: str) -> None:
     session = _session()
     for name in names:
         _values.pop((session, name), None)
+
+
+def _put(key: tuple[bytes, str], value: object) -> None:
+    if len(_values) >= _MOST:
+        _values.clear()
+    _values[key] = time.monotonic(), value
 
 
 def _session() -> bytes:

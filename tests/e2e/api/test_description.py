@@ -44,6 +44,7 @@ PUBLIC = (
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}",
+    "GET /auth/email/{change_id}/{code}", "POST /auth/email/{change_id}/{code}",
     "GET /auth/invitations/{invitation_id}/{code}", "POST /auth/invitations/{invitation_id}/{code}",
 )  # fmt: skip
 OPERATIONS = (

@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, redirect, render_template, request, ur
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.kept import forget
+from dashboard.kept import forget, keep
 from dashboard.routes.shared import Places, forget_places, recent_brands
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
 from posthaste.records import LinkBegun, PageHealth
@@ -127,11 +127,15 @@ def _begun(platform: str, brand_id: str) -> LinkBegun:
 
 def _listed(problem: str = "", health: PageHealth | None = None) -> str:
     client, cursor = api.reader(), request.args.get("after") or None
-    forget("pages")  # other screens name them as they are now, too
     found, brands = api.together(
         lambda: client.list_pages(limit=_ON_A_PAGE, cursor=cursor), recent_brands(client)
     )
+    pages = {it.id: it for it in found.pages}
+    if cursor or found.next_cursor:
+        forget("pages")  # other screens name them as they are now, too
+    else:
+        keep("pages", pages)
     return render_template(
-        "pages.html", places=Places({it.id: it for it in found.pages}, brands), problem=problem, health=health,
+        "pages.html", places=Places(pages, brands), problem=problem, health=health,
         done=request.args.get("done", ""), after=found.next_cursor, is_first=cursor is None,
     )  # fmt: skip
