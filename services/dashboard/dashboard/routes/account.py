@@ -149,7 +149,7 @@ def end_all() -> Response:
 
 
 def _end(client: Posthaste, session_id: str) -> None:
-    """Ends a session. It is no error if the session has ended in the meantime."""
+    """Ends a session. Succeeds also if the session has ended in the meantime."""
     try:
         client.end_session(session_id)
     except ApiError as error:

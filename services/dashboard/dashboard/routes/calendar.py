@@ -100,7 +100,7 @@ def show() -> str:
 
 
 def _first_view() -> str:
-    """Returns the view for whoever has not chosen one. Phones name themselves "Mobi" in every browser (MDN, "Browser
+    """Returns the view for a person who chose none. Phones name themselves "Mobi" in every browser (MDN, "Browser
     detection using the user agent", 27 November 2026), and have no room for seven days side by side.
     """
     return "list" if "Mobi" in (request.user_agent.string or "") else "month"

@@ -79,7 +79,7 @@ def ask_for_link() -> str | tuple[str, int]:
 
 @screens.post("/sign-out")
 def leave() -> Response:
-    """Ends the session and signs the browser out. It is no error if the session has ended already."""
+    """Ends the session and signs the browser out. Succeeds also if the session has ended already."""
     try:
         api.own().log_out()
     except AuthenticationError:

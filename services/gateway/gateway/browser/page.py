@@ -122,3 +122,8 @@ def _form(form: Form) -> str:
         for number, (name, value, text) in enumerate(form.buttons)
     )
     return f'<form method="post">{fields}{buttons}</form>'
+
+
+def text_page(status: int, outcome: str, title: str, text: str, form: Form | None = None) -> Answer:
+    """Returns a web page with one paragraph, and a form if one is given."""
+    return BrowserPage(status=status, outcome=outcome, title=title, texts=(text,), form=form).answer()

@@ -2,7 +2,7 @@
 
 from contracts.accounts import Verification
 from contracts.errors import NOT_FOUND, RATE_LIMITED, VALIDATION_ERROR, ApiError
-from gateway.browser.page import BrowserPage, Form
+from gateway.browser.page import BrowserPage, Form, text_page
 from gateway.http.answers import Answer
 
 _FORM = Form(
@@ -16,7 +16,7 @@ def of(verification: Verification) -> Answer:
     """Returns the web page that asks for the password, or says that the address is confirmed."""
     if verification.verified:
         text = f"{verification.email} is confirmed. You can close this window."
-        return _text_page(200, "verified", "Your address is confirmed", text)
+        return text_page(200, "verified", "Your address is confirmed", text)
     page = BrowserPage(
         status=200,
         outcome="verify",
@@ -35,16 +35,16 @@ def of_refused(verification: Verification) -> Answer:
     """Returns the web page shown after the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
         text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
-        return _text_page(400, "failed", "The account is still there", text)
+        return text_page(400, "failed", "The account is still there", text)
     text = f"The account with {verification.email} is deleted. You can close this window."
-    return _text_page(200, "deleted", "The account is deleted", text)
+    return text_page(200, "deleted", "The account is deleted", text)
 
 
 def of_error(error: ApiError) -> Answer:
     """Returns the web page for an invalid link, a wrong password, or a service that does not answer."""
     if error.row is NOT_FOUND:
         text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
-        return _text_page(404, "failed", "This link is invalid", text)
+        return text_page(404, "failed", "This link is invalid", text)
     if error.row is VALIDATION_ERROR:
         page = BrowserPage(
             status=400,
@@ -61,10 +61,6 @@ def of_error(error: ApiError) -> Answer:
         text = (
             "Too many passwords were tried. Open the link again tomorrow, or ask the operator to confirm it."
         )
-        return _text_page(429, "failed", "Your address is not confirmed", text)
+        return text_page(429, "failed", "Your address is not confirmed", text)
     text = "This could not be done now. Reload this page in a moment."
-    return _text_page(error.row.http_status, "failed", "Your address is not confirmed yet", text)
-
-
-def _text_page(status: int, outcome: str, title: str, text: str) -> Answer:
-    return BrowserPage(status=status, outcome=outcome, title=title, texts=(text,)).answer()
+    return text_page(error.row.http_status, "failed", "Your address is not confirmed yet", text)

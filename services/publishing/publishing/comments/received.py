@@ -36,7 +36,7 @@ def store_comments(
 ) -> StoredComments:
     """Gives these comments ids of ours, and stages comment.received once for each new comment.
 
-    With `tells` False the comments only get ids; whoever reads them next stages the events.
+    With `tells` False the comments only get ids; the next reading stages the events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}

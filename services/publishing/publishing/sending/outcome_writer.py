@@ -65,7 +65,7 @@ class OutcomeWriter:
         """Opens a transaction that claims posts for this process. Yields the connection and `note(*claims)`.
 
         Call `note` for every claim before the transaction ends: a committed claim that is not noted counts as lost,
-        and its post returns to the queue. Whoever works on a noted claim must `let_go` of it in the end.
+        and its post returns to the queue. The worker that has a noted claim must `let_go` of it in the end.
         """
         noted: list[Claim] = []
 

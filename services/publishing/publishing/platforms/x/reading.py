@@ -137,7 +137,7 @@ def references(post: Answer) -> Sequence[Answer]:
 
 
 def _answered_id(post: Answer) -> str | None:
-    """Returns the id of the post that this one replies to; None if it is no reply."""
+    """Returns the id of the post that this one replies to; None if it is not a reply."""
     return next((str(row.get("id")) for row in references(post) if row.get("type") == "replied_to"), None)
 
 
