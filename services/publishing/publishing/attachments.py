@@ -1,8 +1,8 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
-An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it: if
-the process dies before, the service media drops the attachment. Some calls here do at once what an event does later,
-so that a client can delete a file right after its post released it. Nothing here runs inside a transaction.
+An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If
+the process dies before that, the service media drops the attachment. Some calls here do at once what an event does
+later, so that a client can delete a file right after its post released it. Nothing here runs inside a transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,8 +35,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """Attaches files to a post that is about to be stored.
 
-    A context manager: it detaches the files again if the post is refused inside it, or if another try has already
-    made the post.
+    A context manager: if the post is refused inside the block, or another try has already made the post, detaches the
+    files again.
     """
 
     def __init__(
@@ -75,7 +75,8 @@ class Attachment:
 def attach(
     app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
-    """Attaches files to a post provisionally, as its version `revision` of the list of files (`media_revision`).
+    """Attaches files to a post provisionally. `revision` is the version of the post's list of files
+    (`media_revision`).
 
     The service media then begins the renditions that the platform needs. Files that an event has confirmed stay
     attached. Returns the files in the order of `media_ids`. Raises NOT_FOUND, SERVICE_UNAVAILABLE.
@@ -98,10 +99,10 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the service media at once which files a post uses now; if media does not answer, the event tells it
-    later.
+    """Tells the service media at once which files a post uses now. If media does not answer, the event post.media
+    tells it later.
 
-    `revision` is that of the newest event about the files, so that media ignores older events that arrive later.
+    `revision` is that of the newest such event, so that media ignores older events that arrive later.
     """
     if post.state in UNENDED and post.media_ids:
         try:

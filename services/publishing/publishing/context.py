@@ -69,15 +69,15 @@ class AppContext:
 
     @cached_property
     def polling(self) -> Pool:
-        """The pool for polls of comments and for reading a comment's details: a platform that hangs there delays no
+        """The pool for polls of comments and for reading comments' details. A platform that hangs there delays no
         reconciliation."""
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:
         """Stops sending due posts. Returns when no call to a platform is in progress, or after FINISH_SECONDS.
 
-        A call that still runs then has lost its claim and sends nothing more. Calls for clients' requests count as
-        well, because such a call may go on after its client was answered.
+        A call that runs longer has lost its claim and sends nothing more. Calls for clients' requests count as well,
+        because such a call may go on after its client was answered.
         """
         self.is_stopping = True
         end = time.monotonic() + FINISH_SECONDS

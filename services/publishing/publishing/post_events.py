@@ -28,7 +28,7 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
     """Stages the events that `stage_ended` left out because clients waited for the outcome, for posts whose clients
-    were answered without it after all."""
+    have been answered without the outcome."""
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 

@@ -326,8 +326,8 @@ class OpenPost(NamedTuple):
 
 
 def media_type_of(url: str) -> str | None:
-    """Returns photo or video by the ending of the URL's path; None if that does not tell. When the post is published,
-    the file's bytes decide."""
+    """Returns photo or video by the ending of the URL's path; None for other endings. When the post is published, the
+    file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
     return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)
 

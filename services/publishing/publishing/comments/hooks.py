@@ -1,8 +1,8 @@
-"""Receives the platforms' webhooks about new comments: checks them, stores their comments, then answers.
+"""Receives the platforms' webhooks about new comments: checks the webhooks, stores their comments, then answers.
 
 If a webhook leaves a detail out (Instagram omits the time), a worker loop reads the comment from the platform before
-its event is sent. If the platform does not answer soon, or no longer knows the comment, the event is sent with what
-the webhook contained.
+the event comment.received is sent. If the platform does not answer soon, or no longer knows the comment, the event is
+sent with what the webhook contained.
 """
 
 import hmac
@@ -150,8 +150,8 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Returns the comment as its event will show it, and the seconds until the next try to read its details (None: no
-    further try)."""
+    """Returns the comment as its event will show it, and the seconds until the next try to read its details; None if
+    there is no further try."""
     said = row.comment
     if row.is_closed:
         return said, None

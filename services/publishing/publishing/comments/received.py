@@ -1,8 +1,8 @@
-"""Stores the comments read from platforms: each gets an id of ours and one event comment.received, unless the page
-itself wrote it.
+"""Stores the comments read from platforms: each gets an id of ours and, unless the page itself wrote it, one event
+comment.received.
 
-A comment is seen by a webhook, a poll or a client's GET: whichever is first stages the event, in the transaction that
-marks the comment as reported.
+A webhook, a poll and a client's GET may all bring the same comment. The first of them stages the event, in the
+transaction that marks the comment as reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ def store_comments(
 ) -> StoredComments:
     """Gives these comments ids of ours, and stages comment.received once for each new comment.
 
-    With `tells` False the comments only get ids; the next reading stages the events.
+    With `tells` False the comments only get ids; the next call for them stages the events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}

@@ -1,4 +1,6 @@
-"""Replies to comments: each is sent once per operation. If the outcome is unknown, it is looked up on the platform."""
+"""Replies to comments: each is sent once per operation. If its outcome is unknown, the reply is looked up on the
+platform.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -65,11 +67,11 @@ class _Sent(NamedTuple):
 def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
-    """Replies to a comment, once per operation. Returns when the platform has answered, which may be after the client
-    got its answer (`posts/answers.py`).
+    """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
+    `answer` allows, the client got another answer before (`posts/answers.py`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
-    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
+    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the operation's reply is being sent or looked up.
     """
     work = partial(_reply, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -167,8 +169,8 @@ def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, de
 
 
 def _record(app: AppContext, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
-    """Stores the outcome of a reply with its event and returns the reply; None when the database is down: a look-up
-    finds the outcome later.
+    """Stores the outcome of a reply with its event and returns the reply. If the database is down, returns None: a
+    look-up finds the outcome later.
 
     Raises SERVICE_UNAVAILABLE for a reply that was certainly not sent.
     """
@@ -197,11 +199,11 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply, claimed by this try; a reply of the same operation that the platform refused is claimed again.
-    Returns the reply with its page.
+    """Stores the reply, claimed by this try. If the platform refused an earlier reply of the operation, claims that
+    one again. Returns the page and the reply.
 
-    Raises Done for another reply that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for
-    an unlinked page, PAGE_EXPIRED.
+    Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
+    unlinked page, PAGE_EXPIRED.
     """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)

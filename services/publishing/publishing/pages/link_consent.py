@@ -25,9 +25,10 @@ _CANCELLED = {
 
 
 def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
-    """Returns what the web page of a link session shows. Changes nothing, as link previews and prefetchers ask too.
+    """Returns what the web page of a link session shows. Changes nothing, because link previews and prefetchers call
+    it too.
 
-    Any browser may see it until one has come back from the platform's login. Raises NOT_FOUND, with reason
+    Any browser may call it until one has come back from the platform's login. Raises NOT_FOUND, with reason
     other_browser if another browser has come back.
     """
     browser = Browser.of(request.browser)

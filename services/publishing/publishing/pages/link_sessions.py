@@ -235,8 +235,7 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Br
 
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
-    """Stages the event page.connect.refused, once per session: another browser used the session's address, or this
-    browser lost its cookie."""
+    """Stages the event page.connect.refused: a login came back in another browser, or without the session's cookie."""
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
         user_id=link.account_id,
@@ -292,8 +291,8 @@ def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
 
 
 def status_of(link: LinkRow, accounts: Sequence[FoundAccount]) -> str:
-    """Returns the session's status as `LinkSession` documents it. `accounts` are those found; all of them linked
-    means "linked"."""
+    """Returns the session's status as `LinkSession` documents it. `accounts` are those found. If all of them are
+    linked, the status is "linked"."""
     return _STATUS.get(link.state) or ("linked" if all(account.page_id for account in accounts) else "choose")
 
 

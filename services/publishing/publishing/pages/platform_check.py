@@ -97,8 +97,8 @@ def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
 
 
 def _address(check: str, url: str) -> PlatformCheck:
-    """Checks that platforms can reach an address of this installation. Whether it is registered there, only the
-    platform knows."""
+    """Checks that platforms can reach an address of this installation. Only the platform knows whether the address is
+    registered there."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         return PlatformCheck(
@@ -152,8 +152,8 @@ def _of_the_page(
 def _without_tokens(
     app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
 ) -> Iterator[PlatformCheck]:
-    """Hides the page's tokens in the results, because a platform may quote a token in a refusal. A check may renew
-    the token: both are hidden."""
+    """Hides the page's tokens in the results, because a platform may quote a token in a refusal. If a check renews
+    the token, hides the old and the new one."""
     with app.database.reading() as connection:
         rows = (page, Pages(connection).get(page.id) or page)
     tokens: set[str | None] = set()

@@ -20,8 +20,8 @@ _REST_SECONDS = 300.0
 
 
 def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
-    """Marks an expired page as such, and stores for how long a rate-limited page takes no calls. Returns the refusal
-    as `effective_refusal` does."""
+    """Stores what a platform's refusal says about the page: that it has expired, or for how long it takes no calls.
+    Returns the refusal as `effective_refusal` does."""
     log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
     refusal = effective_refusal(app, page, first)
     note_expiry(app, page, refusal)

@@ -1,8 +1,8 @@
 """Renews page credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
 
 A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a
-definite refusal by the platform ends a connection; after any other failure the renewal is tried again. A token that a
-call finds expired is renewed at once.
+definite refusal by the platform ends a connection; after any other failure the renewal is tried again. If a call
+finds its token expired, the token is renewed at once.
 """
 
 import time
@@ -70,10 +70,10 @@ class Grant(Record):
 
 
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
-    """Returns when to renew tokens: a tenth of their lifetime before the end, at least ten minutes, never in its first
-    half.
+    """Returns when to renew tokens: a tenth of their lifetime before they expire, at least ten minutes before, but
+    never in the first half of the lifetime.
 
-    The tenth leaves time for retries. None: there is no refresh token, or no end.
+    The tenth leaves time for retries. None if there is no refresh token or the tokens do not expire.
     """
     lifetime = tokens.lifetime_seconds
     if tokens.refresh_token is None or lifetime is None:
@@ -93,8 +93,8 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
-    """Renews a page's credentials at once. Returns the page, with new credentials or marked as expired; None if
-    neither happened."""
+    """Renews a page's credentials at once. Returns the page with new credentials, or marked as expired; None if
+    nothing changed."""
     with app.database.transaction() as connection:
         renewal = Renewals(connection).claim_one(page.id, app.settings.renewal_lease_seconds)
     if renewal is None:
@@ -112,7 +112,7 @@ def effective_refusal(
 ) -> PlatformRefusal:
     """Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
 
-    With `hastens` that renewal is made due at once; it may end in page.expired.
+    With `hastens` the renewal is made due at once. If the renewal is refused, the page expires.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal
@@ -172,8 +172,7 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Whether the claim on the renewal still holds. A refresh token that works once may be used by the holder of the
-    claim only."""
+    """Starts the renewal's lease anew. Returns False if the claim was lost: some refresh tokens work only once."""
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 

@@ -149,13 +149,13 @@ class Content:
 
 
 class Checkpoint:
-    """The progress of a publish, stored step by step. `save` returns only once it is stored: the next call may be
-    irreversible.
+    """The progress of a publish, stored step by step. `save` returns once the step is stored, because the next call
+    may be irreversible.
 
     The next attempt or look-up starts with the values of the last attempt: it reuses objects staged on the platform,
     and ignores objects staged for other content. A publish of a single call needs no save, because its attempt is
-    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. None
-    deletes a value.
+    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. Saving
+    None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -173,20 +173,21 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint (real time); None: never. Later calls are missing in it."""
+        """When a restored backup replaced this checkpoint, so that later calls are missing in it (real time); else
+        None."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform answered with although another post of ours has it; None if it has not."""
+        """The remote id in the platform's answer, if another post of ours has the same id; otherwise None."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Changes these values and stores all. Raises the store's errors; after one nothing more may be sent."""
+        """Changes these values and stores all. If an error of the store is raised, nothing more may be sent."""
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
@@ -207,8 +208,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Published posts with the attempt's content, but without the id of a photo, video or container that it made.
-    Each may belong to another attempt with equal content."""
+    """Published posts with the attempt's content, found without the id of a photo, video or container of the attempt.
+    Each may have been made by another attempt with equal content."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -217,15 +218,15 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the oldest candidate with all of them as its `guess`. At least one is given, oldest first."""
+    """Returns the first of these candidates with all of them as its `guess`. `by_text`: their texts agree."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """A look-up did not find the post. `settled`: it cannot appear any more; otherwise the caller believes it only
-    when the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
+    """A look-up did not find the post. `settled`: the post cannot appear any more. Otherwise this is believed only
+    once the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
 
     settled: bool
     refusal: PlatformRefusal | None = None
@@ -326,7 +327,7 @@ class Profile:
 class Connector(ABC):
     """The calls to one platform. Thread-safe: one object serves all pages.
 
-    Every method may raise PlatformRefusal; OutcomeUnknown only where its text says so.
+    Every method may raise PlatformRefusal; OutcomeUnknown only where its docstring says so.
     """
 
     @abstractmethod
@@ -368,12 +369,11 @@ class Connector(ABC):
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:
-        """Returns the id of the comment after `comment` raised OutcomeUnknown; None: the platform does not show it
-        now."""
+        """Returns the id of the comment if the platform shows it now. Called after `comment` raised OutcomeUnknown."""
 
     @abstractmethod
     def find_reply(self, reply: OpenComment) -> str | None:
-        """Returns the id of the reply after `reply` raised OutcomeUnknown; None: the platform does not show it now."""
+        """Returns the id of the reply if the platform shows it now. Called after `reply` raised OutcomeUnknown."""
 
     @abstractmethod
     def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
@@ -384,11 +384,11 @@ class Connector(ABC):
         raise NotImplementedError
 
     def subscribe(self, account: Account) -> None:
-        """Subscribes to webhooks about the page's comments; may be repeated. Only for platforms that have them."""
+        """Subscribes to webhooks about the page's comments; may be repeated. Only for platforms with such webhooks."""
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns the post with its final id (`Published.is_named_later`); None: it has none yet. Only reads."""
+        """Returns the post with its final id (`Published.is_named_later`); None if it has none yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod

@@ -1,8 +1,8 @@
-"""Reads comments page by page on platforms that list threads: such a platform counts top-level comments only, and
-cannot list only those after a time.
+"""Reads comments page by page on platforms that list threads. Such a platform counts threads instead of comments, and
+cannot leave out those before a time.
 
-If a page of the platform's list holds more comments than the client asked for, replies included, the next call reads
-it again and continues after the last comment shown.
+If a page of the platform's list holds more comments, replies included, than the client asked for, the next call reads
+the same page again and continues after the last comment shown.
 """
 
 from collections.abc import Callable, Iterable

@@ -97,8 +97,8 @@ class HttpClient:
     ) -> Response:
         """Sends one call and returns the answer.
 
-        `visible`: it makes something visible, so a broken call may have worked. `completes`: it makes something
-        visible too, but may be repeated safely. Both need permission (`permission.py`).
+        `visible`: the call makes something visible, so if it breaks off, it may have worked. `completes`: the call
+        makes something visible too, but may be repeated safely. Both need permission (`permission.py`).
 
         Without an answer raises OutcomeUnknown (visible calls only) or PlatformRefusal. Errors raised by the body are
         passed on.
@@ -129,7 +129,7 @@ def bearer(account: Account) -> dict[str, str]:
 
 
 def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
-    """Yields the body, and checks the permission to send again before the last piece: connecting and sending take
+    """Yields the body. Before the last piece, checks once more that the call may be sent: connecting and sending take
     time, and no platform acts on an incomplete body."""
     pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
     last = next(pieces, b"")
@@ -212,8 +212,8 @@ class Patience(Protocol):
 
 
 def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
-    """Calls `look` until it returns something, and returns that. Waits longer after each call; returns None when the
-    time is over."""
+    """Calls `look` until it returns something, and returns that. Waits longer after each call. If the time runs out,
+    returns None."""
     until = time.monotonic() + patience.poll_limit_seconds
     wait_seconds = patience.poll_seconds
     while (found := look()) is None and time.monotonic() + wait_seconds < until:

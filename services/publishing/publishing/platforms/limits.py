@@ -3,7 +3,7 @@ settings, files. Pure.
 
 The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`); rules that are
 the same for every platform are elsewhere. A file that the service media can make fit is judged by its future
-rendition (`contracts.renditions`): only what would need cropping or cutting is refused.
+rendition (`contracts.renditions`), so only a file that would need cropping or cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -100,7 +100,8 @@ def check_files(
     *,
     before_renditions: bool = False,
 ) -> list[ApiError]:
-    """Returns every problem of single files, given as (name, file) pairs, each as a VALIDATION_ERROR of that name.
+    """Returns every problem of single files, given as (name, file) pairs, each as a VALIDATION_ERROR with the file's
+    name as field.
 
     `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
     `before_renditions`: judge a file as it will be once the service media has made its rendition. Types of media that

@@ -1,7 +1,7 @@
 """Limits how far a platform's lists are read: every list by its number of pages, replies to comments by time as well.
 
-A look-up is a proof, so it fails if the list goes on after the last page we read. A list of comments shows as much as
-was read.
+A look-up must have read the whole list, so it fails if the list goes on after the last page we read. A list of
+comments shows as much as was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ class ListTooLong(PlatformRefusal):
 
 
 class OutOfTime(ListTooLong):
-    """The time for reading the list is over. The rest is read by the next call."""
+    """The time for reading the list has run out. The next call reads the rest."""
 
 
 def listing_ends() -> float:
@@ -35,7 +35,8 @@ def listing_ends() -> float:
 
 
 def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
-    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after the last, OutOfTime past `until`."""
+    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after `most` pages, OutOfTime after the time
+    `until`."""
     for number in range(most):
         if until is not None and monotonic() >= until:
             raise OutOfTime
@@ -44,11 +45,11 @@ def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
 
 
 def threads_read(rows: Sequence[Row], replies: Callable[[Row], Iterable[Row]]) -> list[tuple[Row, list[Row]]]:
-    """Returns comments with their replies, up to the first comment whose replies could not be read in time: the next
-    page begins there.
+    """Returns comments with their replies, up to the first comment whose replies could not be read in time. The next
+    page begins with that comment.
 
-    The first comment of a page is always returned, with the replies read so far; otherwise reading that page would
-    stop at the same comment for ever.
+    The first comment of a page is always returned, with the replies read so far; otherwise every reading of that page
+    would stop at the same comment.
     """
     threads: list[tuple[Row, list[Row]]] = []
     for row in rows:

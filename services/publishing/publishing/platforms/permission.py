@@ -1,7 +1,8 @@
 """Asks, at the last moment before a visible call is sent, whether it may still be sent.
 
 The caller of a connector sets the question (`permission`); `http_client` asks it right before it sends (`check`). The
-question is no parameter of the connectors: a connector that forgot to pass it on would send after its claim was lost.
+question is not a parameter of connectors, because a connector that forgot to pass it on would send after the claim
+was lost.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +32,8 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For a claim that
-    has a lease of its own.
+    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. Used where the
+    claim has a lease of its own.
 
     A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
     """
@@ -46,5 +47,5 @@ def permission_until(deadline: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Asks whether a visible call may be sent. Raises what the `ask` of `permission` raises if it may not."""
+    """Calls the `ask` of `permission`, which raises an exception if no visible call may be sent any more."""
     _ask.get()()

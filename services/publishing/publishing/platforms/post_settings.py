@@ -42,7 +42,7 @@ def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list
     """Returns an error for each unknown setting that `setting_errors` permits because the platform accepts further
     settings.
 
-    Used for `overrides`, which the spec does not have: no client relies on passing unknown settings on there.
+    Used for `overrides`. They are not in the spec, so no client relies on passing unknown settings there.
     """
     field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
     permitted = {str(error) for error in setting_errors(platform_code, settings)}

@@ -1,9 +1,9 @@
-"""Answers clients in time, even if a platform takes too long: the call to the platform then goes on after the answer.
+"""Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
 
 That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database decides
 whether the answer or an event reports the outcome (`posts.awaited_until`): before an answer without the outcome is
 given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is down,
-the time in `awaited_until` has passed, and an event reports the outcome when it is stored.
+`awaited_until` passes without the mark, and an event reports the outcome once it is stored.
 """
 
 import time
@@ -55,8 +55,8 @@ Leave = Callable[[Caller], Left]
 
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """Runs work that calls a platform, in one of the account's slots for live calls. Returns what the work returns,
-    and raises what it raises or, if it takes too long, what `run` puts in its place."""
+    """Runs work that calls a platform, in one of the account's slots for live calls. Returns or raises what the work
+    returns or raises. If the time runs out, raises the error of `run`."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -67,8 +67,8 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited, and returns what is known of it. Raises ApiError
-    SERVICE_UNAVAILABLE."""
+    """Marks the outcome of the caller's operation as not awaited, and returns what is known of the operation. Raises
+    ApiError SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:

@@ -66,7 +66,7 @@ def check_page(app: AppContext, page: PageRow) -> None:
 
 
 def check_connected(app: AppContext, page: PageRow) -> None:
-    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for scheduled posts: the
+    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for scheduled posts, because the
     connector may exist by the time the post is due."""
     try:
         app.registry.connector(page.platform)

@@ -95,8 +95,8 @@ def _new_files(
 
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
-    """Raises the first error in the changed content. An edit that does not change the first comment is not refused
-    because of it."""
+    """Raises the first error in the changed content. Whether the page may comment counts only if the first comment
+    changes."""
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)
     check_content(app, changed, page, find)
@@ -126,8 +126,8 @@ def _new_content(
 ) -> dict[str, Any]:
     """Checks the rules for changed content and returns the columns to store.
 
-    The checkpoint of the old content is removed: a look-up would take its staged objects for those of the new
-    content.
+    The checkpoint of the old content is removed, because a look-up would take objects staged for the old content for
+    those of the new.
     """
     changed = _edited(post, request)
     if changed == post.content:

@@ -59,7 +59,7 @@ def breach_of_schedule(
     store: Posts, page: PageRow, at: datetime, near: Neighbours, *, without: str = ""
 ) -> Breach | None:
     """Returns the guardrail that a post scheduled for `at` would break, given the other posts around that time, or
-    None."""
+    None. `without`: the id of the post itself, if it is stored already."""
     if judge(at, page.platform, page=near.page, brand=_crowd(near, at), scheduled=near.scheduled) is None:
         return None
     later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
@@ -76,15 +76,16 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
-    """Returns times in place of those of the brand's posts, which are not read.
+    """Returns made-up times for the brand's posts, because their real times are not read.
 
-    The check of the brand's cap only counts them: as many as the cap if the brand has reached it, otherwise none.
+    The check of the brand's cap only counts them: they are as many as the cap if the brand has reached it, otherwise
+    none.
     """
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
-    """Builds the error for a broken guardrail. Its wait counts from the requested time (schedule) or from now
+    """Builds the error for a broken guardrail. Its wait counts from `asked_at`: the requested time (schedule) or now
     (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     next_allowed_at = stamp(breach.next_allowed_at)

@@ -122,7 +122,7 @@ def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None)
 
 
 def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) -> api.PostError | None:
-    """Returns why a held post cannot be released; None if it can."""
+    """Returns why a held post cannot be released, or None. With `is_late_fine` a time in the past is no reason."""
     if page.unlinked_at is not None:
         return _UNLINKED
     if page.expired:

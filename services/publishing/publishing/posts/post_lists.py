@@ -82,7 +82,7 @@ def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
 
 
 def _fits(page: PageRow | None, platform: str | None, brand_id: str | None) -> bool:
-    """Whether the page belongs to this platform and brand. True for everything that is None."""
+    """Whether the page belongs to this platform and brand. A page, platform or brand that is None always fits."""
     return page is None or (platform in (None, page.platform) and brand_id in (None, page.brand_id))
 
 

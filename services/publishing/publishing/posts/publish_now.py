@@ -37,11 +37,12 @@ def publish(
     request: api.PublishPost,
     answer: Answer | None = None,
 ) -> api.PublishResult:
-    """Publishes a post and returns when the platform has answered, even if its client was answered before (`answer`).
+    """Publishes a post and returns when the platform has answered. If that takes longer than `answer` allows, the
+    client got another answer before.
 
     Raises what schedule raises except for its rules about times, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED,
     PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN; MEDIA_PROCESSING when files are not ready (nothing was sent then);
-    POST_IN_PROGRESS while the same operation is being sent or looked up.
+    POST_IN_PROGRESS while the operation's post is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -92,7 +93,8 @@ def _claim(
     """Stores the post with its attempt, or begins the operation's failed post again. The guardrails count it from now
     on.
 
-    Returns the page as it is now, with the credentials to use: it cannot be unlinked before the outcome is stored.
+    Returns the page as it is now, with the credentials to use, and the post. The page cannot be unlinked before the
+    outcome is stored.
     """
     with app.outcomes.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
@@ -116,10 +118,10 @@ def _claim(
 
 
 def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer: Answer) -> Post | None:
-    """Stores the outcome and returns the post; None when the database is down for too long: a look-up finds the
+    """Stores the outcome and returns the post. If the database is down for too long, returns None: a look-up finds the
     outcome later.
 
-    It tries for longer than the client waits; an outcome that is stored after that is reported by an event. Raises
+    Tries for longer than the client waits. If the client no longer waits, an event reports the outcome. Raises
     SERVICE_UNAVAILABLE for a post that was certainly not published.
     """
     expired = expiry_in(app, page, outcome.refusal)

@@ -39,8 +39,8 @@ def get_post(
 
 
 def get_scheduled(app: AppContext, caller: Caller, post_id: str) -> Post:
-    """Returns a scheduled post that the caller may see. Raises NOT_FOUND for a post published at once,
-    POST_IN_PROGRESS while that is being sent."""
+    """Returns a scheduled post that the caller may see. For a post published at once raises POST_IN_PROGRESS while it
+    is being sent, otherwise NOT_FOUND."""
     post = get_post(app, caller, post_id)
     if post.origin != "scheduled":
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)

@@ -64,8 +64,8 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
-    """Publishes a post now on every page for which the month's quota suffices. If a platform does not answer in time,
-    the result of its page is an unknown outcome."""
+    """Publishes a post now on every page for which the month's quota suffices. If the time runs out, the results of
+    the unfinished pages are unknown outcomes."""
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
@@ -92,8 +92,8 @@ def _check(
 ) -> None:
     """Checks the rules on all pages and raises the first error, with its page_id.
 
-    A page that has expired, or whose token may write no comments, is not refused here: the error is in its own
-    result.
+    Does not refuse a page that has expired or whose token may write no comments: the result of that page has the
+    error.
     """
     find = found_once(partial(attachments.look, app, caller))
     for page in pages.values():
@@ -150,8 +150,8 @@ def _run(
     check: Callable[[], None],
     one: PagesPart,
 ) -> api.PageResults:
-    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless the call is a
-    repeat that has made a post already.
+    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless the call repeats
+    one that has made a post already.
 
     In such a repeat each page is checked by itself, as a single post is.
     """
@@ -182,8 +182,8 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Runs `check`. If it raises, voids the earlier tries and passes the error on, unless one of them has made a post
-    meanwhile."""
+    """Runs `check`. If it raises, voids the earlier tries and passes the error on, unless an earlier try has made a
+    post meanwhile."""
     try:
         check()
     except ApiError as error:

@@ -41,8 +41,8 @@ def findings(
 ) -> Iterator[ApiError]:
     """Yields every error in the content of a post on this platform, most basic first.
 
-    `routed_hosts`: hosts whose addresses are not checked; `own_media`: see `own_file`; `message_limit`: the account's
-    own longest message, if it has one.
+    `routed_hosts`: hosts that are accepted without a check of their IP addresses; `own_media`: see `own_file`;
+    `message_limit`: the account's own longest message, if it has one.
     """
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
@@ -80,8 +80,8 @@ def _unfit(
 
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the storage key and file name in the public URL of an upload; None for other URLs. `own_media` are the
-    bases of our public URLs."""
+    """Returns the storage key and file name in the public URL of an upload; None for other URLs. `own_media`: the
+    beginnings of our public URLs."""
     for base in own_media:
         found = _OWN_PATH.fullmatch(url[len(base) :]) if url.startswith(base) else None
         if found:

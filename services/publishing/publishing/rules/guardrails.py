@@ -77,8 +77,8 @@ def judge(
 ) -> Breach | None:
     """Returns the guardrail that a post at `at` would break; None if it breaks none.
 
-    `page` and `brand` are the times of the other posts of its page and brand; from the times in `scheduled` it must
-    also keep the minimum gap.
+    `page` and `brand` are the times of the other posts of its page and brand. `scheduled`: the times from which the
+    post must keep the minimum gap as well.
     """
     of_page = too_close(scheduled)
     for window in page_windows(platform):

@@ -53,7 +53,8 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Returns the poll as its next turn begins: further down the list of comments, or at its top again."""
+    """Returns the poll with the position where its next turn begins: further down the list of comments, or at the top
+    again."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS
@@ -61,7 +62,8 @@ def begin(poll: Poll) -> Poll:
 
 
 def advance(poll: Poll, found: CommentPage, *, has_news: bool) -> tuple[Poll, bool]:
-    """Returns the poll after one more page of the list (newest first), and whether that was the last page to read."""
+    """Returns the poll after one more page of the list (newest first), and whether that was the last page to read.
+    `has_news`: some of its comments were not stored before."""
     times = [comment.created_at for comment in found.comments]
     newest = max((time for time in (poll.newest, *times) if time is not None), default=None)
     is_behind = poll.since is not None and all(time <= poll.since for time in times)

@@ -46,8 +46,8 @@ class ClaimLost(Exception):
 def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
     """Sends a post whose attempt is already stored, and returns the outcome.
 
-    The outcome is unknown after an unforeseen error, and when the claim was lost in between: something may have been
-    sent before. If another process has claimed the post since, its higher fence makes this outcome void.
+    After an unforeseen error, or if the claim was lost in between, the outcome is unknown, because something may have
+    been sent. If another process has claimed the post since, its higher fence makes this outcome void.
     """
     try:
         connector, account = connection_to(app, page)
@@ -142,10 +142,11 @@ def published_outcome(post: Post, published: Published, *, looked_up: bool = Fal
 
 
 def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> AttemptOutcome:
-    """Returns the outcome of an attempt that published nothing: the post is queued again if a retry can help and one
+    """Returns the outcome of an attempt that published nothing. The post is queued again if a retry can help and one
     is left, else it has failed.
 
-    A post published at once is tried only once (decisions). `post.attempts` includes this attempt.
+    A post published at once is tried only once (decisions). `post.attempts` includes this attempt; `outcome` is stored
+    as the attempt's.
     """
     expired = refusal.kind is Refusal.EXPIRED
     wait = None

@@ -31,8 +31,8 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Write:
-    """What one page queue asks the writer to store. Submitted again unchanged while it is unknown whether it was
-    committed."""
+    """What one page queue asks the writer to store. While it is unknown whether that was committed, it is submitted
+    again unchanged."""
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None
@@ -91,7 +91,7 @@ class OutcomeWriter:
         return claim in self._held
 
     def release(self, *claims: Claim) -> None:
-        """Returns posts to the queue: those with these claims, for which the platform was not called."""
+        """Returns the posts of these claims to the queue, without having called the platform for them."""
         if claims:
             with self._database.transaction() as connection:
                 Sending(connection).release(claims)
@@ -104,10 +104,11 @@ class OutcomeWriter:
         expired: Expired | None = None,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores an outcome and begins the attempt at another post. Both are committed when it returns.
+        """Stores an outcome, begins the attempt at another post, and marks a page as expired, each if given. All of it
+        is committed when the call returns.
 
         While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
-        SERVICE_UNAVAILABLE. A commit whose answer was lost, and that turns out to have worked, counts as this call's.
+        SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.
         """
         write = Write(outcome, begin, expired)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds

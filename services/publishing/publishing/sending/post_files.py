@@ -1,8 +1,8 @@
 """A post's files at the moment of publishing: their current types and sizes, and where their bytes come from.
 
-Uploads are looked up in the service media and read from storage. Other URLs are fetched through the guarded client
-and identified by their first bytes. A platform that takes bytes gets them through the same client, and only if they
-are still the same file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
+Uploads are looked up in the service media and read from storage. Other URLs are fetched through the guarded client and
+identified by their first bytes. A platform that takes bytes gets them through the same client, if the URL still leads
+to the same file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
 """
 
 import time
@@ -65,10 +65,10 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
 def await_ready(
     app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
 ) -> None:
-    """Waits until the service media has made the renditions that the platform needs. Raises MEDIA_PROCESSING when
-    that takes longer than `seconds`.
+    """Waits until the service media has made the renditions that the platform needs. If `seconds` run out, raises
+    MEDIA_PROCESSING.
 
-    Other errors are left to `held`, which gets them as well.
+    Ignores other errors, because `held` raises them again.
     """
     files = [file for file in files if need_of(platform, file.source.facts) is not None]
     give_up_at = time.monotonic() + seconds

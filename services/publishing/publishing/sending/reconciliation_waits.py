@@ -22,8 +22,8 @@ def wait_before_next_look_up(app: AppContext, unknown_seconds: float) -> float:
 def wait_after_failure(
     app: AppContext, page: PageRow, problem: Exception, unknown_seconds: float, **named: str
 ) -> float:
-    """Stores what a failed look-up tells about the page (expired, rate-limited), and returns the seconds until the
-    next look-up."""
+    """Stores what a failed look-up tells about the page (expired, rate-limited), logs it with the ids `named`, and
+    returns the seconds until the next look-up."""
     wait = wait_before_next_look_up(app, unknown_seconds)
     if isinstance(problem, PlatformRefusal):
         log.warning("look_failed", page_id=page.id, reason=str(problem), **named)
@@ -37,8 +37,8 @@ def wait_after_failure(
 
 
 def _least(refusal: PlatformRefusal, *, is_late: bool) -> float:
-    """Returns the least wait after a refused look-up: what the platform asks for, or an hour if only the page's owner
-    can help."""
+    """Returns the least wait after a refused look-up: what the platform asks for, or after the settle time (`is_late`)
+    an hour if only the page's owner can help."""
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
     needs_owner = refusal.kind in (Refusal.EXPIRED, Refusal.PERMISSION)

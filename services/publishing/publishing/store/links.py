@@ -57,7 +57,7 @@ class Links:
 
     def take(self, link_id: str, platform: str | None, browser: str, life_seconds: float) -> LinkRow | None:
         """Claims the first return of a browser from the platform's login to this session, and returns the session.
-        None for every later return, and after expiry.
+        Returns None for every later return, and if the session has expired.
 
         The session expires after `life_seconds`, so that a process that dies leaves no session in progress.
         """

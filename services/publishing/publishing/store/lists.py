@@ -94,7 +94,7 @@ class Lists:
         """Returns scheduled posts, soonest first. `after` is the (scheduled_at, id) of the last row of the page
         before.
 
-        If `page_id` is given, the caller may access that page, and it is of this platform.
+        The caller has checked that the page `page_id` is within reach and of this platform.
         """
         states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
         if page_id is not None:
@@ -132,7 +132,7 @@ class Lists:
         """Returns published posts, newest first. `before` is the (published_at, id) of the last row of the page
         before.
 
-        If `page_id` is given, the caller may access that page, and it is of this platform.
+        The caller has checked that the page `page_id` is within reach and of this platform.
         """
         if page_id is not None:
             ranges = _OF_PAGE

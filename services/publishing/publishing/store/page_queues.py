@@ -1,9 +1,9 @@
 """SQL of page queues: finds the pages whose due posts are sent next, and locks them for a claim.
 
 The cost does not grow with the backlog: the index of queued posts is read in order of due time until enough pages are
-found. It waits for no lock: pages that a schedule call or another process has locked are left out.
+found. Only `wait_for_brand` waits for a lock: pages that a schedule call or another process has locked are left out.
 
-Queue, caps and locks belong to the page on the platform: if that is linked in several brands or accounts, its rows in
+Queue, caps and locks belong to the page on the platform. If it is linked in several brands or accounts, its rows in
 `pages` are siblings and share them.
 """
 
@@ -176,8 +176,8 @@ class PageQueues:
         return list(self._connection.execute(_LOCK_PAGES, {"pages": list(page_ids), "count": count}))
 
     def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
-        """Locks the pages on the platform and returns those it got. Of siblings only the first is locked, and none
-        whose sibling is in `earlier`."""
+        """Locks the pages on the platform, as far as they are free, and returns them. Of siblings locks only the
+        first, and none whose sibling is in `earlier`."""
         known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
         firsts: dict[str, Any] = {}
         for page in pages:

@@ -58,8 +58,8 @@ _END_SUBSCRIPTION = text(
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
     """Builds the statement of `Pages.newest`, the API's busiest list, with the requested conditions.
 
-    Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on
-    the account stands outside these: inside, the planner would choose the account's index and read all of its pages.
+    Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on the
+    account stands outside these ranges: otherwise the planner would choose the account's index and read all its pages.
     """
     own = "unlinked_at IS NULL"
     if from_there:
@@ -200,8 +200,8 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds` is the time until the next try;
-        None: there will be none."""
+        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: the time until the next try;
+        None if there will be none."""
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 
@@ -214,8 +214,8 @@ class Pages:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[api.Page]:
-        """Returns pages as clients see them, newest first. `after` is the (created_at, id) of the last one of the
-        list's page before."""
+        """Returns pages as clients see them, newest first. `after` is the (created_at, id) of the last page that was
+        listed before."""
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:

@@ -49,7 +49,7 @@ class Polls:
 
     def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
         """Stores the position in the list of comments and the time of the next turn. Returns False when the claim no
-        longer holds."""
+        longer holds. `ended_full`: the whole list has been read."""
         values = {
             "post_id": poll.post_id, "fence": poll.fence, "since": poll.since, "cursor": poll.cursor,
             "newest": poll.newest, "is_full": poll.is_full, "ended_full": ended_full, "wait": wait_seconds,

@@ -198,8 +198,8 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts within
-        a day of `at` (None: now). Posts of sibling pages are included.
+        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts in
+        `states` within a day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
 
         With an `effect`, its operation and the page are locked first. A page of another account is neither locked nor
         read. Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so
@@ -235,7 +235,8 @@ class Posts:
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
     ) -> Plans:
-        """Returns the times of all posts of the page and its brand after a time, to find the first time that fits."""
+        """Returns the times of all posts in `states` of the page and its brand after a time, except the post
+        `without`."""
         row = self._connection.execute(
             _ALL_LATER,
             {
@@ -254,8 +255,8 @@ class Posts:
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """Adds a post and commits in the same round trip; None when the operation had made a post already and
-        everything was rolled back."""
+        """Adds a post and commits in the same round trip. If the operation had made a post already, rolls everything
+        back and returns None."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -274,8 +275,8 @@ class Posts:
         )
 
     def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
-        """Increases the media revision of each post and returns it by post id. The next event to the service media
-        carries it."""
+        """Increases the media revision of each post, and returns the new revisions by post id for the next event to
+        the service media."""
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
@@ -321,7 +322,7 @@ class Posts:
 
 
 def taken_over(caller: Caller) -> dict[str, Any]:
-    """Returns the column values of a post that the caller queues: the caller becomes its maker, and it is no longer
+    """Returns the column values with which the caller queues a post: the caller becomes its maker, and the post is not
     held."""
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 

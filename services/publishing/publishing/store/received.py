@@ -2,7 +2,7 @@
 `comments.py`.
 
 A stored comment is in the state `known` or `waiting` until a transaction moves it to `told` and stages its event, or
-to `own` because the page itself wrote it; the row's lock lets exactly one transaction do so. Rows are written in the
+to `own` because the page itself wrote it. The row's lock lets exactly one transaction move it. Rows are written in the
 order of remote ids, so that two transactions with the same comments never deadlock.
 """
 
@@ -125,7 +125,7 @@ class Received:
         self._connection = connection
 
     def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
-        """Returns our id and the state of those of these comments that are stored, by remote id."""
+        """Returns our id and the state of each of these comments that is stored, by remote id."""
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})

@@ -115,7 +115,8 @@ class UnknownOutcome(NamedTuple):
 
 
 class Reconciliation:
-    """Ends lapsed claims and looks up unknown outcomes, over an open connection."""
+    """Ends lapsed claims and looks up unknown outcomes, over an open connection. `first_look_seconds`: the wait before
+    the first look-up of an attempt whose claim is ended."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -149,8 +150,8 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Makes first comments that are due be looked for on the platform before they are made, because a call since
-        `began_at` may have made them."""
+        """Makes due first comments be looked for on the platform first, because a call since `began_at` may have made
+        them."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
@@ -164,8 +165,8 @@ class Reconciliation:
         return set(self._connection.execute(_TAKEN, values).scalars())
 
     def open_others(self, unknown: UnknownOutcome) -> list[OpenPost]:
-        """Returns the page's other posts that may be on the platform too: their outcome is open, or was given up
-        since the looked-up attempt began."""
+        """Returns the page's other posts that may be on the platform too: their outcome is open, or was given up since
+        this attempt began."""
         values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         rows = self._connection.execute(_OPEN_OTHERS, values).mappings()
         return [OpenPost(Post.of(row), row["is_earlier"]) for row in rows]

@@ -102,8 +102,8 @@ class Renewals:
         )
 
     def is_shared(self, page: PageRow) -> bool:
-        """Whether another linked page was granted by the same login, so that revoking the permission would end it
-        too."""
+        """Whether another linked page was granted by the same login. Revoking the permission would end that page's
+        access too."""
         if page.grant_id is None:
             return True  # the permission is not known
         others = exists().where(

@@ -285,10 +285,10 @@ class Sending:
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
     def record(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
-        """Stores outcomes and returns the changed posts. An outcome with an older fence than its post has changes
+        """Stores outcomes and returns the changed posts. An outcome with an older fence than its post's changes
         nothing.
 
-        If another post has the same remote id it stores nothing and raises RemoteIdTaken.
+        If another post has the same remote id, stores nothing and raises RemoteIdTaken.
         """
         if not outcomes:
             return []
@@ -308,12 +308,12 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of the posts whose outcome must be reported by an event, because their clients no longer wait
-        for it."""
+        """Returns those of the posts whose outcome an event must report, because their clients no longer
+        wait for it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
-        """Returns posts to the queue: those with these claims, for which the platform was not called."""
+        """Returns the posts of these claims to the queue. The platform was not called for them."""
         if claims:
             self._connection.execute(_RELEASE, split(claims))
 

@@ -1,5 +1,6 @@
-"""Warns if a standby of the database could be promoted without the last stored attempts: their posts would be sent
-again."""
+"""Warns if a standby of the database could be promoted without the last stored attempts, whose posts would then be
+sent again.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,6 @@
-"""SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Real time."""
+"""SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Times are
+real.
+"""
 
 from datetime import datetime
 from typing import Any

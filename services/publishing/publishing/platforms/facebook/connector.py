@@ -75,8 +75,8 @@ class FacebookConnector(FacebookReading):
         )
 
     def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Publishes one or more photos. Even a single photo is staged first: its id, stored before the post is made,
-        tells the post from others with the same text."""
+        """Publishes one or more photos. Even a single photo is staged first. Its id is stored before the post is
+        made, and distinguishes the post from others with the same text."""
         mark = fingerprint(content)
         is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
         if not is_resumed:
@@ -95,8 +95,8 @@ class FacebookConnector(FacebookReading):
             raise
 
     def _stage_photos(self, account: Account, content: Content) -> list[str]:
-        """Uploads the photos unpublished and returns their ids. One after the other: the order of the calls is the
-        order in the post."""
+        """Uploads the photos unpublished and returns their ids. Uploads one after the other, because a post shows its
+        photos in the order of the calls."""
         photo_ids: list[str] = []
         try:
             for source in content.media:
@@ -127,7 +127,7 @@ class FacebookConnector(FacebookReading):
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         """Brings a video to Facebook and returns its id, stored in the checkpoint.
 
-        If we have the bytes, sends them in pieces: the upload session shows what happened if an answer is lost.
+        If we have the bytes, sends them in pieces: if an answer is lost, the upload session shows what happened.
         Without bytes, or where Facebook takes no pieces, passes the video's public address. Raises OutcomeUnknown.
         """
         video = content.media[0]
@@ -178,8 +178,7 @@ class FacebookConnector(FacebookReading):
         return self._find(attempt, set())
 
     def _upload_outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Finds out what became of a resumable upload: nothing is visible before its last call, and another attempt
-        can only end the same upload."""
+        """Finds out what became of a resumable upload. If its last call was not sent, nothing is visible."""
         if not attempt.checkpoint.get("is_ending"):
             return NotPublished(settled=True)
         video_id = attempt.checkpoint.get("session")["video_id"]
@@ -197,7 +196,7 @@ class FacebookConnector(FacebookReading):
         """Finds the post that shows a staged photo; otherwise the oldest post with the same content that shows no
         other photos.
 
-        `photo_ids` None: nothing is known about the files, not even their types.
+        If `photo_ids` is None, nothing is known about the files, not even their types.
         """
         start = window_start(attempt.began_at)
         rows = self._graph.rows(
@@ -261,8 +260,8 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
-    """Whether a Facebook post has this text and these media. `by_number`: only the number of media is compared, as
-    their types are unknown."""
+    """Whether a Facebook post has this text and these media. `by_number`: compares only the number of media, because
+    their types are not known."""
     if not same_text(content.message, post.get("message")):
         return False
     # Facebook decides what a link shows: it may even be a photo of Facebook's own.

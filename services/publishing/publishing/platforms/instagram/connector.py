@@ -1,7 +1,7 @@
 """Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts are in `reading`.
 
-Everything is staged in a container first, which Instagram publishes at most once. Its id is stored before that,
-and a later attempt uses the same container.
+Everything is staged in a container first. Instagram publishes a container at most once. The container's id is stored
+before that call, and a later attempt uses the same container.
 """
 
 import re
@@ -139,8 +139,8 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Waits until Instagram has processed a container. Returns the status and its text; both are empty if the
-        time is over before."""
+        """Waits until Instagram has processed a container. Returns the status and its text. If the time runs out,
+        both are empty."""
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
@@ -197,7 +197,8 @@ def _published(media: Answer) -> Published:
 
 
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
-    """Returns the oldest of these posts as a guess: Instagram does not tell which container a post came from."""
+    """Returns the oldest of these posts as a guess: Instagram does not tell which container made a post. `by_text`:
+    the captions agree."""
     return guessed(map(_published, reversed(alike)), by_text=by_text)
 
 
@@ -232,8 +233,7 @@ def _single(source: MediaSource, content: Content) -> Answer:
 
 
 def _ai_label(content: Content) -> Answer:
-    """Returns the parameter that marks a post as made by AI, if it is. A carousel has one label, its files have
-    none."""
+    """Returns the parameter that marks a post as made by AI, if it is. A carousel has one label for all its files."""
     is_ai_made = content.is_ai_made or content.settings.get("is_ai_generated")
     return {"is_ai_generated": "true"} if is_ai_made else {}
 

@@ -90,11 +90,10 @@ class InstagramReading(Connector):
         return _comment(row, row.get("parent_id"))
 
     def subscribe(self, account: Account) -> None:
-        """Subscribes to webhooks about the account's comments, in both ways that Instagram has; one success is
-        enough.
+        """Subscribes to webhooks about the account's comments in both ways that Instagram has. One success is enough.
 
-        With Facebook's login the token belongs to a page, which must be subscribed to one of the page's own fields;
-        with Instagram's login the account is subscribed (platforms/instagram.md).
+        With Facebook's login the token belongs to a page, and the page must be subscribed to one of its own fields.
+        With Instagram's login the account is subscribed (platforms/instagram.md).
         """
         refusals = []
         for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):

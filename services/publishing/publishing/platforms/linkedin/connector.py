@@ -1,5 +1,6 @@
-"""Publishes on LinkedIn. The time of the call that makes the post is stored before it is sent: a checkpoint without
-the time proves that nothing was sent."""
+"""Publishes on LinkedIn. The time of the call that makes the post is stored before the call is sent: a checkpoint
+without the time proves that nothing was sent.
+"""
 
 import time
 from datetime import UTC, datetime

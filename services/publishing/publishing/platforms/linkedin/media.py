@@ -117,7 +117,7 @@ class Uploads(StagedFiles):
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
         """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does
-        not let us read it. Such refusals are added to `refused`."""
+        not let us read it. Adds LinkedIn's refusals to show the file to `refused`."""
         try:
             file = self._calls.read(account, path)
         except PlatformRefusal as refusal:

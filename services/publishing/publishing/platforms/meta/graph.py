@@ -100,7 +100,7 @@ class Graph:
         self._call("DELETE", account, node, "")
 
     def delete(self, account: Account, node: str) -> None:
-        """Tries to delete something staged, and ignores a refusal: it is harmless if it stays."""
+        """Tries to delete something staged. Ignores a refusal, because a staged object that stays is harmless."""
         with suppress(PlatformRefusal):
             self.remove(account, node)
 

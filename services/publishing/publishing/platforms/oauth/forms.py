@@ -41,16 +41,16 @@ def post(
     headers: Mapping[str, str] | None = None,
     dead: Collection[tuple[str, str | None]] = DEAD,
 ) -> Answer:
-    """Posts a form and returns the answer. `dead` lists the errors that end a permission, each with a description
-    where only that tells. Raises PlatformRefusal."""
+    """Posts a form and returns the answer. `dead` lists the errors that end a permission as (code, description);
+    description None: any. Raises PlatformRefusal."""
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     body = urlencode(form).encode()
     return body_of(client.send("POST", url, headers=sent | dict(headers or {}), body=body), dead)
 
 
 def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD) -> Answer:
-    """Returns the body of a good answer; raises PlatformRefusal for an error, which may come with any status, even
-    200."""
+    """Returns the body of a good answer. Raises PlatformRefusal for an error, which may come with any status, even
+    200. `dead`: see `post`."""
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if response.status == 429:

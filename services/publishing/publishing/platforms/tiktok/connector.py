@@ -35,7 +35,7 @@ class TikTokConnector(TikTokReading):
 
     Checkpoint values: `content`, `privacy` and `publish_id`. Of a video also `upload_url`, `begun_at`, `size_bytes`,
     `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was first sent) and
-    `has_all`. Of photos `asked` (the one call may have been sent).
+    `has_all` (all chunks have arrived). Of photos `asked` (the only call may have been sent).
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -150,8 +150,8 @@ class TikTokConnector(TikTokReading):
         checkpoint.save(publish_id=required(answer, "publish_id", visible=True))
 
     def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
-        """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it,
-        OutcomeUnknown if it takes too long."""
+        """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it. If the
+        time runs out, raises OutcomeUnknown."""
         publish_id = checkpoint.get("publish_id")
         status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
         if status is None:
@@ -186,8 +186,8 @@ def _check_duration(source: MediaSource, creator: Answer) -> None:
 
 
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
-    """Returns the published post. It has its publish id until TikTok gives it a post id: after the review, and never
-    if it is private."""
+    """Returns the published post. Its remote id is the publish id until TikTok gives a post id, which it does after
+    the review but never for a private post."""
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))

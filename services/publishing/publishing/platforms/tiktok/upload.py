@@ -58,10 +58,11 @@ class Upload:
         self._breaks = 0
 
     def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Sends all chunks from `number` on. Calls `before_last` before the last chunk, and `arrived` after each with
-        the number of the next.
+        """Sends all chunks from `number` on. Calls `before_last` before the last chunk, and after each chunk
+        `arrived` with the number of the next.
 
-        Raises PlatformRefusal, except for the last chunk: whether that one has arrived is seen in the post's status.
+        If a chunk fails, raises PlatformRefusal, but not for the last chunk: the post's status shows whether it has
+        arrived.
         """
         self._number = number
         while self._number < self._chunks.count:

@@ -13,12 +13,12 @@ class Pieces:
         self._rest = memoryview(b"")
 
     def skip(self, count_bytes: int) -> None:
-        """Skips the bytes that the platform already has. Raises PlatformRefusal if the file ends before."""
+        """Skips the bytes that the platform already has. Raises PlatformRefusal if the file has fewer."""
         for _ in self.take(count_bytes):
             pass
 
     def take(self, count_bytes: int) -> Iterator[memoryview]:
-        """Yields the next `count_bytes` bytes in blocks. Raises PlatformRefusal if the file ends before."""
+        """Yields the next `count_bytes` bytes in blocks. Raises PlatformRefusal if the file has fewer."""
         while count_bytes > 0:
             if not self._rest:
                 self._rest = memoryview(next(self._chunks, b""))

@@ -21,7 +21,7 @@ KEPT_SECONDS = 3_600.0
 class StagedFiles(ABC):
     """Uploads a post's files before the post is made.
 
-    Checkpoint value `media`: one `Upload` for each file, in their order.
+    Checkpoint value `media`: one `Upload` for each file, in the order of the files.
     """
 
     def stage(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[Upload]:
@@ -51,8 +51,8 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
-        """Whether a resumed upload may have been refused because it expired. If so a new upload shows whether the
-        file is the reason."""
+        """Whether a resumed upload may have been refused because it expired. If so, a new upload is tried, which
+        shows whether the file is the reason."""
 
 
 def uploads_in(checkpoint: Checkpoint) -> list[Upload]:

@@ -101,8 +101,8 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the links in a domain without a scheme: its names of Latin letters. The last one includes the path that
-    follows."""
+    """Yields the links in a domain without a scheme: its names of Latin letters. The last one includes the path in
+    `rest`, which follows the domain."""
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
@@ -141,12 +141,14 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin here: at the text's beginning, or after a character that belongs to no earlier link."""
+    """Whether a link may begin at `start`: at the text's beginning, or after a character that belongs to no earlier
+    link (they end at `searched`)."""
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
-    """Returns the position in text[first:end] where a name without a scheme begins; -1 if there is none."""
+    """Returns the position in text[first:end] where a name without a scheme begins, -1 if there is none. Earlier
+    links end at `searched`."""
     # A sign at the text's beginning is taken for what precedes the link, if a link can follow it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1

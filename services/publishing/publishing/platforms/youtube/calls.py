@@ -86,8 +86,8 @@ class DataApi:
     def put(
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
-        """Sends a piece of the file or, without a `body`, asks how far the session is. Returns only answers that the
-        upload protocol defines."""
+        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has. Raises for an answer that
+        the upload protocol does not define."""
         self._check_session(session)
         headers = bearer(account) | {"Content-Range": f"bytes {span}"}
         sent = b"" if body is None else body

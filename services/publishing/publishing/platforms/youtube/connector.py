@@ -110,14 +110,14 @@ class YouTubeConnector(YouTubeReading):
         return Upload(self._api, self._settings, account, session, source).run(state)
 
     def _processed(self, account: Account, video: Answer) -> Published:
-        """Waits until YouTube has processed the video, at most `poll_limit_seconds`: an accepted video is published
-        anyway. Returns the post."""
+        """Waits until YouTube has processed the video and returns the post. If the time runs out, returns the post as
+        well, because YouTube publishes every accepted video."""
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
     def _video_done(self, account: Account, video_id: str) -> Answer | None:
-        """Returns the processed video; None while YouTube is processing it or cannot be asked. Raises PlatformRefusal
-        if YouTube gave the video up."""
+        """Returns the processed video; None while YouTube is processing it or cannot be asked. If YouTube has
+        rejected or deleted the video, raises PlatformRefusal."""
         try:
             video = self._video(account, video_id)
         except PlatformRefusal:

@@ -122,7 +122,7 @@ class Upload:
 
 
 def _read(response: Response, size_bytes: int) -> UploadState:
-    """Reads the state of the session from the answer to a piece, or to the question how far it is."""
+    """Reads the state of the session from YouTube's answer to a piece, or to the question how many bytes it has."""
     if response.status in LOST_SESSION:
         return UploadState()
     if response.status == 308:
