@@ -22,8 +22,8 @@ class Dates:
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the nearest to the chosen zone and language. Instead of one that this machine does not know: UTC,
-        English."""
+        """Returns the dates for this zone and language. If this machine does not know them, takes UTC and English
+        instead."""
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
     @classmethod
@@ -91,8 +91,8 @@ def mine(at: datetime) -> Markup:
 
 
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
-    """Returns a time in `zone` as HTML, without the zone's name. A pointer shows it in the person's zone or, with
-    `says_zone`, in `zone`."""
+    """Returns a time in `zone` as HTML, without the zone's name. Its tooltip has the time in the person's zone or,
+    with `says_zone`, in `zone`, and the zone's name."""
     if says_zone or zone == g.dates.zone:
         hover = f"{shown(at, zone)} {zone}"
     else:

@@ -54,8 +54,8 @@ class Setting:
 
 
 def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:
-    """Returns a platform's settings in the order of the API's description. Settings that are objects are left out:
-    only programs send them."""
+    """Returns a platform's settings in the order of the API's description. Leaves out settings that are objects,
+    because only programs send them."""
     schema = description["components"]["schemas"].get(schema_name, {})
     found = (_setting(field, name, about) for name, about in schema.get("properties", {}).items())
     return tuple(it for it in found if it is not None)

@@ -35,7 +35,8 @@ View = Callable[..., Response]
 class App(Flask):
     """A Flask application that calls its views with the WSGI environment, without contexts, signals and sessions.
 
-    Nothing here uses those (`flask.request` would raise an error), and they cost as much as all the rest of Flask.
+    The gateway uses none of the three (`flask.request` would raise an error), and they cost as much as all the rest of
+    Flask.
     """
 
     def wsgi_app(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
@@ -149,7 +150,7 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
     """Returns the response headers about the token (spec "Authentication").
 
-    Errors have as many of them as are known.
+    An error has those that are known by then.
     """
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:

@@ -129,9 +129,9 @@ class Exchange:
         )
 
     def await_admission(self) -> None:
-        """Waits for quota's verdict, if it is still on its way. Raises the limit that was hit as ApiError.
+        """Waits for quota's verdict, if it is still on its way. If a limit was hit, raises it as ApiError.
 
-        A read runs meanwhile; a handler that calls a platform, or reads the counters, calls this first.
+        A read is handled meanwhile, but a handler that calls a platform or reads the counters calls this first.
         """
         if self.admission is None:
             return
@@ -144,10 +144,9 @@ class Exchange:
             raise ApiError(ERRORS[admitted.refused_code], **extras)
 
     def made_nothing(self, error: ApiError) -> bool:
-        """Tells whether `error` proves that the operation had no effect, so that its unit can be refunded.
+        """Whether `error` proves that the operation had no effect, so that its unit can be refunded.
 
-        It does not when the outcome is unknown, or when an earlier try may have had an effect: in both cases quota asks
-        publishing later.
+        If the outcome is unknown or an earlier try may have had an effect, it does not; quota asks publishing later.
         """
         is_open = self.handled and leaves_outcome_open(error, sends=True)
         return not (is_open or self.was_tried)
@@ -172,7 +171,7 @@ class Exchange:
         """Calls a method of a service again and again while the service is busy, within `timeout_seconds`.
 
         So the request waits here and occupies none of the service's workers. Only for calls that may be repeated.
-        Raises ApiError; SERVICE_UNAVAILABLE at once when the service is away, otherwise when the time is over.
+        Raises ApiError: SERVICE_UNAVAILABLE at once if the service is away, or when the time runs out.
         """
         end = time.monotonic() + timeout_seconds
         while True:

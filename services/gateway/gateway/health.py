@@ -1,8 +1,8 @@
 """/readyz: whether every service answers through the bus. (/healthz only says that the process lives.)
 
 Both are public, so the answer is one word, and frequent requests are cheap: each process pings the services at most
-once a second and shares the result. Only the operator learns which services are away, and why: from the log when it
-changes, or from `posthaste service list`.
+once a second and shares the result. Only the operator learns which services are away, and why, from the log or from
+`posthaste service list`.
 """
 
 import threading
@@ -86,7 +86,7 @@ class Readiness:
         return not away
 
     def _current(self) -> _Check:
-        """Returns the check that is running or has just ended, else starts a new one."""
+        """Returns the check that is running or has just ended; if there is none, starts one."""
         with self._lock:
             now, check = self._monotonic(), self._check
             shared = SHARED_SECONDS if check is None or check.is_over else READY_SECONDS

@@ -75,7 +75,7 @@ def check_address(exchange: Exchange) -> None:
 def claim_key(exchange: Exchange) -> None:
     """Claims the request's idempotency key, if there is one. `settle_key` acts on the result.
 
-    In between, the request may be refused for a limit or its scope.
+    Between the two steps the request may be refused for a limit or its scope.
     """
     if not exchange.endpoint.idempotent:
         return
@@ -194,7 +194,7 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds a request whose token is known to the request log, also a tool's call over /mcp."""
+    """Adds the request to the request log, if its token is known. A tool's call over /mcp is added as well."""
     found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
     if found is None or not endpoint.token or not request_log.is_on:
         return
@@ -228,7 +228,8 @@ def _operation_of(exchange: Exchange) -> str | None:
 
 
 def token_of(exchange: Exchange) -> str:
-    """Returns the token from either of the two headers. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
+    """Returns the token from the header Authorization, else from X-API-Key. Raises ApiError MISSING_TOKEN,
+    INVALID_TOKEN."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():
@@ -270,7 +271,7 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
     """Calls the endpoint's `on_refusal`, which adds headers to an error.
 
-    Not after a refusal by quota: that must cost no further call.
+    Skipped after a refusal by quota, which must cost no further call.
     """
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
@@ -289,16 +290,16 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
     """Whether the client can succeed by repeating the request later.
 
-    It cannot after a guardrail refused to schedule a post: the wait counts from the scheduled time.
+    After a guardrail refused to schedule a post it cannot, because the wait counts from the scheduled time.
     """
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Refunds the unit, releases the key, and returns the answer to a failed request.
+    """Refunds the unit, then releases the key, and returns the answer to a failed request.
 
-    In this order, so that a client at its limit that repeats the call finds its unit refunded.
+    The unit comes first, so that a client at its limit that repeats the call finds it refunded.
     """
     exchange.error_code = error.code
     if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):

@@ -98,9 +98,8 @@ def _linger(client: socket.socket) -> None:
 
 
 def _end_reading(client: Any) -> None:
-    """Ends the socket's reading side below gevent: gevent's own shutdown would raise in the reader, and gunicorn log
-    it.
-    """
+    """Ends the socket's reading side below gevent. gevent's own shutdown would raise an error in the reader, which
+    gunicorn would log."""
     try:
         client._sock.shutdown(socket.SHUT_RD)
     except OSError:

@@ -71,7 +71,8 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """A request with the posts, attempts and deliveries that it led to: the reason why a post failed, from its log."""
+    """Shows a request with the posts, attempts and deliveries that it led to: from the log to the reason why a post
+    failed."""
     client = api.reader()
     found, places = api.together(lambda: client.get_log(request_id), recent_places(client))
     return render_template("request.html", found=found, request_id=request_id, places=places)

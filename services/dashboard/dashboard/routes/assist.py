@@ -80,7 +80,7 @@ def image() -> tuple[str, int]:
 
 @screens.post("/film")
 def film() -> tuple[str, int]:
-    """Begins to make a video, which takes minutes: this part of the screen asks for it until it is there. Leaving the
+    """Begins to make a video, which takes minutes: this part of the screen asks until the video is ready. Leaving the
     screen stops nothing."""
     form = request.form
     prompt = form.get("ai_film", "").strip()
@@ -111,7 +111,7 @@ def _film(job: AiJob) -> str:
 
 
 def _ask(call: Any) -> tuple[str, int]:
-    """Makes a call of the API that costs credits and shows the result, or what went wrong in its place."""
+    """Makes a call of the API that costs credits and shows the result. If the call fails, shows the reason instead."""
     try:
         return call(api.writer()), 200
     except AuthenticationError:

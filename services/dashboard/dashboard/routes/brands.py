@@ -100,7 +100,7 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
 
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
     """Makes a change and redirects to the address that `work` returns. If the API refuses the change, shows the form
-    with the reason again."""
+    again (`again`) with the reason."""
     try:
         forget_places()
         return redirect(work(api.reader()))

@@ -74,7 +74,7 @@ def _begun(address: str, problem: str = "") -> str:
 
 
 def _refused(error: ApiError, field: str, told: str) -> Answer:
-    """Shows the screen of the forms again with the reason of a refusal."""
+    """Shows the screen again with the reason of a refusal: `told` if the API refuses this field."""
     if error.status == 401 or error.status >= 500:
         raise error
     named = [it.field for it in error.fields]

@@ -85,7 +85,7 @@ def of_post(post_id: str) -> Answer:
 def reply(post_id: str) -> Answer:
     """Replies to a comment. If that fails, shows the form again with the reason and what was typed.
 
-    The reply is sent with the form's own idempotency key: if the button is pressed twice, it is written once.
+    The call has the form's own idempotency key: if the button is pressed twice, one reply is written.
     """
     form = request.form
     comment_id, page_id = form.get("comment_id", ""), form.get("page_id", "")

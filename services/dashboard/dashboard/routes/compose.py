@@ -46,7 +46,8 @@ class Result:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer, empty or with the content of an existing post (`copy`); a cancelled post keeps its time."""
+    """Shows the composer, empty or with the content of the post `copy`. If that post was cancelled, its
+    time is kept."""
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(
@@ -104,7 +105,7 @@ def send() -> tuple[str, int] | str:
 
 @screens.post("/edit")
 def edit() -> str:
-    """Shows the form again, with the linked pages on which the post was refused."""
+    """Shows the form of a sent post again, with those linked pages chosen whose platform refused the post."""
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))

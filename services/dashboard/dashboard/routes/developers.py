@@ -134,8 +134,8 @@ def _key() -> str | None:
 
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
-    """Makes a change and returns its answer. If the API refuses it, shows the form with the reason and what was
-    typed."""
+    """Makes a change and returns its answer. If the API refuses the change, shows the form again (`again`) with the
+    reason and what was typed."""
     forget("webhooks")
     try:
         return change(api.reader())

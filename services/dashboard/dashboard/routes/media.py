@@ -67,7 +67,7 @@ def show(media_id: str) -> str:
 
 
 def _post(client: Posthaste, post_id: str) -> FullPost | None:
-    """Returns a post that uses a file; None for one that is gone, or not theirs to see."""
+    """Returns a post that uses a file; None if the post is gone or the person may not see it."""
     try:
         return client.get_post(post_id).post
     except AuthenticationError:

@@ -23,7 +23,8 @@ def index() -> str:
 
 @screens.post("/connect")
 def connect() -> str | tuple[str, int]:
-    """Begins to link pages, and shows a link to the platform's login. (A form may not lead there.)"""
+    """Begins to link pages, and shows a link to the platform's login. (The security headers forbid a form that leads
+    there.)"""
     platform, brand_id = request.form.get("platform", ""), request.form.get("brand_id", "")
     if platform not in words.PLATFORMS or not brand_id:
         return _listed("Choose a platform and a brand."), 400
@@ -83,7 +84,7 @@ def check(page_id: str) -> str:
 
 @screens.get("/<page_id>/waiting")
 def waiting(page_id: str) -> str:
-    """The part of the form that says what unlinking a page would cancel."""
+    """Shows the part of the form that says what unlinking a page would cancel."""
     found = api.reader().list_scheduled_posts(page_id=page_id, status="queued,held", limit=_COUNTED)
     return render_template(
         "page_waiting.html",

@@ -110,7 +110,8 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
 
 
 def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
-    """Returns a published post's likes, comments and shares, which the API has in its list. They are worth no error."""
+    """Returns a published post's likes, comments and shares, which only the API's list has. If reading them fails,
+    returns None instead of an error."""
     assert post.published_at is not None
     try:
         found = client.list_published_posts(

@@ -14,7 +14,8 @@ screens = Blueprint("shared_work", __name__, url_prefix="/work")
 
 @screens.get("")
 def others() -> str | Response:
-    """The other brands to work on: a part of the strip that names the present one. Without the script, all brands."""
+    """Shows the other brands to work on, in the strip that names the present one. Without JavaScript, leads to all
+    brands."""
     if "HX-Request" not in request.headers:
         return redirect(url_for("brands.index"))
     present = g.shared_work.brand_id if g.shared_work else ""

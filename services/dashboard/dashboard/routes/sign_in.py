@@ -32,7 +32,8 @@ def enter() -> tuple[str, int] | Response:
 
 
 def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
-    """Begins a session and redirects to `target`. If the API refuses it, shows the form with the reason again."""
+    """Begins a session and redirects to `target`. If the API refuses the sign-in, shows the form again with the
+    reason."""
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:

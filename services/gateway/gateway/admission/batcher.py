@@ -84,7 +84,7 @@ class PendingAdmission:
         self._done.release()
 
     def result(self) -> Admitted:
-        """Waits for the verdict. Raises ApiError SERVICE_UNAVAILABLE when there is none in time."""
+        """Waits for the verdict. If none comes in time, raises ApiError SERVICE_UNAVAILABLE."""
         if not self._done.acquire(timeout=max(self._deadline - time.monotonic(), 0)):
             self._batcher.leave(self)
             raise unavailable("quota did not answer in time")
@@ -104,7 +104,7 @@ class AdmissionBatcher:
         self._deferred = _Queue()
 
     def submit(self, caller: Caller, meter: str, timeout_seconds: float) -> PendingAdmission:
-        """Asks for admission without waiting for the verdict. `meter` is as in contracts.quota.Arrival."""
+        """Asks for admission without waiting for the verdict. `meter` is the monthly counter that the request uses."""
         pending = PendingAdmission(
             self, Arrival(caller=caller, meter=meter), time.monotonic() + timeout_seconds
         )
@@ -120,7 +120,7 @@ class AdmissionBatcher:
     def leave(self, pending: PendingAdmission) -> None:
         """Removes a request whose time is up.
 
-        The next batch then leaves without waiting for the answer to this one's.
+        If its batch is on the way, the next batch leaves without waiting for that batch's answer.
         """
         with self._lock:
             pending.has_left = True
@@ -167,7 +167,8 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Moves the requests that quota has deferred to the head of the second queue. Drops those whose time is up."""
+        """Puts the requests of a batch that quota has deferred at the head of the second queue. Drops those whose time
+        is up."""
         with self._lock:
             for pending in batch:
                 queue.forget(pending)
@@ -179,7 +180,7 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch, unless another batch than `batch` is on its way by now."""
+        """Sends the queue's next batch, unless another batch than `batch` is already on the way."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

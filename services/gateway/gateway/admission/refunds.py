@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Refunds month units. A refund may get lost: quota then asks publishing about the operation."""
+    """Refunds month units. If a refund gets lost, quota asks publishing about the operation."""
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)
@@ -26,7 +26,7 @@ class Refunds:
     def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
         """Refunds the units of these callers' operations, for all tries so far.
 
-        waits: returns when all are refunded, after 2 s at most; otherwise at once.
+        With `waits` returns when all are refunded, or after 2 s; otherwise at once.
         """
         sent = [
             (caller, self._refund.start(caller, Refund(), timeout_seconds=_TIMEOUT_SECONDS))

@@ -62,7 +62,8 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile: it may be out of date."""
+        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile, because the caller may be
+        out of date."""
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return

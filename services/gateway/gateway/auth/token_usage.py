@@ -28,7 +28,7 @@ class TokenUsage:
             self._uses[token_id] = (count + 1, at)
 
     def flush(self) -> None:
-        """Sends the counts to accounts. Counts that it did not take are sent again next time."""
+        """Sends the counts to accounts. Counts that accounts did not take are sent again next time."""
         with self._lock:
             uses, self._uses = self._uses, {}
         rows = [

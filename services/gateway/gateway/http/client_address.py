@@ -10,8 +10,9 @@ Address = IPv4Address | IPv6Address
 def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
     """Returns the client's IP address: the socket's peer, or behind our proxies an entry of X-Forwarded-For.
 
-    That is the entry that our outermost proxy added. Entries are counted from the right, where our proxies add theirs;
-    entries that the client itself sent are further left. With fewer entries than proxies, the leftmost counts.
+    That is the entry that our outermost proxy added. Entries are counted from the right, where our `trusted_hops`
+    proxies add theirs; entries that the client itself sent are further left. With fewer entries than proxies, the
+    leftmost counts.
     """
     entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
     if trusted_hops <= 0 or not entries:

@@ -117,10 +117,8 @@ class Reader:
         return request
 
     def ignored(self, body: bytes) -> list[tuple[str, str]]:
-        """Returns the fields of a body that the endpoint does not know, each with advice such as a similar name.
-
-        Returns only the first of them.
-        """
+        """Returns the first few fields of a body that the endpoint does not know, each with advice such as a similar
+        name."""
         known = [field.name for field in self.own_fields]
         unknown = [name for name in parse_object(body) if name not in known and not flaw_in(name)]
         return [(name[:_NAME_SHOWN], _advice(name, known)) for name in unknown[:_MOST_IGNORED]]

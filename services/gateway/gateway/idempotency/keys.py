@@ -89,15 +89,16 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
     """Whether the operation may have taken effect, or still may, although the call ended with this error.
 
-    Then its key stays bound to it. sends: as in `is_being_looked_up`.
+    If so, its key stays bound to the operation. `sends`: the call publishes or replies.
     """
     return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has stored the operation and is finding out its outcome. It then keeps its unit too.
+    """Whether publishing has stored the operation and is finding out its outcome. If so, the operation keeps its unit
+    too.
 
-    sends: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
+    `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
     return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (sends and error.code == POST_IN_PROGRESS.code)
 
@@ -135,9 +136,10 @@ class IdempotencyKeys:
         *,
         is_used: bool = False,
     ) -> Claim | None:
-        """Claims the key of a request. None if none was sent or required. A refusal is part of the claim, not an error.
+        """Claims the key of a request. None if no key was sent and none is required. A refusal is part of the claim,
+        not an error.
 
-        is_used: another request has claimed the key before.
+        `is_used`: another request has claimed the key before.
         """
         if key is None and not self._required:
             return None
@@ -188,18 +190,18 @@ class IdempotencyKeys:
         return [offer.operation_id in claimed for offer in offers]
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Stores the answer for repeated requests; `store_answers` writes it to the database a moment later.
+        """Keeps the answer for repeated requests; `store_answers` writes it to the database a moment later.
 
-        A repeated request that arrives before that finds the key running, and waits. A process that is killed in
-        between leaves the key locked, as if it was killed in the middle of the request.
+        A request that is repeated before the answer is written finds the key locked, and waits. If the process is
+        killed before the write, the key stays locked, as if the process was killed in the middle of the request.
         """
         self._answers.append((claim, answer))
         self._has_answers.set()
 
     def store_answers(self, wait_seconds: float = 0) -> None:
-        """Writes all waiting answers to the database. Without any, waits `wait_seconds` for the first.
+        """Writes all waiting answers to the database. If there are none, waits `wait_seconds` for the first.
 
-        Raises ApiError SERVICE_UNAVAILABLE; the answers are then tried again next time.
+        If it raises ApiError SERVICE_UNAVAILABLE, the next call tries these answers again.
         """
         if not self._has_answers.wait(wait_seconds):
             return
@@ -217,8 +219,8 @@ class IdempotencyKeys:
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
         """Deletes the key of a failed request. If the outcome is unknown, unlocks it for the same request instead.
 
-        `at_once`: the request has time left for a statement. If it has none, or if the database is unreachable,
-        `give_up_waiting` does it later. Without that, a repeated request would wait until the key's lock expires.
+        If the request has no time left for a statement (`at_once` is False) or the database is unreachable,
+        `give_up_waiting` does it later, so that a repeated request need not wait until the key's lock expires.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
@@ -279,7 +281,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """Decides what a request gets whose key another request holds; None if the key became free in the meantime."""
+    """Decides what a request gets if another request holds its key; None if the key became free in the meantime."""
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:

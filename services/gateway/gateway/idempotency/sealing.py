@@ -1,7 +1,7 @@
 """Encrypts stored answers that contain a secret.
 
-The key is derived from the caller's token, of which the database has only a hash: a stored answer can be decrypted only
-by a request with the same token.
+The key is derived from the caller's token, of which the database has only a hash. So only a request with the same
+token can decrypt a stored answer.
 """
 
 import base64

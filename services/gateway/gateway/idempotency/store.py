@@ -67,7 +67,8 @@ _KEEP = Prepared(
 def _mine(statement: Any) -> Any:
     """Restricts `statement` to the key that this request holds, and makes its commit asynchronous, like `_KEEP`.
 
-    The fencing token alone is not enough: once a key is deleted, the next request with it has number 1 again.
+    The fencing token alone is not enough: once a key is deleted, the next request with the same key has number 1
+    again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
@@ -144,7 +145,7 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> Held | None:
-        """Claims a key that has a row: one of more than 24 hours, or one that the same request claimed and gave up.
+        """Claims a key that has a row: one older than 24 hours, or one that the same request claimed and gave up.
 
         Returns None for all others.
         """

@@ -1,11 +1,11 @@
 """Reads and answers MCP's messages over HTTP. Pure.
 
 Revision 2026-07-28 has no sessions: every request states its protocol version in its headers and in `params._meta`,
-and both must agree. Clients of earlier revisions begin with `initialize`; nothing is remembered of it, because the
-answers do not depend on it.
+and both must agree. Clients of earlier revisions begin with `initialize`. No answer depends on it, so nothing of it is
+remembered.
 
-Source, as of November 2026: the official Python SDK (mcp 2.3.0, mcp-types 2.3.0), which is the client in the tests. The
-pages of the specification were not read.
+Source, as of November 2026: the official Python SDK (mcp 2.3.0, mcp-types 2.3.0), which is the client in the tests.
+The pages of the specification were not read.
 """
 
 import base64
@@ -57,7 +57,7 @@ class ProtocolError(Exception):
     def __init__(self, code: int, text: str, message: Message | None = None, *, data: Any = None) -> None:
         """`message` is the message that the error is about; None if it could not be read.
 
-        Clients of earlier revisions get an error about a message with status 200.
+        If a client of an earlier revision sent that message, the error is answered with HTTP status 200.
         """
         super().__init__(text)
         self.code, self.text, self.data = code, text, data

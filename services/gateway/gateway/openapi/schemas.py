@@ -51,8 +51,8 @@ class Schemas:
     def of_body(self, reader: Reader, name: str) -> Schema:
         """Returns the schema of a request's body, without the fields that are in the path.
 
-        It is a component of this name. If one of several fields must be given, there is one component for each of them,
-        which accepts none of the others.
+        It is a component called `name`. If one of several fields must be given, there is one component for each of
+        them, which accepts none of the others.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
@@ -117,7 +117,7 @@ def not_null(schema: Schema) -> Schema:
 def _without_empty_default(schema: Schema) -> Schema:
     """Removes an empty default from the schema of a body's field.
 
-    It tells nothing, and openapi-typescript takes a field with any default for required.
+    An empty default tells nothing, and openapi-typescript takes every field with a default for required.
     """
     if schema.get("default", 0) in (None, (), [], {}):
         return {key: value for key, value in schema.items() if key != "default"}

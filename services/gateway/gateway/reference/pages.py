@@ -1,4 +1,6 @@
-"""Makes each page of /docs once per process, from the description and the guides: no page asks another service."""
+"""Makes each page of /docs once per process, from the OpenAPI description and the guides, without asking other
+services.
+"""
 
 import hashlib
 import json

@@ -44,8 +44,8 @@ class RequestLog:
     def note(self, line: Line, *, is_over_limit: bool = False) -> None:
         """Takes a line to write later; drops it if too many wait. Never blocks, never raises.
 
-        `is_over_limit`: quota refused the request. Of those, each batch has one per token, so that a client in a loop,
-        which nothing else slows down, cannot fill the table.
+        `is_over_limit`: quota refused the request. Each batch takes one such line per token, so that a client in a
+        loop, which nothing else slows down, cannot fill the table.
         """
         if is_over_limit:
             if line.token_id in self._over_limit:
@@ -59,7 +59,7 @@ class RequestLog:
     def write(self) -> int:
         """Writes the waiting lines to the database. Returns how many.
 
-        Raises ApiError SERVICE_UNAVAILABLE; the lines then wait on.
+        If it raises ApiError SERVICE_UNAVAILABLE, the lines go on waiting.
         """
         self._tell_dropped()
         self._over_limit.clear()

@@ -185,7 +185,7 @@ class RequestLogStore:
         return [Found(**row._mapping) for row in self._connection.execute(statement)]
 
     def of_request(self, account_id: str, request_id: str, limit: int) -> list[Found]:
-        """Returns the account's lines with this request id, newest first: its writes, or its reads if it has none.
+        """Returns the account's lines with this request id, newest first: the writes or, if there are none, the reads.
 
         Writes are found by their index; reads, which have made nothing, among all lines of the account.
         """

@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
     """Adds the header with the credits left to an error (spec "AI generation").
 
-    Not to errors by quota and to outages.
+    Errors by quota and outages do not get it.
     """
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:

@@ -22,7 +22,7 @@ def platform_code(value: str | None) -> str | None:
 def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) -> None:
     """Checks that the token may use the brand. Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
 
-    No call is needed if the token is limited to a list of brands with this one.
+    If the token is limited to a list of brands that contains this one, no service is called.
     """
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
@@ -30,7 +30,7 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
 
 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
-    """Checks that the token may use all of a body's `brand_ids`, at the same time.
+    """Checks, in parallel, that the token may use each of a body's `brand_ids`.
 
     Raises the error of `check_brand` for the first brand that it may not use.
     """

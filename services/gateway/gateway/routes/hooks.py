@@ -1,7 +1,7 @@
 """Webhooks from platforms about new comments, outside the base path (decisions "Paths of platforms' own calls").
 
-The body is passed on unchanged, because its signature covers the bytes; the answer is 200 only after it is stored.
-Stripe's webhook is in `ai.py`.
+The body is passed on unchanged, because its signature covers the bytes. The answer is 200 only after the comments are
+stored. Stripe's webhook is in `ai.py`.
 """
 
 import re

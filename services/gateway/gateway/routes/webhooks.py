@@ -93,7 +93,7 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 
 
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
-    """Tells publishing that a subscription will ask for events of posts made at once.
+    """If the subscription will ask for events of posts made at once (`is_asked`), tells publishing so.
 
     This happens before the subscription is stored, so that no such post is missed that begins after the answer.
     """

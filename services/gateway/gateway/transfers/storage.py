@@ -74,7 +74,8 @@ class Download:
 
 
 def _is_range(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
-    """Whether the headers of an answer say that it is the requested range: rclone answers a range with status 200."""
+    """Whether the headers of an answer say that it is the requested range. The status does not: rclone answers with
+    200."""
     content_range = answer.headers.get("Content-Range", "")
     length = answer.headers.get("Content-Length")
     return (

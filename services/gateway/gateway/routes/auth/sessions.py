@@ -87,7 +87,7 @@ def list_shared_brands(exchange: Exchange, request: SharedBrandQuery) -> sign_in
 def enter_brand(exchange: Exchange, request: BrandPath) -> sign_in.BrandEntered:
     """Begin a session on a brand of another account, with the rights of the person's role.
 
-    It ends with the session that asks for it; its token is shown only in this answer.
+    It ends with the person's own session; its token is shown only in this answer.
     """
     return exchange.relay(exchange.services.accounts.enter_brand, sign_in.EnterBrand(brand_id=request.id))
 

@@ -1,6 +1,7 @@
 """GET and HEAD of /media/{key}/{filename}: public files, streamed from storage without being held in memory.
 
-Anybody who has the address may fetch the file. Its content is a stranger's: headers keep it from running in our name.
+Anybody who has the address may fetch the file. A stranger made its content, so headers keep it from running in our
+name.
 """
 
 import time

@@ -1,7 +1,7 @@
 """POST /media/upload: sends a file from the client's multipart body straight into storage (spec "Upload rules").
 
-The media service says where the file is stored, and checks it after it has arrived; the rules are there. This module
-only finds the file in the body, and checks that it is not larger than the tier allows.
+The media service has the rules: it says where the file is stored, and checks the file after it has arrived. This
+module only finds the file in the body, and checks that it is not larger than the tier allows.
 """
 
 import tempfile

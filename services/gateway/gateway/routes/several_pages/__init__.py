@@ -30,11 +30,12 @@ def send(
     request_for: Callable[[tuple[PlannedPage, ...]], Request],
     method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
-    """Makes a post on every page that gets a month unit. Answers 201 if all pages succeeded, 207 if some did.
+    """Makes a post on every page that gets a month unit: calls publishing's `method` with what `request_for` makes of
+    the pages. Answers 201 if all pages succeeded, 207 if some did.
 
-    Raises ApiError when a rule is broken on any page. If no page succeeded, it raises an error with an open outcome if
-    there is one, else the first error. With an idempotency key it also raises the outage (503) of any page: repeating
-    the call with that key then sends the missing posts, while a stored 207 would never change.
+    Raises ApiError if a rule is broken on any page. If no page succeeded, raises an error with an open outcome if
+    there is one, else the first error. With an idempotency key also raises the outage (503) of any page: repeating the
+    call with that key then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:
@@ -78,8 +79,8 @@ def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
     """Takes a month unit for each page but the first. A page that gets none is not sent (`goes` is false).
 
-    A repeated request takes no units again. If quota's answer is lost, units that it took are refunded when quota asks
-    publishing about their operations.
+    A repeated request takes no units again. If quota's answer is lost, quota asks publishing later about the
+    operations of the units that it took, and refunds them.
     """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
@@ -155,6 +156,6 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 def _error_of_all(errors: list[ApiError]) -> ApiError:
     """Returns the error that answers a call in which no page succeeded.
 
-    An error with an unknown outcome comes first: it keeps the key, so that nothing is sent twice.
+    An error with an unknown outcome takes precedence, because it keeps the key, so that nothing is sent twice.
     """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])
