@@ -37,7 +37,10 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean | undefined;
 }
 
-/** A link that the post shows with this title and text: LinkedIn does not read the linked page itself. */
+/**
+ * A link that the post shows with this title and text, because LinkedIn does not read the linked page
+ * itself.
+ */
 export interface Article {
   source: string;
   title: string;

@@ -438,8 +438,8 @@ export interface CollaboratorRemoved {
 }
 
 /**
- * An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its
- * `role`.
+ * An unanswered invitation to work on a brand. The person who accepts it becomes a collaborator with
+ * its `role`.
  */
 export interface Invitation {
   id: string;
@@ -1362,7 +1362,10 @@ export interface LinkedInPostSettings {
   is_reshare_disabled?: boolean;
 }
 
-/** A link that the post shows with this title and text: LinkedIn does not read the linked page itself. */
+/**
+ * A link that the post shows with this title and text, because LinkedIn does not read the linked page
+ * itself.
+ */
 export interface Article {
   source: string;
   title: string;

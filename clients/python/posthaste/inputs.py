@@ -50,7 +50,9 @@ class LinkedInPostSettings(TypedDict):
 
 
 class Article(TypedDict):
-    """A link that the post shows with this title and text: LinkedIn does not read the linked page itself."""
+    """A link that the post shows with this title and text, because LinkedIn does not read the linked page
+    itself.
+    """
 
     source: str
     title: str

@@ -503,8 +503,8 @@ class CollaboratorRemoved:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Invitation:
-    """An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its
-    `role`.
+    """An unanswered invitation to work on a brand. The person who accepts it becomes a collaborator with
+    its `role`.
     """
 
     id: str
@@ -1542,7 +1542,9 @@ class LinkedInPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Article:
-    """A link that the post shows with this title and text: LinkedIn does not read the linked page itself."""
+    """A link that the post shows with this title and text, because LinkedIn does not read the linked page
+    itself.
+    """
 
     source: str
     title: str

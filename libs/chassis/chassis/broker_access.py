@@ -1,12 +1,13 @@
 """RabbitMQ's users and their permissions to declare, write and read, derived from the contracts.
 
-`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and a user for each unit
-whose password is in AMQP_PASSWORD_<UNIT> (or in the file that AMQP_PASSWORD_<UNIT>_FILE names). Load them with
-`load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete nothing.
+`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A unit is a
+sender, or SERVICES for the process that all services share. It gets a user if its password is in AMQP_PASSWORD_<UNIT>,
+or in the file that AMQP_PASSWORD_<UNIT>_FILE names. Load them with `load_definitions` or `rabbitmqctl
+import_definitions`, which change existing objects and delete nothing.
 
-No process may declare any of them, so that an attacker in one process can neither delete a queue nor read another's.
-All may write to the default exchange, which carries calls and replies. RabbitMQ has no permissions per queue there, so
-receivers verify the sender's signature.
+No process may declare exchanges or queues, so that an attacker in one process can neither delete a queue nor read
+another process's queue. Every process may write to the default exchange, which carries calls and replies. RabbitMQ has
+no permissions per queue there, so receivers verify the sender's signature.
 """
 
 import base64

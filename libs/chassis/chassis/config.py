@@ -208,9 +208,9 @@ def amqp_url() -> str:
 def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
     """Adds a CA file to a connection address, as the query parameter `parameter`.
 
-    The path is the setting `name`, unless the address has it already. Returns the address's parts, its query parameters
-    and the path ("" without one). Raises ConfigError when the file cannot be used, so that the process fails at its
-    start and not at each attempt to connect.
+    The path is the value of the setting `name`, unless the address names a file already. Returns the address's parts,
+    its query parameters and the path ("" without one). Raises ConfigError when the file cannot be used, so that the
+    process fails at its start and not at each attempt to connect.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))

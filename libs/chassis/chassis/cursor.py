@@ -15,7 +15,7 @@ def encode_cursor(*key: str) -> str:
 
 
 def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
-    """Decodes a cursor into the `parts` strings of its sort key.
+    """Decodes a cursor into its sort key, which has `parts` strings.
 
     Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
     """
@@ -35,10 +35,9 @@ def encode_position(at: datetime, row_id: str) -> str:
 
 
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
-    """Decodes a cursor of `encode_position` into its time and id.
+    """Decodes a cursor of `encode_position` into its time and id, which PostgreSQL accepts in a query.
 
-    Both are safe in a query: PostgreSQL accepts fewer UTC offsets than Python, and no NUL. Raises ApiError
-    VALIDATION_ERROR for a cursor that we did not create.
+    Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
     """
     if cursor is None:
         return None

@@ -2,8 +2,8 @@
 
 With `-` it keeps the secrets of earlier output on standard input: a new release may have new senders and receivers.
 
-It prints one line per unit: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=… MESSAGE_KEYS_SERVICES is for the single
-process in which a small server runs all services. `signatures.py` explains the contents.
+It prints one line per process: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=… On a small server, where all services
+share one process, that process uses MESSAGE_KEYS_SERVICES. `signatures.py` explains the contents.
 """
 
 import re
@@ -24,7 +24,7 @@ def new_secrets() -> dict[str, str]:
 
 
 def secrets_in(text: str) -> dict[str, str]:
-    """Finds the services' secrets in lines of MESSAGE_KEYS_<UNIT>=…, the first of each service."""
+    """Finds the first secret of each service in lines of MESSAGE_KEYS_<UNIT>=…, as service → hexadecimal text."""
     found: dict[str, str] = {}
     for values in re.findall(r"^MESSAGE_KEYS_\w+=(.*)$", text, re.MULTILINE):
         for name, secret in re.findall(r"(?:^|,)(\w+)=([0-9a-f]{64})", values):
@@ -44,7 +44,7 @@ def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[st
 
 
 def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
-    """Returns the value of MESSAGE_KEYS for each unit, as unit → value."""
+    """Returns the values of MESSAGE_KEYS, as name of the process → value."""
     return {name: message_keys(name, secret_of) for name in NAMES} | {
         SHARED: _text({name: secret_of[name] for name in SERVICES})
     }

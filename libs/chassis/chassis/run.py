@@ -142,8 +142,8 @@ class Together:
 def run(names: Sequence[str]) -> None:
     """Runs services until the process is stopped.
 
-    Name a called service before its callers, because they stop in reverse order. Raises ConfigError when the settings
-    do not allow a start.
+    Name a called service before its callers, because services stop in reverse order. Raises ConfigError when the
+    settings do not allow a start.
     """
     allow_all_files()
     bus = BusConfig.from_env()

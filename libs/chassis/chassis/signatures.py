@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 class Peer(NamedTuple):
-    """The sender of a frame of calls, with the queue and the key for its replies.
+    """The sender of a frame of calls, with the queue and the key for replies to it.
 
     The name of an unsigned sender is empty.
     """

@@ -57,7 +57,7 @@ class Vault:
         """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key.
 
         `batch` holds (id, stored secret), in the order of ids. `replace(id, stored, fresh)` stores a secret again; it
-        returns False when it has changed meanwhile.
+        returns False when the secret has changed meanwhile.
         """
         rotated, unreadable = 0, []
         for id_, stored in batch:

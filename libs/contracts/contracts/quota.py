@@ -44,7 +44,7 @@ class Arrivals(Record):
     """A batch of requests that ask for admission, from one gateway process. Each is judged separately.
 
     may_defer: requests whose account's counters are locked by another transaction get no verdict, and the sender asks
-    again. Without it, the whole batch waits for that account and fails with it.
+    again. Without may_defer, the whole batch waits for that lock, and fails if the wait takes too long.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -81,7 +81,11 @@ class ChargeUnit(Record):
 
 
 class ChargeUnits(Record):
-    """A batch of month units to take, of any accounts. Each is judged separately. may_defer: as in `Arrivals`."""
+    """A batch of month units to take, of any accounts.
+
+    Each is judged separately. may_defer: units of an account whose counters another transaction has locked get no
+    verdict.
+    """
 
     units: tuple[ChargeUnit, ...]
     may_defer: bool = False

@@ -95,7 +95,7 @@ def need_of(platform_code: str, file: FileFacts) -> Need | None:
 
 
 def after(need: Need | None, file: FileFacts) -> FileFacts:
-    """Returns the facts of the rendition that `need` makes of a file; the file's own where there is no need."""
+    """Returns the facts of the rendition that `need` makes of a file; the file's own facts if `need` is None."""
     if need is None:
         return file
     return structs.replace(
@@ -146,16 +146,13 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
 def _usual_sound(file: FileFacts) -> tuple[str, ...]:
     """Returns the audio codecs that count as usual in this type of file.
 
-    Every platform that limits video codecs takes them.
+    Every platform that limits video codecs takes these audio codecs.
     """
     return ("none", "opus", "vorbis") if file.mime_type == WEBM else ("none", "aac")
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the width and height nearest to these that have the same shape and are within the platform's limits.
-
-    The limits are those of sides and of pixels.
-    """
+    """Returns the nearest width and height of the same shape that meets the platform's limits of sides and pixels."""
     shorter, longer = sorted((width, height))
     scale = min(
         1.0,

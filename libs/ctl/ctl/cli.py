@@ -1,4 +1,7 @@
-"""done. 1: refused with the API's error. 2: wrong usage or a missing setting."""
+"""The command `posthaste`.
+
+Exit status 0: done; 1: refused with the API's error; 2: wrong usage or a missing setting.
+"""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""Does what an attacker can do who knows the broker's address: sends frames with any signature, tries any right."""
+"""Does what an attacker can do who knows the broker's address: sends any signature, and tries every permission."""
 
 import time
 from collections.abc import Callable

@@ -310,7 +310,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns seeds for `testkit.interleaving`: 100; 2,000 with FULL_SIZE=1; INTERLEAVING_SEED's (7, or range 7:12)."""
+    """Returns seeds for `testkit.interleaving`: INTERLEAVING_SEED (7 or 7:12), else 100, or 2,000 with FULL_SIZE=1."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")

@@ -12,9 +12,9 @@ _AUTHORITIES = "cacertfile"
 def parameters(url: str) -> pika.URLParameters:
     """Returns pika's parameters for `url`. The broker's certificate must be valid for the host in the URL.
 
-    It must be signed by an authority in the file `cacertfile` of the URL, or by one that the system trusts. A lost
-    connection is opened again with the same parameters, so it never falls back to plain text. Raises OSError when the
-    file cannot be read, ValueError for a URL that pika does not accept.
+    The certificate must be signed by an authority in the file that `cacertfile` in the URL names, or by one that the
+    system trusts. A lost connection is opened again with the same parameters, so it never falls back to plain text.
+    Raises OSError when the file cannot be read, ValueError for a URL that pika does not accept.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -26,7 +26,7 @@ def parameters(url: str) -> pika.URLParameters:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns why a connection was lost or failed: pika wraps the cause in errors with empty messages."""
+    """Returns the message of the innermost of pika's nested errors, because the outer ones have none."""
     while isinstance(wrapped := _wrapped_in(error), BaseException):
         error = wrapped
     return str(error) or repr(error)

@@ -38,7 +38,7 @@ class Pending(Protocol[ResultOut]):
         """Returns the answer as the contract's record."""
 
     def json(self) -> Raw:
-        """Returns the answer as the service wrote it."""
+        """Returns the answer as the JSON that the service wrote."""
 
 
 class RemoteMethod(Protocol[RequestIn, ResultOut]):
@@ -85,7 +85,7 @@ class Clients(ABC):
     def service(self, name: str, api: type[Api]) -> Api: ...
 
     def service(self, name: str, api: type[Any] | None = None) -> Any:
-        """Returns a client with the methods of the service's Protocol (by default the one in contracts.services)."""
+        """Returns a client with the methods of `api`, by default the service's Protocol in contracts.services."""
         return _Client(self, name, methods_of(api or SERVICES[name]))
 
     @abstractmethod

@@ -63,7 +63,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """When the last entrypoint is removed, stops consuming, once all received events have begun to be handled."""
+        """Stops consuming when the last entrypoint is removed. Returns once every received event is being handled."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True

@@ -1,9 +1,9 @@
 """Distinguishes an absent service from a busy one, by asking the broker for the consumers of its call queue.
 
-Both leave calls unanswered. So a caller asks the broker once calls have been unanswered for a while: a busy service has
-a consumer, however long its queue is. Without a consumer, the caller gives up the calls that wait in the queue. A
-process that starts later refuses them (`server.py`), so that no call runs whose caller was refused. Only the service
-itself may read its queue.
+Both leave calls unanswered. So a caller asks the broker once calls have been unanswered for a while. A busy service has
+a consumer, however long its queue is. Without a consumer, the caller gives up the calls that wait in the queue. It
+cannot remove them, because only the service may read its queue. A process of the service that starts later refuses them
+(`server.py`), so that no call runs whose caller was refused.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class ConsumerWatch:
     def _on_closed(self, channel: Channel, _reason: Any) -> None:
         """Forgets the channel, which the broker closes when the queue does not exist.
 
-        The broker then returns calls as undeliverable, so nobody waits for them.
+        The broker then returns calls as undeliverable, so they fail at once.
         """
         if channel is self._channel:
             self.reset()

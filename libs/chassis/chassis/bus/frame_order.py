@@ -2,10 +2,10 @@
 
 A sender numbers its frames to a service, and the broker keeps their order. So a frame whose number is not above the
 highest one of its connection is a replay, unless the broker marks it as redelivered. A redelivered frame runs, unless
-this process has begun it before: its acknowledgement was lost with the connection. This needs no clocks.
+this process has begun it before and lost its acknowledgement with the connection. This needs no clocks.
 
-Each process knows only its own frames: with several replicas of a service, a frame can be replayed to a replica that
-received no later frame of that connection. Its signature's deadline is the limit there.
+Each process knows only its own frames: with several replicas of a service, a frame can be replayed, until the deadline
+in its signature, to a replica that received no later frame of that connection.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class FrameOrder:
     def may_run(self, sender: str, connection: str, number: int, *, is_redelivered: bool = False) -> bool:
         """Returns whether a frame of `sender` is new to this process, and if so, records it as begun.
 
-        Its signature must have been verified before.
+        The frame's signature must have been verified before.
         """
         connections = self._senders.setdefault(sender, {})
         known = connections.pop(connection, None) or _Connection(number - 1)

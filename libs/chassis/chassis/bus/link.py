@@ -193,7 +193,7 @@ class Link:
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
 
     def _tick_on(self, ioloop: Loop) -> None:
-        """Calls `on_tick` now and every TICK_SECONDS while this I/O loop runs, also while it connects."""
+        """Calls `on_tick` now and every TICK_SECONDS while this I/O loop runs, even before the link is open."""
         self._tick()
         ioloop.call_later(TICK_SECONDS, lambda: self._tick_on(ioloop))
 
@@ -247,10 +247,7 @@ class Link:
             self._connection.close()
 
     def _on_consumer_cancelled(self, _frame: Any) -> None:
-        """Reconnects when the broker has cancelled a consumer because its queue is gone.
-
-        That declares the queues again.
-        """
+        """Reconnects, and so declares the queues again. The broker cancels a consumer when its queue is gone."""
         if self._connection is not None and self._connection.is_open:
             log.warning("consumer_cancelled", link=self.name)
             self._connection.close()

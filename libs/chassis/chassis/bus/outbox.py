@@ -84,7 +84,7 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
 def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
     """Signs and sends up to `limit` staged events in their order. Returns how many.
 
-    Raises NotConfirmed when the broker did not confirm them. They stay for the next time.
+    If the broker does not confirm them, raises NotConfirmed, and the events stay in the outbox.
     """
     with database.transaction() as connection:
         rows = connection.execute(

@@ -94,7 +94,7 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 def _channel(amqp_url: str) -> Iterator[Any]:
     """Opens a channel of its own connection to the broker.
 
-    Raises ApiError SERVICE_UNAVAILABLE when it does not answer.
+    Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer.
     """
     try:
         with pika.BlockingConnection(amqp.parameters(amqp_url)) as connection:
@@ -104,7 +104,7 @@ def _channel(amqp_url: str) -> Iterator[Any]:
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
-    """Gets up to `limit` messages without acknowledging them: they return, in order, when the connection closes.
+    """Gets up to `limit` messages without acknowledging them. When the connection closes, they are in the queue again.
 
     Returns the tag, properties and body of each; an empty list when the queue does not exist.
     """

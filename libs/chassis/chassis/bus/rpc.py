@@ -5,9 +5,9 @@
 raise only ApiError: the service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 SERVICE_UNAVAILABLE comes within 2 s, before the deadline, when no process consumes the service's calls
-(`consumer_watch.py`) or the broker is away; it is then a `ServiceAway`. Until that ends, further calls are refused at
-once. A call whose process or connection was lost may have run, or may still run until its deadline. So repeat a write
-with the same operation id, as after any SERVICE_UNAVAILABLE.
+(`consumer_watch.py`) or the broker is away; it is then a `ServiceAway`. As long as such an outage lasts, further calls
+are refused at once. A call whose process or connection was lost may have run, or may still run until its deadline. So
+repeat a write with the same operation id, as after any SERVICE_UNAVAILABLE.
 
 Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
 answer, or for 2 ms, and is sent together with other waiting calls.
@@ -73,7 +73,7 @@ _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
-    """Returns a bus that connects to RabbitMQ in the background; the first call waits for that until its deadline.
+    """Returns a bus that connects to RabbitMQ in the background; the first call waits for the connection.
 
     `signatures` sign the calls; `name` is the connection's name at the broker.
     """
@@ -135,7 +135,7 @@ class Bus(Clients):
     ) -> PendingCall:
         """Sends a call without waiting for its answer. `then` is called with the ended call.
 
-        It is called in any case; if no answer comes, soon after the call's deadline.
+        If no answer comes, `then` is called soon after the call's deadline.
         """
         span, traceparent = tracing.calling(service, method.name)
         call = Call(
@@ -165,7 +165,10 @@ class Bus(Clients):
             queue.reset()
 
     def _tick(self) -> None:
-        """Fails calls that have passed their deadline, and calls that cannot be answered. Runs every TICK_SECONDS."""
+        """Fails calls past their deadline, and every call once the broker has been away for DISCONNECTED_SECONDS.
+
+        Runs every TICK_SECONDS.
+        """
         now = time.monotonic()
         is_cut_off = not self.ready and self._disconnected_at < now - DISCONNECTED_SECONDS
         unanswered: set[str] = set()
@@ -250,7 +253,7 @@ class Bus(Clients):
         self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Fails the calls in frames sent after `after_frame`: they wait in the queue of a service that does not run."""
+        """Fails the calls in frames after `after_frame`, which wait in the queue of a service that does not run."""
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
                 self._fail(pending.call.id, NOBODY, ServiceAway)
@@ -312,7 +315,7 @@ class _SendQueue:
         """Drops calls at the head of the queue that ended before there was a connection, so that they do not
         accumulate.
 
-        Only the I/O thread removes calls, and other threads append, so that the dropped call is the inspected one.
+        Other threads only append calls, so the call that is dropped is the one that was inspected.
         """
         now = time.monotonic()
         while self._waiting and self._waiting[0].is_over(now):
@@ -330,7 +333,7 @@ class _SendQueue:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then they wait for a batch."""
+        """Sends the waiting calls, but lets them gather while FRAMES_ON_THEIR_WAY frames are unanswered."""
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:

@@ -2,8 +2,8 @@
 
 A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
 without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
-Frames that waited while no process consumed the queue, for as long as the time between two checks of a caller, are
-refused: their callers may have been refused already, and a refused call must not run. Replies are transient and
+If no process consumed the queue for longer than the time between two checks of a caller, the frames that waited in it
+are refused, because their callers may have been told already that the calls failed. Replies are transient and
 unconfirmed; replies that are ready at the same time share a message.
 """
 
@@ -219,7 +219,10 @@ class RpcServer(SharedExtension, ProviderCollector):
                 self._begin_call(peer, call, now + call.ttl - waited)
 
     def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
-        """Refuses a frame with unsigned answers: a sender without a valid signature cannot verify signed ones."""
+        """Refuses the calls of a frame whose signature is invalid.
+
+        Its sender may have no key, so the answers are unsigned.
+        """
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", error.reason, error.sender, methods=methods)
         for call in frame.calls:
@@ -350,7 +353,7 @@ class Rpc(Entrypoint):
         give_up_at: float,
         on_result: Callable[..., tuple[Any, None]],
     ) -> None:
-        """Runs a call in a worker, once one is free."""
+        """Runs a call in the next free worker."""
         arguments = (caller, request, self.method_name, traceparent, give_up_at)
         self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 

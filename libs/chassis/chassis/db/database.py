@@ -212,7 +212,7 @@ def _compiled(statement: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
-    """Resolves the host name before a connection is opened: libpq would do it in C and block every green thread."""
+    """Resolves the host name before a connection is opened, as libpq would block every green thread meanwhile."""
     host = str(options.get("host", ""))
     if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
         return
@@ -232,9 +232,9 @@ def _note_made(_connection: Any, record: Any) -> None:
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
 
-    Checks whether anything has arrived, without a round trip (0.4 µs): the server's last message, then the end. A
-    connection that was opened just now is not replaced: a server that shuts down closes it at once, and the pool would
-    raise an error of its own. The first statement reports it.
+    Reads what has arrived, the server's last message and then the end, without a round trip (0.4 µs). A connection that
+    was opened just now is not checked. If a server that shuts down has closed it, its first statement fails as in any
+    outage, whereas the pool would raise an error of its own.
     """
     if record.info.pop(_MADE_NOW, False):
         return

@@ -18,7 +18,7 @@ _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass
 
 
 def build(connection: Connection, indexes: Mapping[str, str]) -> None:
-    """Builds the missing indexes (name → definition), on a connection in autocommit. Locks nothing for existing ones.
+    """Builds the missing indexes (name → definition), on a connection in autocommit. Existing ones cost no lock.
 
     May wait until the oldest transaction ends.
     """

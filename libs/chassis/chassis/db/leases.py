@@ -87,7 +87,7 @@ def create_workers(op: Any) -> None:
 
 
 def held_by(worker_id: str) -> str:
-    """Returns a SQL condition: the worker whose id is in the column `worker_id` has a valid lease."""
+    """Returns a SQL condition: the worker whose id is in the column named `worker_id` has a valid lease."""
     return (
         f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"
         " AND w.lease_until > clock_timestamp())"
@@ -108,7 +108,10 @@ def local_deadline(lease_seconds: float) -> float:
 
 
 class WorkerLease:
-    """The lease of this process. Thread-safe. Tests pass another clock as `now`, and a database for the lease alone."""
+    """The lease of this process. Thread-safe.
+
+    Tests pass another clock as `now` and, as `own`, a database for the lease alone.
+    """
 
     def __init__(
         self,
@@ -192,7 +195,7 @@ class WorkerLease:
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Ends the claims of workers whose lease has expired, in the service's tables by `lapse`. Returns how many.
+        """Ends the claims of workers whose lease has expired, by calling `lapse`. Returns how many claims it ended.
 
         Locked rows are left to the next call. Does nothing until this process's own renewals have succeeded for
         GRACE_SECONDS.

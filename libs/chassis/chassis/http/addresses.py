@@ -155,11 +155,10 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 
 
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
-    """Checks and parses an http(s) URL of a public host. Its addresses are checked later, when connecting.
+    """Checks and parses an http(s) URL of a public host. The host's addresses are checked later, when connecting.
 
-    `routed_hosts`: lower-case hosts that the deployment routes itself (OUTBOUND_HOST_MAP). Addresses in `allowed`
-    networks are accepted at their ports. At these ports every name is accepted too, because only its addresses can
-    decide. Raises UnsafeAddress.
+    Also accepts the lower-case names `routed_hosts` (of OUTBOUND_HOST_MAP), the addresses in `allowed` networks at the
+    ports of these networks, and at these ports every name, because it may have such an address. Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")

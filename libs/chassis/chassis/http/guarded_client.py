@@ -100,8 +100,8 @@ def stream(
 
     With `counts_our_time=False`, the clock stops while the caller works between two chunks.
 
-    `allowed_types` applies to 2xx answers; the caller judges other statuses. `host_map` (host -> "ip:port",
-    OUTBOUND_HOST_MAP) routes these hosts without a check. Raises UnsafeAddress and FetchFailed.
+    `allowed_types` applies to 2xx answers; the caller judges other statuses. Hosts in `host_map` (host -> "ip:port",
+    OUTBOUND_HOST_MAP) are fetched from that address without a check. Raises UnsafeAddress and FetchFailed.
     """
     deadline = time.monotonic() + timeout_seconds
     route = _Route(

@@ -77,8 +77,8 @@ class MeasuredSocket(socket.socket):
     def sendall(self, data: Any, *arguments: Any) -> None:
         """Sends all data in pieces, so that a slowly reading peer does not count as silent.
 
-        Skips empty data, which TLS sends before each read: after the peer has closed the connection, sending would
-        raise before its last bytes are read.
+        Skips empty data, which TLS sends before each read. If the peer has closed the connection, sending it would
+        raise an error before the peer's last bytes are read.
         """
         with memoryview(data) as view, view.cast("B") as left:
             sent = 0

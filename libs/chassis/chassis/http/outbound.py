@@ -108,8 +108,8 @@ class Outbound(urllib3.PoolManager):
 def with_system_authorities() -> ssl.SSLContext:
     """Returns a TLS context that trusts the public authorities and those of the system.
 
-    For a storage whose certificate is the operator's own. Connections that keep the context trust what the system's
-    files held then; one that asks for it again trusts a renewed file.
+    For a storage whose certificate the operator has issued. When the system's files change, the next call returns a
+    context that trusts the new ones; earlier contexts stay as they are.
     """
     system = ssl.get_default_verify_paths()
     return _with_authorities_of(system, _version_of(system.cafile), _version_of(system.capath))
@@ -216,7 +216,7 @@ class _SecureConnection(_Connection, HTTPSConnection):
     def connect(self) -> None:
         """Connects and does the TLS handshake.
 
-        Raises ConnectTimeoutError when the handshake takes too long, because no request was sent then.
+        If the handshake takes too long, raises ConnectTimeoutError, which says that no request was sent.
         """
         assert self.ssl_context is not None, "given to the pool"
         sock = self._new_conn()

@@ -155,9 +155,9 @@ class WebhookConnection:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing has arrived on the idle connection. If data or an end have, the server is closing it.
+        """Whether nothing has arrived on the idle connection. If data or the end has, the server is closing it.
 
-        A connection that was used just now is not checked.
+        Returns True without a check for a connection that was used just now.
         """
         sock = self._connection.sock if self._connection is not None else None
         is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS

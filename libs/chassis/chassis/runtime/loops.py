@@ -3,8 +3,8 @@
 A loop runs again at once while it finds work (returns 1 or more), otherwise after its interval or when its `Waker`
 wakes it. A run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
 
-When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Only a
-loop with `until_the_end`, which renews what they depend on, runs until they have ended.
+When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Only loops
+with `until_the_end` run until those have ended, because they renew what those depend on.
 """
 
 import threading

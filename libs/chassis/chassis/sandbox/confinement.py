@@ -1,10 +1,10 @@
 """Confines a process that reads untrusted bytes: it cannot see files, write, connect, or start or signal processes.
 
 - **Landlock** refuses all files but Python's and the system's libraries; from ABI 4 on also TCP, from ABI 6 on also
-  signals and abstract unix sockets. Without it the process can read the files that the service's user can read.
+  signals and abstract unix sockets. Without Landlock the process can read every file that its user can.
 - **seccomp** refuses sockets, opening files for writing, starting processes, signals, ptrace, io_uring and every other
-  call that a decoder does not need. Threads are for programs and the functions that ask for them. Without it UDP and
-  unix sockets can be opened and processes started.
+  call that a decoder does not need. Threads are for programs and the functions that ask for them. Without seccomp the
+  process can open UDP and unix sockets and start processes.
 - **A network namespace** hides all addresses of the host. It needs root or user namespaces, and most containers give
   neither.
 - **No capabilities and no_new_privs** remove root's powers and setuid programs, on every kernel.

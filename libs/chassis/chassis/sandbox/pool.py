@@ -52,7 +52,7 @@ _system = ctypes.CDLL(None)
 
 
 class WorkFailed(Exception):
-    """The work raised an exception; its name and message are the text."""
+    """The work raised an exception, whose name and message are the text of this one."""
 
 
 class OutOfLimits(WorkFailed):
@@ -143,8 +143,8 @@ class SandboxPool:
         """Runs a program (path and arguments), and returns its exit status; if a signal ended it, minus that signal.
 
         The program gets `files` as its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the
-        caller is inside a `turn` block. Raises WorkFailed when it cannot be run, NotStarted when that may succeed later
-        or something outside ended it.
+        caller is inside a `turn` block. Raises WorkFailed when the program cannot be run, NotStarted when a later call
+        may succeed or when something outside ended the program.
         """
         order = _Order(program=tuple(program), limits=limits or self._limits)
         with self._sent(order, files, has_turn=has_turn) as channel:

@@ -4,8 +4,8 @@ Attributes come from fixed sets (route, method, platform, code), never ids. `DEC
 so that tests can compare it with dashboards and rules.
 
 Values are added up here and converted to the SDK's records when they are sent (`snapshots`), because the SDK's
-instruments take 6 to 7 µs for each value and these less than one. A count may be lost if two real threads record at
-once; services and the gateway have only green threads.
+instruments take 6 to 7 µs for each value, and this module's less than one. A count may be lost if two real threads
+record at once; services and the gateway have only green threads.
 """
 
 from bisect import bisect_left
@@ -102,7 +102,7 @@ class Histogram(Summed[Buckets]):
 class Gauge(Instrument):
     """A metric whose value is read only when metrics are sent.
 
-    So a query for it costs nothing while telemetry is off.
+    So its queries cost nothing while telemetry is off.
     """
 
     def __init__(self, name: str, unit: str, description: str) -> None:
@@ -110,7 +110,7 @@ class Gauge(Instrument):
         self._watched: list[Callable[[], Iterable[Reading]]] = []
 
     def watch(self, read: Callable[[], Iterable[Reading]]) -> None:
-        """Adds a function that returns the gauge's values. If it raises an error, they are missing in that export."""
+        """Adds a function that returns the gauge's values. If the function fails, the export goes without them."""
         self._watched.append(read)
 
     def readings(self) -> list[Reading]:

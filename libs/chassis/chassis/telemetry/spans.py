@@ -44,7 +44,7 @@ _causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
 def parse(traceparent: str) -> SpanContext | None:
     """Parses a traceparent of W3C Trace Context level 1. Returns None if it is malformed.
 
-    Of later versions, it parses the part that is the same.
+    Of a traceparent of a later level, it parses the part that level 1 defines.
     """
     match = _TRACEPARENT.fullmatch(traceparent)
     if match is None or (match[1] == "00" and match[5]):
@@ -371,7 +371,7 @@ class Spans:
 def _remote(traceparent: str) -> Span:
     """Turns another process's traceparent into a span.
 
-    It is not recorded if the text says so, is empty or malformed.
+    The span is not recorded if the traceparent says so, or is empty or malformed.
     """
     context = parse(traceparent) if traceparent.endswith("-01") else None
     return NonRecordingSpan(context) if context else NotRecorded(traceparent)

@@ -1,7 +1,8 @@
-"""The hooks that other code calls to trace its work. Off (the default), each costs one branch.
+"""The hooks that other code calls to trace its work. While tracing is off (the default), each costs one branch.
 
-On, `spans.Spans` does the work. The W3C `traceparent` is passed on in each call of a frame, in the header of an event's
-message, and in rows that a worker processes later. `tracestate` is not passed on. No hook raises an error.
+While tracing is on, `spans.Spans` does the work. The W3C `traceparent` is passed on in each call of a frame, in the
+header of an event's message, and in rows that a worker processes later. `tracestate` is not passed on. No hook raises
+an error.
 """
 
 from collections.abc import Sequence
@@ -122,14 +123,14 @@ def cause_of(event_id: str) -> str | None:
 def working(
     name: str, cause: str | None, service: str, account_id: str = "", **attributes: str | int
 ) -> AbstractContextManager[Any]:
-    """Traces work on a row that was written earlier: continues the trace of `cause`, which wrote the row."""
+    """Traces work on a row that was written earlier. `cause` is the traceparent of the work that wrote the row."""
     return _NOTHING if _spans is None else _spans.working(name, cause or "", service, account_id, attributes)
 
 
 def outbound(method: str, host: str, *, counts: bool = True) -> AbstractContextManager[Any]:
     """Traces a call to an external server. Sends no header, and records only the host of the address.
 
-    With `counts`, the call's duration is also measured by host; not for hosts named by strangers.
+    With `counts`, records the call's duration by host. Pass False for a host that a stranger has named.
     """
     return _NOTHING if _spans is None else _spans.outbound(method, host, counts=counts)
 

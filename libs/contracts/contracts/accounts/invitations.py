@@ -15,7 +15,7 @@ class InvitePerson(Record):
 
 
 class Invitation(Record):
-    """An invitation to work on a brand, not answered yet. Who accepts it becomes a collaborator with its `role`."""
+    """An unanswered invitation to work on a brand. The person who accepts it becomes a collaborator with its `role`."""
 
     id: str
     brand_id: str

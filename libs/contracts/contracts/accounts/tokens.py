@@ -34,8 +34,9 @@ class Token(Record):
 class CreateToken(Record):
     """A request for a new API token that acts for the account `user_id`.
 
-    `issued_by` names the collaborator who issues it (bound to one brand). Only the operator names both: a person's
-    token is for their own account, or, with one brand of another account, for that brand as its collaborator.
+    `issued_by` names the collaborator who issues it, for one brand. Only the operator sets these two fields. A person's
+    token is for their own account or, if `brand_ids` names one brand of another account, for that brand, on which they
+    work as a collaborator.
     """
 
     user_id: str

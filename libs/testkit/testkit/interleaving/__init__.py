@@ -87,7 +87,7 @@ class Interleaver:
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
     """Runs `example` once per seed, each time with another order of the threads' statements.
 
-    Returns the number of runs, of those in which another thread took its turn, and of those in which one was cut off.
+    Returns three numbers: all runs, runs in which the scheduler switched threads, and runs in which it cut a thread.
 
     Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
     turns.

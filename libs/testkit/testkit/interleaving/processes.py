@@ -66,7 +66,7 @@ class Thread:
 
 
 class Scheduler(Protocol):
-    """Decides which thread continues next, as far as a simulated process has to know of it."""
+    """Decides which thread continues next. Has the methods that a simulated process calls."""
 
     run: Run
 

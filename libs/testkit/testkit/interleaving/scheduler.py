@@ -101,7 +101,7 @@ class RunScheduler:
     def _decide_alone(self) -> None:
         """Decides which thread runs next and whether it is cut, in a thread that has stopped while no other one ran.
 
-        This saves waking the scheduler's own thread, except for killing a process.
+        So the scheduler's own thread need not be woken, except to kill a process.
         """
         self._progress += 1
         chosen, cut = self._decide([thread for thread in self._threads.values() if thread.stop is not None])
@@ -213,7 +213,7 @@ class RunScheduler:
         return held | {thread for pid, thread in in_database.items() if pid in blocked}
 
     def _await_change(self) -> None:
-        """Waits for a change while all threads wait for one another: PostgreSQL ends a deadlock, or time passes."""
+        """Waits for PostgreSQL to end a deadlock of all threads. Raises Stuck if nothing changes in time."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._changes != self._seen, _STUCK_SECONDS):
                 self._check(0.0)
