@@ -95,6 +95,37 @@ def test_the_composer_checks_again_when_the_api_is_back(person: Any, stack: Stac
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
 
 
+def test_while_a_platform_is_slow_the_page_says_at_once_that_it_waits_and_sends_nothing_twice(
+    person: Any, simulator: Simulator
+) -> None:
+    window, page = person.window, person.account.pages["FB"]
+    person.open("/compose")
+    window.click(f"input[name=page_id][value={page['id']}]")
+    window.type("#message", "Slowly")
+    simulator.fault("slow", page, operation="publish", seconds=4.0)
+    seen = window.run(  # in one script: the driver waits for the next page before it runs another
+        "const it = document.querySelector('#send'); it.click(); it.click();"
+        "return [it.matches('.busy'), document.querySelector('#composer').ariaBusy]"
+    )
+    assert seen == [True, "true"]
+    until(lambda: window.title == "Published · Posthaste", 60, "it went out")
+    posts = simulator.posts(page)
+    assert [it["text"] for it in posts] == ["Slowly"]
+    simulator.comment("FB", posts[0]["id"], "Is there tea?")
+    simulator.fault("slow", page, operation="comments", seconds=2.0)
+    person.open("/comments")
+    assert "Comments on this post" in window.text(".threads")
+    until(lambda: window.has(".conversations textarea"), 60, "the comment is there")
+    simulator.fault("slow", page, operation="reply", seconds=3.0)
+    window.type(".conversations textarea", "Three kinds of it.")
+    window.click(".conversations form button")
+    assert window.run("return document.querySelector('.conversations form button').disabled")
+    assert (
+        window.run("return document.querySelector('.conversations textarea').value") == "Three kinds of it."
+    )
+    until(lambda: "Sent" in window.text(".conversations"), 60, "it is answered")
+
+
 def test_a_platform_that_does_not_answer_is_told_where_its_comments_would_be(
     person: Any, simulator: Simulator
 ) -> None:

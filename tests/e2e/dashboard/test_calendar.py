@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+import requests
 from e2e_kit.accessibility import findings
 from e2e_kit.waiting import until
 
@@ -89,6 +90,17 @@ def test_each_view_shows_the_post_and_goes_on_to_the_next_time(person: Any, view
         assert findings(window) == []
         assert window.run("return document.documentElement.scrollWidth") <= width
     window.emulate_phone(0, 0, "")
+
+
+def test_a_phone_begins_with_the_list_and_a_computer_with_the_month(person: Any) -> None:
+    session = {"posthaste_session": person.window.cookies()["posthaste_session"]}
+    phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 Safari/604.1"
+    for agent, view in ((phone, "list"), (phone.replace("Mobile/15E148 ", ""), "month")):
+        page = requests.get(
+            f"{person.url}/calendar", cookies=session, headers={"User-Agent": agent}, timeout=30
+        ).text
+        assert f'class="month as-{view}"' in page
+        assert 'id="today"' in page
 
 
 def choose(person: Any, name: str, value: str) -> None:

@@ -34,6 +34,13 @@ WIDTHS = (1280, 360)
 #: Opens everything that can be unfolded.
 OPENED = "for (const it of document.querySelectorAll('details')) it.open = true"
 
+#: Buttons and headings that do not show all of their text.
+CUT = (
+    "return [...document.querySelectorAll('main button, main .button, main h1, main h2, main label')]"
+    ".filter(it => it.checkVisibility() && getComputedStyle(it).display !== 'inline')"
+    ".filter(it => it.scrollWidth > it.clientWidth + 1).map(it => it.outerHTML.slice(0, 90))"
+)
+
 
 @pytest.fixture
 def full(person: Any) -> Iterator[Any]:
@@ -45,12 +52,6 @@ def full(person: Any) -> Iterator[Any]:
     person.post_id = api.post("/posts/schedule", body)["scheduled_post"]["id"]
     yield person
     person.window.emulate_phone(0, 0, "")
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
 
 
 def settle(window: Any) -> None:
@@ -129,4 +130,19 @@ def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
     window.press("#send")
     assert window.text("h1") == "Published"
     look("sent")
+    assert found == {}
+
+
+def test_no_screen_is_wider_than_its_window_with_text_of_twice_the_size(full: Any) -> None:
+    """A browser makes all twice as large in a window that is half as wide."""
+    window, found = full.window, {}
+    window.emulate_phone(640, 400, "light")
+    for screen in SCREENS:
+        full.open(screen.format(post=full.post_id, brand=full.account.brand_id))
+        settle(window)
+        window.run(OPENED)
+        if (wide := window.run("return document.documentElement.scrollWidth")) > 640:
+            found[screen] = wide
+        if cut := window.run(CUT):
+            found[screen, "cut"] = cut
     assert found == {}

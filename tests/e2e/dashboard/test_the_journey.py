@@ -91,12 +91,6 @@ def traveller(
     window.emulate_phone(0, 0, "")
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
-
-
 @pytest.mark.parametrize("turn", ["first", "second", "third"])
 def test_from_sign_up_to_signing_out_everywhere(
     traveller: Traveller, receiver: Receiver, picture: Path, turn: str
@@ -239,6 +233,8 @@ def mends_a_failed_post(who: Traveller) -> None:
     at_the_platform(who, who.persons["FB"])
     window.press("main form button")
     assert "You can post to it now" in window.text("[role=status]")
+    who.open("/")
+    assert window.text("[aria-labelledby=needs] form[action$=retry]") == "Try again"
     who.open(f"/posts/{who.posts[page_id]}")
     assert "Why it failed" in window.text("main")
     window.press("form[action$=retry] button")
