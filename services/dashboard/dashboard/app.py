@@ -53,8 +53,8 @@ def _add_words(app: Flask, config: Config) -> None:
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, OUTCOMES=words.OUTCOMES, HOLDS=words.HOLDS,
         ADVICE=words.ADVICE, LEDGER=words.LEDGER, AUDITED=words.AUDITED, REFILL_STATES=words.REFILL_STATES,
         RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
-        FIELDS=words.FIELDS, is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
-        count=words.count, field_name=words.field_name, plainly=words.plainly, min=min,
+        is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
+        count=words.count, field_name=words.field_name, label_of=words.label_of, plainly=words.plainly, min=min,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
     )  # fmt: skip
 

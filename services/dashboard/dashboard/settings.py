@@ -33,9 +33,8 @@ class Setting:
         return f"{_PREFIX}.{self.field}.{self.name}"
 
     @property
-    def label(self) -> str:
-        """The setting's name as people read it: `share_to_feed` is "Share to feed"."""
-        return self.name.replace("_", " ").capitalize().replace(" ai ", " AI ").replace(" ms", " (ms)")
+    def input_id(self) -> str:
+        return input_id(f"{self.field}.{self.name}")
 
     def read(self, form: Form) -> Any:
         """Returns the value of this setting in a form; its default if nothing was chosen. Text that is no number
@@ -51,6 +50,13 @@ class Setting:
         if self.kind == "list":
             return [line.strip() for line in text.split("\n") if line.strip()]
         return text
+
+
+def input_id(field: str | None) -> str:
+    """Returns the id that the input of a setting has, from the API's name of the setting or of a part of it, such as
+    `youtube_settings.tags[0]`."""
+    name, _, setting = (field or "").partition("[")[0].partition(".")
+    return f"{_PREFIX}-{name}-{setting.partition('.')[0]}"
 
 
 def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:

@@ -1,5 +1,7 @@
 """The words with which screens name what the API names by a code. Pure."""
 
+import re
+
 from posthaste.errors import ApiError, FieldError
 
 PLATFORMS = {
@@ -68,7 +70,18 @@ _FIELDS = {
     "page_id": "Page",
     "page_ids": "Page",
 }
-#: Field of the composer → the fields of the API whose findings are told below it. All other fields are settings.
+#: What the API says of a value whose type does not fit → the same in plain words. The first that fits.
+_MISFITS = (
+    (r"Expected `(?:int|float)[^`]*`, got .*", "Enter a whole number."),
+    (r"Expected `(?:int|float)[^`]*` >= (\S+).*", r"Enter \1 or more."),
+    (r"Expected `(?:int|float)[^`]*` <= (\S+).*", r"Enter \1 or less."),
+    (r"Expected `str[^`]*` of length <= (\S+).*", r"Enter at most \1 characters."),
+    (r"Expected `array[^`]*` of length <= (\S+).*", r"Enter at most \1 lines."),
+    (r"Expected `str[^`]*` matching regex .*\[\^<>\].*", "Write something, without < and >."),
+    (r"Expected .*", "The platform does not take this value."),
+)
+#: Field of the composer → the fields of the API whose findings are told below it. A finding about a setting is told
+#: below its own field; about one that the form does not have, above all settings.
 _BESIDE = {
     "message": ("message", "overrides"),
     "media": ("media_ids", "media_urls"),
@@ -191,7 +204,13 @@ def is_passing(code: str) -> bool:
 
 def field_name(field: str | None) -> str:
     """Returns the label of a field of the API, as the screens name it; empty for a field that they do not have."""
-    return _FIELDS.get((field or "").partition("[")[0].partition(".")[0], "")
+    name, _, setting = (field or "").partition("[")[0].partition(".")
+    return label_of(setting.partition(".")[0]) if name.endswith("_settings") else _FIELDS.get(name, "")
+
+
+def label_of(name: str) -> str:
+    """Returns a setting's name as people read it: `share_to_feed` is "Share to feed"."""
+    return name.replace("_", " ").capitalize().replace(" ai ", " AI ").replace(" ms", " (ms)")
 
 
 def beside(field: str | None) -> str:
@@ -211,8 +230,12 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API without the name of its field, and with the platform's usual name."""
+    """Returns a message of the API in words for people: without the name of its field, and with the platform's usual
+    name."""
     text = message.removeprefix(f"{field}: ")
+    for misfit, words in _MISFITS:
+        if found := re.fullmatch(misfit, text):
+            return found.expand(words)
     code, _, rest = text.partition(" ")
     return f"{_PLATFORM_NAMES.get(code, code)} {rest}".rstrip()
 

@@ -76,6 +76,33 @@ def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writ
     window.click(".settings[data-platform=FB] summary")
     window.type("#set-facebook_settings-link", "no address")
     until(lambda: window.has("#findings .finding.bad"), 20, "the refusal is told")
+    assert "Link:" in window.text("#findings")
+    assert window.has("#beside-set-facebook_settings-link .finding.bad")
+    described = (
+        "return document.querySelector('#set-facebook_settings-link').getAttribute('aria-describedby')"
+    )
+    assert "beside-set-facebook_settings-link" in window.run(described)
+    assert window.text("#beside-settings") == ""
+    assert findings(window) == []
+
+
+def test_a_finding_about_a_pages_own_text_or_a_closed_setting_is_seen_where_it_is_mended(writer: Any) -> None:
+    window, own = writer.window, writer.account.page_id("TW")
+    choose(writer, "FB", "TW")
+    window.type("#message", "Short")
+    window.run(
+        f"const area = document.querySelector('#own-{own}'); area.value = 'word '.repeat(70);"
+        "document.querySelector('#set-facebook_settings-link').value = 'no address';"
+        "area.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    shows(writer, f"#beside-own-{own}", "X takes")
+    until(lambda: window.has("#beside-set-facebook_settings-link .bad"), 20, "the setting's finding is there")
+    assert window.text("#beside-message") == ""
+    assert window.run("return document.querySelector('.settings[data-platform=FB]').open")
+    window.click(".settings[data-platform=FB] summary")
+    window.type(f"#own-{own}", " more")
+    until(lambda: window.has("#beside-set-facebook_settings-link .bad"), 20, "it is checked again")
+    assert not window.run("return document.querySelector('.settings[data-platform=FB]').open")
 
 
 def test_a_finding_is_told_beside_the_field_that_it_is_about(writer: Any, picture: Path) -> None:

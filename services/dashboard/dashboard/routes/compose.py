@@ -8,10 +8,10 @@ from flask import Blueprint, render_template, request
 
 from dashboard import api, times, words
 from dashboard.drafts import Draft, Form
-from dashboard.platforms import recent_platforms
+from dashboard.platforms import Platforms, recent_platforms
 from dashboard.routes.media import store, upload_one
 from dashboard.routes.shared import Places, recent_places
-from dashboard.settings import chosen, raw_of
+from dashboard.settings import chosen, input_id, raw_of
 from posthaste.errors import (
     ApiError,
     AuthenticationError,
@@ -121,7 +121,7 @@ def check() -> str:
     findings = {} if problem else _findings(draft, places)
     return render_template(
         "compose_checked.html", draft=draft, places=places, missing=problem, findings=findings,
-        beside=_beside(findings, places),
+        beside=_beside(draft, findings, places),
     )  # fmt: skip
 
 
@@ -150,13 +150,17 @@ def _form(
     draft: Draft, places: Places, problem: str = "", findings: dict[str, list[Finding]] | None = None
 ) -> str:
     files = _files(draft.media_ids)
-    platforms = recent_platforms(api.reader())()
-    used = [code for code in words.PLATFORMS if code in {page.platform for page in places.pages.values()}]
     return render_template(
         "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
-        beside=_beside(findings or {}, places),
-        zones=times.zones(), platforms={code: platforms[code] for code in used},
+        beside=_beside(draft, findings or {}, places), zones=times.zones(), platforms=_used_platforms(places),
     )  # fmt: skip
+
+
+def _used_platforms(places: Places) -> Platforms:
+    """Returns the platforms of the linked pages, in the order of the screens."""
+    platforms = recent_platforms(api.reader())()
+    used = {page.platform for page in places.pages.values()}
+    return {code: platforms[code] for code in words.PLATFORMS if code in used}
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media]:
@@ -211,13 +215,23 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 
 
 def _beside(
-    findings: dict[str, list[Finding]], places: Places
+    draft: Draft, findings: dict[str, list[Finding]], places: Places
 ) -> dict[str, list[tuple[Page | None, Finding]]]:
-    """Returns the findings by the field of the form that they are about."""
-    found: dict[str, list[tuple[Page | None, Finding]]] = {it: [] for it in words.FIELDS}
+    """Returns the findings by the field of the form that they are about: also for each setting, and for each page's
+    own text."""
+    own = {page_id: f"own-{page_id}" for page_id in (*draft.page_ids, *draft.own_texts)}
+    inputs = [it.input_id for rules in _used_platforms(places).values() for it in rules.settings]
+    found: dict[str, list[tuple[Page | None, Finding]]] = {
+        it: [] for it in (*words.FIELDS, *own.values(), *inputs)
+    }
     for page_id, ones in findings.items():
         for one in ones:
-            if of := words.beside(one.field):
+            of, setting = words.beside(one.field), input_id(one.field)
+            if setting in found:
+                of = setting
+            elif of == "message" and page_id in draft.own_texts:
+                of = own[page_id]
+            if of:
                 found[of].append((places.pages.get(page_id), one))
     return found
 

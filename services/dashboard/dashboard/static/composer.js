@@ -65,6 +65,15 @@ function showPictures() {
   }
 }
 
+// A finding opens the part of the form that hides it, once: the person may close the part again.
+function showFindings() {
+  for (const part of form.querySelectorAll("details")) {
+    const isTold = part.querySelector(".beside .finding.bad") !== null;
+    if (isTold && !part.hasAttribute("data-told")) part.open = true;
+    part.toggleAttribute("data-told", isTold);
+  }
+}
+
 function showOwnTexts() {
   const chosen = new Set(chosenPages().map((it) => it.value));
   for (const own of form.querySelectorAll(".own")) {
@@ -147,6 +156,7 @@ if (form) {
   });
   showWhen();
   showAll();
-  new MutationObserver(showPictures).observe(document.getElementById("previews"), { childList: true });
+  const show = () => (showPictures(), showFindings());
+  new MutationObserver(show).observe(document.getElementById("previews"), { childList: true });
   if (form.querySelector("[name=page_id]:checked")) check();
 }

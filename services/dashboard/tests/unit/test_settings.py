@@ -37,10 +37,10 @@ def test_each_setting_has_its_kind_and_objects_are_left_out() -> None:
         ("title", "text"), ("privacy", "choice"), ("tags", "list"), ("made_for_kids", "maybe"),
         ("notify_subscribers", "flag"), ("thumb_offset", "number"),
     ]  # fmt: skip
-    assert (FIELDS[0].max_length, FIELDS[1].choices, FIELDS[3].label) == (
+    assert (FIELDS[0].max_length, FIELDS[1].choices, FIELDS[3].input_id) == (
         100,
         ("private", "public"),
-        "Made for kids",
+        "set-youtube_settings-made_for_kids",
     )
 
 
@@ -78,3 +78,16 @@ def test_the_settings_of_a_post_come_back_as_they_were_typed() -> None:
         "title": "Rye", "privacy": "private", "tags": ["a", "b"], "made_for_kids": False,
     }  # fmt: skip
     assert settings.raw_of("x_settings", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "input_id"),
+    [
+        ("youtube_settings.tags[3]", "set-youtube_settings-tags"),
+        ("linkedin_settings.article.source", "set-linkedin_settings-article"),
+        ("message", "set-message-"),
+        (None, "set--"),
+    ],
+)
+def test_the_apis_name_of_a_setting_leads_to_its_input(field: str | None, input_id: str) -> None:
+    assert settings.input_id(field) == input_id

@@ -13,6 +13,17 @@ from posthaste.errors import InvalidRequest
         ("media_urls", "instagram does not take posts", "Instagram does not take posts"),
         (None, "The token is revoked.", "The token is revoked."),
         ("", "linkedin", "LinkedIn"),
+        ("instagram_settings.thumb_offset", "Expected `int | null`, got `str`", "Enter a whole number."),
+        ("instagram_settings.thumb_offset", "Expected `int` >= 0", "Enter 0 or more."),
+        ("tiktok_settings.photo_cover_index", "Expected `int` <= 34", "Enter 34 or less."),
+        ("youtube_settings.title", "Expected `str` of length <= 100", "Enter at most 100 characters."),
+        ("linkedin_settings.alt_texts", "Expected `array` of length <= 20", "Enter at most 20 lines."),
+        (
+            "x",
+            r"Expected `str` matching regex '^[^<>]*[^<>\\s][^<>]*$' - at `$[1]`",
+            "Write something, without < and >.",
+        ),
+        ("x", r"Expected `str` matching regex '^\\d{1,4}$'", "The platform does not take this value."),
     ],
 )
 def test_a_message_names_platforms_as_people_do_and_no_field(
@@ -33,8 +44,16 @@ def test_an_error_of_several_fields_says_all() -> None:
 def test_figures_read_well() -> None:
     assert [words.count(it, "post", "posts") for it in (0, 1, 2000)] == ["0 posts", "1 post", "2,000 posts"]
     assert [words.size(it) for it in (12, 31_514, 5 * 10**9)] == ["12 bytes", "31.5 kB", "5.0 GB"]
-    assert [words.field_name(it) for it in ("media_ids[0]", "first_comment", "x", None)] == [
-        *("Photos and videos", "First comment", "", ""),
+    fields = (
+        "media_ids[0]",
+        "first_comment",
+        "youtube_settings.made_for_kids",
+        "youtube_settings",
+        "x",
+        None,
+    )
+    assert [words.field_name(it) for it in fields] == [
+        *("Photos and videos", "First comment", "Made for kids", "", "", ""),
     ]
 
 
