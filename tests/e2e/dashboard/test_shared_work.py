@@ -70,6 +70,37 @@ def test_who_has_a_brand_of_their_own_chooses_and_goes_back(guest: Guest) -> Non
     assert "Rye bread today" not in window.text("main")
 
 
+def test_the_menu_leads_from_any_screen_to_a_shared_brand_and_to_the_next_and_back(
+    guest: Guest, accounts: Accounts, operator: Operator
+) -> None:
+    window, other = guest.person.window, accounts.new(pages=())
+    market = accounts.brand(other.user_id, "Night Market")["id"]
+    operator(
+        "collaborator", "add", "--brand", market, "--user", guest.person.account.user_id, "--role", "limited"
+    )
+
+    def choose(action: str) -> None:
+        window.click(".work summary")
+        until(lambda: window.has(f".work form[action$='{action}'] button"), 20, "the brands are named")
+        window.press(f".work form[action$='{action}'] button")
+
+    guest.person.open("/calendar")
+    assert "Your own account" in window.text(".work summary")
+    choose(guest.owner.brand_id)
+    assert guest.works_on.startswith("You work on Corner Bakery of Ada Full")
+    window.click(".work summary")
+    until(lambda: window.has(".work button"), 20, "the other brands are named")
+    assert flaws(window, 1280) == []
+    window.emulate_phone(0, 0, "")
+    guest.person.open("/posts")
+    choose(market)
+    assert guest.works_on.startswith("You work on Night Market of Ada Limited")
+    choose("/own")
+    assert guest.works_on == ""
+    guest.person.open("/work")
+    assert window.text("h1") == "Brands"
+
+
 @pytest.mark.parametrize("guest", ["full", "limited"], indirect=True)
 def test_every_screen_is_right_and_offers_nothing_that_the_role_forbids(guest: Guest) -> None:
     person, window = guest.person, guest.person.window

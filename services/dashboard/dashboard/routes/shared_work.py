@@ -1,4 +1,4 @@
-"""Working on somebody else's brand: it is chosen from the list of brands, and left again."""
+"""Working on somebody else's brand: it is chosen in the menu or from the list of brands, and left again."""
 
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -11,16 +11,20 @@ from posthaste.records import SharedBrand
 
 screens = Blueprint("shared_work", __name__, url_prefix="/work")
 
+#: More are found on the page of brands.
+_IN_THE_MENU = 12
+
 
 @screens.get("")
 def others() -> str | Response:
-    """Shows the other brands to work on, in the strip that names the present one. Without JavaScript, leads to all
-    brands."""
+    """Shows what else the person may work on: a part of the menu, below the name of the present work. Without
+    JavaScript, leads to all brands."""
     if "HX-Request" not in request.headers:
         return redirect(url_for("brands.index"))
     present = g.shared_work.brand_id if g.shared_work else ""
-    shared = [it for it in api.own().iterate_shared_brands(limit=100) if it.brand_id != present]
-    return render_template("shared_others.html", shared=shared)
+    found = api.own().list_shared_brands(limit=_IN_THE_MENU)
+    shared = [it for it in found.brands if it.brand_id != present]
+    return render_template("shared_others.html", shared=shared, has_more=found.next_cursor is not None)
 
 
 @screens.post("/<brand_id>")
