@@ -1263,8 +1263,23 @@ export abstract class Operations {
    *
    * `GET /auth/sessions`. Needs the scope `manage:account`.
    */
-  async listSessions(options: UnkeyedOptions = {}): Promise<records.SessionList> {
-    return this.call({ method: "GET", path: "/auth/sessions" }, options);
+  async listSessions(
+    query: { limit?: number | undefined; cursor?: string | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): Promise<records.SessionList> {
+    return this.call({ method: "GET", path: "/auth/sessions", query }, options);
+  }
+
+  /**
+   * List the account's sessions, newest first.
+   *
+   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listSessions`.
+   */
+  iterateSessions(
+    query: { limit?: number | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): AsyncGenerator<records.Session, void> {
+    return this.iterate({ method: "GET", path: "/auth/sessions", query }, "sessions", options);
   }
 
   /**
@@ -1396,6 +1411,24 @@ export abstract class Operations {
    */
   async changeEmail(body: inputs.ChangeEmail, options: CallOptions = {}): Promise<records.EmailChangeRequested> {
     return this.call({ method: "POST", path: "/auth/email/change", body, keyed: true }, options);
+  }
+
+  /**
+   * Get the change of the account's address that waits for its confirmation.
+   *
+   * `GET /auth/email/change`. Needs the scope `manage:account`.
+   */
+  async getEmailChange(options: UnkeyedOptions = {}): Promise<records.EmailChangeState> {
+    return this.call({ method: "GET", path: "/auth/email/change" }, options);
+  }
+
+  /**
+   * Cancel the change that waits: the link to the new address stops working.
+   *
+   * `DELETE /auth/email/change`. Needs the scope `manage:account`.
+   */
+  async cancelEmailChange(options: CallOptions = {}): Promise<records.EmailChangeCancelled> {
+    return this.call({ method: "DELETE", path: "/auth/email/change", keyed: true }, options);
   }
 
   /**

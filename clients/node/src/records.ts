@@ -1230,6 +1230,7 @@ export interface SessionEnded {
 
 export interface SessionList {
   sessions: Session[];
+  next_cursor?: string | null;
 }
 
 export interface SharedBrandList {
@@ -1319,6 +1320,24 @@ export interface EmailChangeRequested {
   email: string;
   /** Until when the link works. */
   expires_at: string;
+}
+
+/** Whether a change of the account's address waits for its confirmation. */
+export interface EmailChangeState {
+  waiting: WaitingEmailChange | null;
+}
+
+/** A requested change of address that nobody has confirmed yet. */
+export interface WaitingEmailChange {
+  /** The new address. */
+  email: string;
+  /** Until when its link works. */
+  expires_at: string;
+}
+
+/** The answer to a cancelled change of address, also if none was waiting. */
+export interface EmailChangeCancelled {
+  success: boolean;
 }
 
 /** The address that a link confirms, or has confirmed. */

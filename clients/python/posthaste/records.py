@@ -1381,6 +1381,7 @@ class SessionEnded:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SessionList:
     sessions: list[Session]
+    next_cursor: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1489,6 +1490,30 @@ class EmailChangeRequested:
     email: str
     #: Until when the link works.
     expires_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmailChangeState:
+    """Whether a change of the account's address waits for its confirmation."""
+
+    waiting: WaitingEmailChange | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WaitingEmailChange:
+    """A requested change of address that nobody has confirmed yet."""
+
+    #: The new address.
+    email: str
+    #: Until when its link works.
+    expires_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmailChangeCancelled:
+    """The answer to a cancelled change of address, also if none was waiting."""
+
+    success: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

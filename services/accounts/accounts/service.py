@@ -180,6 +180,9 @@ class AccountsService:
         queued_mails.DUE.wake()
         return requested
 
+    get_email_change = reading(email_changes.get_email_change)
+    cancel_email_change = writing(email_changes.cancel_email_change)
+
     @rpc
     def view_email_change(self, caller: Caller, request: contract.EmailChangeLink) -> contract.EmailChange:
         with self.database.reading() as connection:

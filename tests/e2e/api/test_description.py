@@ -77,7 +77,7 @@ OPERATIONS = (
     "GET /auth/totp", "POST /auth/totp", "POST /auth/totp/confirm", "POST /auth/totp/disable",
     "GET /auth/brands", "POST /auth/brands/{id}/session",
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
-    "POST /auth/email/change", "POST /auth/email/confirm",
+    "POST /auth/email/change", "GET /auth/email/change", "DELETE /auth/email/change", "POST /auth/email/confirm",
     "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
 )  # fmt: skip
 

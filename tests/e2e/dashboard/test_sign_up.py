@@ -298,6 +298,8 @@ def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person
     window, old = person.window, person.account.email
     new = f"{uuid.uuid4().hex}@example.test"
     person.open("/account")
+    window.press("a[href='/account/email']")
+    assert findings(window) == []
     window.type("#email", new)
     window.type("#email-password", "not this one")
     window.press("form[action$=email] button")
@@ -307,7 +309,23 @@ def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person
     window.press("form[action$=email] button")
     assert "until then nothing changes" in window.text("[role=status]")
     await_mail(stack, old, "another e-mail address")
+    assert new in window.text("[aria-labelledby=waiting]")
+    assert flaws(window, 360, 1280) == []
+    window.emulate_phone(0, 0, "")
+    cancelled = await_url(stack, new, "Confirm this e-mail address")
+    window.press("form[action$=cancel] button")
+    assert "The change is cancelled." in window.text("[role=status]")
+    assert not window.has("[aria-labelledby=waiting]")
+    window.open(cancelled)
+    window.type("#password", OWNERS)
+    window.press("form button")
+    assert "This link does not work" in window.text("h1")
 
+    new = f"{uuid.uuid4().hex}@example.test"
+    person.open("/account/email")
+    window.type("#email", new)
+    window.type("#email-password", OWNERS)
+    window.press("form[action$=email] button")
     link = await_url(stack, new, "Confirm this e-mail address")
     window.open(link)
     assert findings(window) == []

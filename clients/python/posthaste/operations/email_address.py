@@ -36,6 +36,28 @@ class EmailAddressOperations(Caller):
             )
         )
 
+    def get_email_change(self) -> records.EmailChangeState:
+        """Get the change of the account's address that waits for its confirmation.
+
+        `GET /auth/email/change`. Needs the scope `manage:account`.
+        """
+        return self._call(Call("GET", "/auth/email/change", records.EmailChangeState))
+
+    def cancel_email_change(self, *, idempotency_key: str | None = None) -> records.EmailChangeCancelled:
+        """Cancel the change that waits: the link to the new address stops working.
+
+        `DELETE /auth/email/change`. Needs the scope `manage:account`.
+        """
+        return self._call(
+            Call(
+                "DELETE",
+                "/auth/email/change",
+                records.EmailChangeCancelled,
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
     def confirm_email(self, *, change_id: str, code: str, password: str) -> records.EmailChange:
         """Change the account's address with the link of the mail, which works once, and the account's
         password.
@@ -75,6 +97,30 @@ class AsyncEmailAddressOperations(AsyncCaller):
                 "/auth/email/change",
                 records.EmailChangeRequested,
                 body={"email": email, "password": password, "totp_code": totp_code},
+                keyed=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def get_email_change(self) -> records.EmailChangeState:
+        """Get the change of the account's address that waits for its confirmation.
+
+        `GET /auth/email/change`. Needs the scope `manage:account`.
+        """
+        return await self._call(Call("GET", "/auth/email/change", records.EmailChangeState))
+
+    async def cancel_email_change(
+        self, *, idempotency_key: str | None = None
+    ) -> records.EmailChangeCancelled:
+        """Cancel the change that waits: the link to the new address stops working.
+
+        `DELETE /auth/email/change`. Needs the scope `manage:account`.
+        """
+        return await self._call(
+            Call(
+                "DELETE",
+                "/auth/email/change",
+                records.EmailChangeCancelled,
                 keyed=True,
                 idempotency_key=idempotency_key,
             )

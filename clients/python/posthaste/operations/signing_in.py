@@ -36,12 +36,24 @@ class SigningInOperations(Caller):
         """
         return self._call(Call("POST", "/auth/logout", records.SessionEnded))
 
-    def list_sessions(self) -> records.SessionList:
+    def list_sessions(self, *, limit: int | None = None, cursor: str | None = None) -> records.SessionList:
         """List the account's sessions, newest first.
 
         `GET /auth/sessions`. Needs the scope `manage:account`.
         """
-        return self._call(Call("GET", "/auth/sessions", records.SessionList))
+        return self._call(
+            Call("GET", "/auth/sessions", records.SessionList, query={"limit": limit, "cursor": cursor})
+        )
+
+    def iterate_sessions(self, *, limit: int | None = None) -> Iterator[records.Session]:
+        """List the account's sessions, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_sessions`.
+        """
+        return self._iterate(
+            Call("GET", "/auth/sessions", records.SessionList, query={"limit": limit}), "sessions"
+        )
 
     def end_session(self, id: str, *, idempotency_key: str | None = None) -> records.SessionEnded:
         """End a session, for example of a lost device.
@@ -114,12 +126,26 @@ class AsyncSigningInOperations(AsyncCaller):
         """
         return await self._call(Call("POST", "/auth/logout", records.SessionEnded))
 
-    async def list_sessions(self) -> records.SessionList:
+    async def list_sessions(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.SessionList:
         """List the account's sessions, newest first.
 
         `GET /auth/sessions`. Needs the scope `manage:account`.
         """
-        return await self._call(Call("GET", "/auth/sessions", records.SessionList))
+        return await self._call(
+            Call("GET", "/auth/sessions", records.SessionList, query={"limit": limit, "cursor": cursor})
+        )
+
+    def iterate_sessions(self, *, limit: int | None = None) -> AsyncIterator[records.Session]:
+        """List the account's sessions, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_sessions`.
+        """
+        return self._iterate(
+            Call("GET", "/auth/sessions", records.SessionList, query={"limit": limit}), "sessions"
+        )
 
     async def end_session(self, id: str, *, idempotency_key: str | None = None) -> records.SessionEnded:
         """End a session, for example of a lost device.

@@ -24,6 +24,27 @@ class EmailChangeRequested(Record):
     expires_at: datetime
 
 
+class WaitingEmailChange(Record):
+    """A requested change of address that nobody has confirmed yet."""
+
+    #: The new address.
+    email: str
+    #: Until when its link works.
+    expires_at: datetime
+
+
+class EmailChangeState(Record):
+    """Whether a change of the account's address waits for its confirmation."""
+
+    waiting: WaitingEmailChange | None
+
+
+class EmailChangeCancelled(Record):
+    """The answer to a cancelled change of address, also if none was waiting."""
+
+    success: bool
+
+
 class EmailChangeLink(Record):
     """The contents of the link that confirms a new address. The code proves access to its mailbox."""
 

@@ -41,8 +41,19 @@ class LoggedIn(Record):
     language: str | None = None
 
 
+class ListSessions(Record):
+    """A request for the caller's sessions, newest first.
+
+    Gateways of the previous release send no fields and expect all of them: there are never more than the default.
+    """
+
+    limit: int = 50
+    cursor: str | None = None
+
+
 class SessionList(Record):
     sessions: tuple[Session, ...]
+    next_cursor: str | None = None
 
 
 class ListSharedBrands(Record):

@@ -44,6 +44,15 @@ class EmailChangeStore:
         """Returns the change that an account has requested, also an expired one."""
         return self._one(select(*_COLUMNS).where(email_changes.c.user_id == user_id))
 
+    def waiting_of(self, user_id: str) -> EmailChangeRow | None:
+        """Returns the change that an account has requested, if it has not expired."""
+        return self._one(select(*_COLUMNS).where(email_changes.c.user_id == user_id, _LIVE))
+
+    def delete_of(self, user_id: str) -> EmailChangeRow | None:
+        """Deletes the change that an account has requested, and returns it. Its link becomes invalid."""
+        statement = delete(email_changes).where(email_changes.c.user_id == user_id)
+        return self._one(statement.returning(*_COLUMNS))
+
     def use(self, change_id: str) -> EmailChangeRow | None:
         """Deletes a requested change and returns it. Returns None if it was used or replaced before, or has expired."""
         statement = delete(email_changes).where(email_changes.c.id == change_id, _LIVE)

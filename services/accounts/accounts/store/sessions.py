@@ -7,7 +7,7 @@ of another account.
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
 
 from accounts.models import tokens
 from chassis.db.clock import clock_now
@@ -39,11 +39,18 @@ class SessionStore:
         statement = insert(tokens).values(ip_allowlist=[], **{"brand_ids": []} | made | values)
         return _session(self.connection.execute(statement.returning(*_COLUMNS)).one())
 
-    def list_newest_first(self, account_id: str) -> list[Session]:
-        """Returns the account's own sessions that have not ended."""
+    def list_newest_first(
+        self, account_id: str, *, limit: int, before: tuple[datetime, str] | None
+    ) -> list[Session]:
+        """Returns one page of the account's own sessions that have not ended.
+
+        `before`: time and id of the previous page's last session.
+        """
         statement = select(*_COLUMNS).where(_of(account_id), _LIVE)
-        rows = self.connection.execute(statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()))
-        return [_session(row) for row in rows]
+        if before is not None:
+            statement = statement.where(tuple_(tokens.c.created_at, tokens.c.id) < before)
+        statement = statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
+        return [_session(row) for row in self.connection.execute(statement)]
 
     def exists(self, account_id: str, session_id: str) -> bool:
         """Whether the account has this session, or had it until recently."""

@@ -19,13 +19,17 @@ from contracts.accounts import (
     ChangeEmail,
     ConfirmEmailChange,
     EmailChange,
+    EmailChangeCancelled,
     EmailChangeLink,
     EmailChangeRequested,
+    EmailChangeState,
     MadeEmailLink,
     UserId,
+    WaitingEmailChange,
 )
 from contracts.caller import Caller
 from contracts.errors import EMAIL_TAKEN, INVALID_LINK, ApiError, invalid
+from contracts.record import Nothing
 
 #: How long the link works: a person opens it at once, or the next morning.
 DAYS = 1
@@ -74,6 +78,26 @@ def change_email(
     return once(database, caller, begin, begun)
 
 
+def get_email_change(connection: Connection, caller: Caller, request: Nothing) -> EmailChangeState:
+    """Returns the change of the caller's address that waits for its confirmation."""
+    access.check_owner(caller)
+    row = EmailChangeStore(connection).waiting_of(caller.account_id)
+    waiting = None if row is None else WaitingEmailChange(email=row.email, expires_at=row.expires_at)
+    return EmailChangeState(waiting=waiting)
+
+
+def cancel_email_change(connection: Connection, caller: Caller, request: Nothing) -> EmailChangeCancelled:
+    """Makes the link to the new address invalid, and deletes its mail if it has not been sent.
+
+    Changes nothing if no change waits.
+    """
+    access.check_owner(caller)
+    access.lock_account(connection, caller.account_id)
+    if (row := EmailChangeStore(connection).delete_of(caller.account_id)) is not None:
+        MailStore(connection).delete(f"{row.id}.link")
+    return EmailChangeCancelled(success=True)
+
+
 def view_email_change(
     connection: Connection, config: AccountsConfig, request: EmailChangeLink
 ) -> EmailChange:
@@ -118,8 +142,7 @@ def make_email_link(
     """Returns the link that confirms an account's requested change, for the operator to hand over. Raises NOT_FOUND."""
     caller.check_operator()
     user = access.account(connection, request.user_id)
-    waiting = EmailChangeStore(connection).find_of(user.id)
-    row = None if waiting is None else EmailChangeStore(connection).find(waiting.id)
+    row = EmailChangeStore(connection).waiting_of(user.id)
     if row is None:
         raise fields.not_found()
     return MadeEmailLink(

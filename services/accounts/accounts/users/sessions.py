@@ -9,10 +9,20 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.sessions import SessionStore
 from accounts.users import credentials
+from chassis.cursor import decode_position, encode_position
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
-from contracts.accounts import LoggedIn, LogIn, Session, SessionEnded, SessionId, SessionList, User
+from contracts.accounts import (
+    ListSessions,
+    LoggedIn,
+    LogIn,
+    Session,
+    SessionEnded,
+    SessionId,
+    SessionList,
+    User,
+)
 from contracts.caller import EVERY_MANAGE_SCOPE, EVERY_SCOPE, Caller
 from contracts.errors import invalid
 from contracts.record import Nothing
@@ -53,15 +63,16 @@ def log_out(connection: Connection, caller: Caller, request: Nothing) -> Session
     return SessionEnded(success=True, id=caller.token_id)
 
 
-def list_sessions(connection: Connection, caller: Caller, request: Nothing) -> SessionList:
-    """Returns the sessions of the caller's account that have not ended, newest first."""
+def list_sessions(connection: Connection, caller: Caller, request: ListSessions) -> SessionList:
+    """Returns one page of the sessions of the caller's account that have not ended, newest first."""
     access.check_owner(caller)
-    return SessionList(
-        sessions=tuple(
-            _marked(session, caller)
-            for session in SessionStore(connection).list_newest_first(caller.account_id)
-        )
+    limit = fields.limit(request.limit)
+    found = SessionStore(connection).list_newest_first(
+        caller.account_id, limit=limit + 1, before=decode_position(request.cursor)
     )
+    page, more = found[:limit], len(found) > limit
+    cursor = encode_position(page[-1].created_at, page[-1].id) if more else None
+    return SessionList(sessions=tuple(_marked(session, caller) for session in page), next_cursor=cursor)
 
 
 def end_session(connection: Connection, caller: Caller, request: SessionId) -> SessionEnded:

@@ -15,6 +15,7 @@ from contracts.accounts import (
     CreateToken,
     EditBrand,
     EnterBrand,
+    ListSessions,
     ListSharedBrands,
     ListTokens,
     LoggedIn,
@@ -127,7 +128,7 @@ def test_an_api_token_and_a_session_on_a_brand_enter_no_brand(guest: Guest) -> N
     for call, asked in (
         (brand_sessions.enter_brand, request),
         (brand_sessions.list_shared_brands, ListSharedBrands()),
-        (sessions.list_sessions, Nothing()),
+        (sessions.list_sessions, ListSessions()),
         (sessions.end_session, SessionId(id=guest.own.session.id)),
         (tokens.list_tokens, ListTokens()),
         (tokens.get_token, TokenId(token_id=token.token.id)),
@@ -252,7 +253,7 @@ def test_it_is_in_nobodys_list_of_sessions_and_its_own_logout_ends_it_alone(gues
     made = guest.enter()
     owner = guest.log_in(guest.ann.email)
     for own in (owner, guest.own):
-        found = guest.accounts.call(sessions.list_sessions, guest.caller(own.session_token), Nothing())
+        found = guest.accounts.call(sessions.list_sessions, guest.caller(own.session_token), ListSessions())
         assert [it.id for it in found.sessions] == [own.session.id]
     for own in (owner, guest.own):
         ending = SessionId(id=made.session.id)

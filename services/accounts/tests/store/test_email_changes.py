@@ -23,6 +23,7 @@ from contracts.accounts import (
 )
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
+from contracts.record import Nothing
 
 SMTP = SmtpConfig(
     host="mail.example", port=25, security="none", username="", password="", sender="p@example.com"
@@ -223,6 +224,39 @@ def test_a_repeat_of_the_operation_sends_no_more_mails(accounts: Any, caller: Ca
     assert len(sent(accounts)) == 2
     assert ask(accounts, caller, operation_id="op_1") == first
     assert sent(accounts) == {}
+
+
+def test_a_waiting_change_is_shown_and_cancelled_and_its_unsent_mail_with_it(
+    accounts: Any, caller: Caller
+) -> None:
+    def waiting() -> Any:
+        return accounts.call(email_changes.get_email_change, caller, Nothing()).waiting
+
+    def cancel() -> bool:
+        done: bool = accounts.call(email_changes.cancel_email_change, caller, Nothing()).success
+        return done
+
+    assert waiting() is None
+    link = asked(accounts, caller)
+    assert waiting().email == NEW
+    assert cancel()
+    assert waiting() is None
+    assert refusal(confirm, accounts, link) == "INVALID_LINK"
+    assert cancel(), "cancelling again changes nothing"
+    ask(accounts, caller, "other@example.org")
+    cancel()
+    assert [head for head in sent(accounts) if head.startswith("other@")] == []
+    ask(accounts, caller)
+    accounts.shift_clock(DAY + 5)
+    assert waiting() is None
+
+
+def test_only_the_account_itself_sees_and_cancels_its_change(accounts: Any, caller: Caller) -> None:
+    ask(accounts, caller)
+    collaborator = replace(caller, user_id="usr_other")
+    for function in (email_changes.get_email_change, email_changes.cancel_email_change):
+        assert refusal(accounts.call, function, collaborator, Nothing()) != ""
+    assert accounts.call(email_changes.get_email_change, caller, Nothing()).waiting.email == NEW
 
 
 def test_requests_are_limited_per_account_and_per_address(accounts: Any, caller: Caller) -> None:

@@ -13,6 +13,7 @@ from accounts.users import passwords, sessions, verification
 from chassis.tokens import hash_token
 from contracts.accounts import (
     Authenticate,
+    ListSessions,
     ListTokens,
     LoggedIn,
     LogIn,
@@ -53,7 +54,7 @@ def caller_of(accounts: Any, made: LoggedIn) -> Caller:
 
 
 def listed(accounts: Any, made: LoggedIn) -> list[str]:
-    found = accounts.call(sessions.list_sessions, caller_of(accounts, made), Nothing())
+    found = accounts.call(sessions.list_sessions, caller_of(accounts, made), ListSessions())
     return [session.id for session in found.sessions]
 
 
@@ -236,7 +237,7 @@ def test_an_api_token_cannot_sign_out(accounts: Any, ann: Any) -> None:
 def test_sessions_are_listed_and_ended_one_by_one(accounts: Any, ann: Any) -> None:
     first, second = log_in(accounts), log_in(accounts)
     assert listed(accounts, first) == [second.session.id, first.session.id]
-    found = accounts.call(sessions.list_sessions, caller_of(accounts, first), Nothing()).sessions
+    found = accounts.call(sessions.list_sessions, caller_of(accounts, first), ListSessions()).sessions
     assert [session.current for session in found] == [False, True]
     for _ in range(2):
         ended = accounts.call(
@@ -245,6 +246,22 @@ def test_sessions_are_listed_and_ended_one_by_one(accounts: Any, ann: Any) -> No
         assert ended.success
     assert refusal(accounts.authenticate, second.session_token) == "TOKEN_REVOKED"
     assert listed(accounts, first) == [first.session.id]
+
+
+def test_the_list_of_sessions_has_pages_and_all_of_them_without_a_limit(accounts: Any, ann: Any) -> None:
+    made = [log_in(accounts).session.id for _ in range(5)]
+    caller = caller_of(accounts, log_in(accounts))
+    found, cursor = list[str](), None
+    while True:
+        page = accounts.call(sessions.list_sessions, caller, ListSessions(limit=2, cursor=cursor))
+        assert len(page.sessions) <= 2
+        found += [session.id for session in page.sessions]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert found == [caller.token_id, *made[::-1]]
+    whole = accounts.call(sessions.list_sessions, caller, ListSessions())
+    assert ([it.id for it in whole.sessions], whole.next_cursor) == (found, None)
+    assert ListSessions().limit >= sessions.MAX_SESSIONS, "gateways of the release before send no limit"
 
 
 def test_nobody_ends_anothers_session_or_an_api_token_as_one(accounts: Any, ann: Any) -> None:
@@ -264,7 +281,9 @@ def test_nobody_ends_anothers_session_or_an_api_token_as_one(accounts: Any, ann:
 
 def test_a_collaborators_token_manages_no_sessions(accounts: Any, ann: Any) -> None:
     caller = replace(caller_of(accounts, log_in(accounts)), user_id="usr_helper")
-    assert refusal(accounts.call, sessions.list_sessions, caller, Nothing()) == "COLLABORATOR_INSUFFICIENT"
+    assert (
+        refusal(accounts.call, sessions.list_sessions, caller, ListSessions()) == "COLLABORATOR_INSUFFICIENT"
+    )
 
 
 def test_the_oldest_of_too_many_sessions_ends(

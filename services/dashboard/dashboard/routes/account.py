@@ -11,8 +11,12 @@ from dashboard import api, cookies, dates, languages, times, words
 from dashboard.kept import forget
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
+from posthaste.records import WaitingEmailChange
 
 screens = Blueprint("account", __name__)
+
+#: Sessions on a page of the list.
+_SESSIONS = 10
 
 #: Field of a form → what is wrong with it.
 _PROBLEMS = {
@@ -61,12 +65,12 @@ def rename() -> tuple[str, int] | Response:
     """Changes the person's name."""
     form = request.form
     return _changed(
-        "name",
         lambda: api.own().edit_account(
             firstname=form.get("firstname", "").strip(),
             lastname=form.get("lastname", "").strip(),
             idempotency_key=form.get("key") or None,
         ),
+        url_for("account.show", done="name"),
     )
 
 
@@ -75,13 +79,19 @@ def change_password() -> tuple[str, int] | Response:
     """Changes the password, which signs out every other browser."""
     form = request.form
     return _changed(
-        "password",
         lambda: api.own().change_password(
             current_password=form.get("current_password", ""),
             new_password=form.get("new_password", ""),
             idempotency_key=form.get("key") or None,
         ),
+        url_for("account.show", done="password"),
     )
+
+
+@screens.get("/account/email")
+def email() -> str:
+    """The screen of the e-mail address: the change that waits, and a form for another address."""
+    return _email()
 
 
 @screens.post("/account/email")
@@ -89,13 +99,25 @@ def change_email() -> tuple[str, int] | Response:
     """Asks for a mail with a link to a new e-mail address. Nothing changes before the link is opened."""
     form = request.form
     return _changed(
-        "email",
         lambda: api.own().change_email(
             email=form.get("email", "").strip(),
             password=form.get("password", ""),
             totp_code=form.get("code", "").strip() or None,
             idempotency_key=form.get("key") or None,
         ),
+        url_for("account.email", done="asked"),
+        _email,
+    )
+
+
+@screens.post("/account/email/cancel")
+def cancel_email() -> tuple[str, int] | Response:
+    """Cancels the change of address that waits: its link stops working."""
+    key = request.form.get("key") or None
+    return _changed(
+        lambda: api.own().cancel_email_change(idempotency_key=key),
+        url_for("account.email", done="cancelled"),
+        _email,
     )
 
 
@@ -112,11 +134,14 @@ def choose_dates() -> tuple[str, int] | Response:
         )
         dates.remember(user.timezone, user.language)
 
-    return _changed("dates", change)
+    return _changed(change, url_for("account.show", done="dates"))
 
 
-def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Response:
-    """Runs a change of the account, then shows the account's screen. A refusal is shown on it."""
+def _changed(
+    change: Callable[[], object], then: str, again: Callable[[str], str] | None = None
+) -> tuple[str, int] | Response:
+    """Runs a change of the account, then redirects to `then`. A refusal is shown on the account's screen, or on the
+    one that `again` returns."""
     try:
         change()
     except ApiError as error:
@@ -124,9 +149,9 @@ def _changed(done: str, change: Callable[[], object]) -> tuple[str, int] | Respo
             raise
         named = [it.field for it in error.fields]
         problem = _PROBLEMS[named[0]] if len(named) == 1 and named[0] in _PROBLEMS else words.said(error)
-        return _shown(problem), error.status
+        return (again or _shown)(problem), error.status
     forget("account")
-    return redirect(url_for("account.show", done=done))
+    return redirect(then)
 
 
 @screens.post("/account/sessions/<session_id>/end")
@@ -140,7 +165,7 @@ def end(session_id: str) -> Response:
 def end_all() -> Response:
     """Signs out every browser of the person, this one last."""
     client = api.own()
-    others = [it.id for it in client.list_sessions().sessions if not it.current]
+    others = [it.id for it in client.iterate_sessions(limit=100) if not it.current]
     api.all_of(partial(_end, client), others)
     client.log_out()
     response = redirect(url_for("sign_in.show", ended="all"))
@@ -157,12 +182,33 @@ def _end(client: Posthaste, session_id: str) -> None:
             raise
 
 
-def _shown(problem: str = "") -> str:
+def _email(problem: str = "") -> str:
     client = api.own()
-    told, balance, sessions = api.together(client.get_account, client.get_credits, client.list_sessions)
+
+    def waiting() -> WaitingEmailChange | None:
+        try:
+            return client.get_email_change().waiting
+        except ApiError as error:
+            if error.status not in (404, 405):  # an API of the release before shows no change
+                raise
+            return None
+
+    me, change = api.together(client.get_me, waiting)
+    return render_template(
+        "account_email.html", address=me.authenticated_as.email, waiting=change, problem=problem,
+        done=request.args.get("done", ""),
+    )  # fmt: skip
+
+
+def _shown(problem: str = "") -> str:
+    client, cursor = api.own(), request.args.get("after") or None
+    told, balance, sessions = api.together(
+        client.get_account, client.get_credits, lambda: client.list_sessions(limit=_SESSIONS, cursor=cursor)
+    )
     if request.args.get("done") != "dates":  # the API may still show what was chosen before
         dates.remember(told.user.timezone, told.user.language)
     return render_template(
-        "account.html", account=told, credits=balance, sessions=sessions.sessions, problem=problem,
+        "account.html", account=told, credits=balance, sessions=sessions.sessions, after=sessions.next_cursor,
+        is_first=cursor is None, problem=problem,
         dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
     )  # fmt: skip

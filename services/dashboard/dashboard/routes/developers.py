@@ -19,7 +19,7 @@ screens = Blueprint("developers", __name__, url_prefix="/developers")
 
 #: What a form may answer: a page, a page with a status, or another page to go to.
 Answer = str | tuple[str, int] | Response
-_ON_A_PAGE = 25
+_ON_A_PAGE, _WEBHOOKS = 25, 10
 _STATES = ("delivered", "failed", "pending", "skipped")
 
 
@@ -149,16 +149,17 @@ def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | N
 
 def _shown(problem: str = "") -> str:
     client = api.reader()
-    own, work, cursor = api.own(), g.shared_work, request.args.get("after") or None
+    own, work, asked = api.own(), g.shared_work, request.args
     tokens, hooks, brands = api.together(
-        lambda: own.list_tokens(limit=_ON_A_PAGE, cursor=cursor),
-        lambda: list(client.iterate_webhooks(limit=100)),
+        lambda: own.list_tokens(limit=_ON_A_PAGE, cursor=asked.get("after") or None),
+        lambda: client.list_webhooks(limit=_WEBHOOKS, cursor=asked.get("hooks_after") or None),
         recent_brands(client),
     )
     return render_template(
-        "developers.html", hooks=hooks, brands=list(brands.values()), problem=problem,
+        "developers.html", hooks=hooks.webhooks, hooks_after=hooks.next_cursor,
+        brands=list(brands.values()), problem=problem,
         tokens=[it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
-        after=tokens.next_cursor, is_first="after" not in request.args,
+        after=tokens.next_cursor, is_first="after" not in asked, is_first_hook="hooks_after" not in asked,
         names={it.id: it.name for it in brands.values()},
         scopes={scope: text for scope, text in words.SCOPES.items() if work is None or work.may(scope)},
         events=words.EVENTS, expiries=words.EXPIRIES, done=request.args.get("done", ""), form=request.form,

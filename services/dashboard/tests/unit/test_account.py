@@ -36,8 +36,8 @@ class Client:
     def get_account(self) -> Any:
         return ACCOUNT
 
-    def list_sessions(self) -> Any:
-        return SimpleNamespace(sessions=[])
+    def list_sessions(self, **_: Any) -> Any:
+        return SimpleNamespace(sessions=[], next_cursor=None)
 
     def get_credits(self) -> records.CreditsBalance:
         refill = records.AutoRefill(
@@ -142,7 +142,7 @@ def test_the_overview_warns_of_limits_that_are_nearly_reached(
     quota.monthly = SimpleNamespace(**quota.monthly)
     told = SimpleNamespace(quota=quota)
     monkeypatch.setattr(client, "get_account", lambda: told)
-    monkeypatch.setattr(client, "iterate_webhooks", lambda **_: [], raising=False)
+    monkeypatch.setattr(client, "list_webhooks", lambda **_: SimpleNamespace(webhooks=[]), raising=False)
     monkeypatch.setattr(api, "reader", lambda: client)
     monkeypatch.setattr(kept, "_values", {})
     page = browser.get("/overview/account").text

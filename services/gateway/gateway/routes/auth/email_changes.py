@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from contracts.accounts import email_changes as api
 from contracts.errors import EMAIL_TAKEN, INVALID_LINK, ApiError
-from contracts.record import Record
+from contracts.record import Nothing, Record
 from gateway.browser import email_page
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -40,6 +40,18 @@ def change_email(exchange: Exchange, request: ChangeEmail) -> api.EmailChangeReq
     """Mail a link that confirms another address for the account. Until it is confirmed nothing changes."""
     asked = api.ChangeEmail(email=request.email, password=request.password, totp_code=request.totp_code)
     return exchange.ask(exchange.services.accounts.change_email, asked)
+
+
+@endpoint("GET", "/auth/email/change", scope=SCOPE, meter="reads", outside=True)
+def get_email_change(exchange: Exchange, _request: Nothing) -> api.EmailChangeState:
+    """Get the change of the account's address that waits for its confirmation."""
+    return exchange.relay(exchange.services.accounts.get_email_change, Nothing())
+
+
+@endpoint("DELETE", "/auth/email/change", scope=SCOPE, meter="writes", outside=True)
+def cancel_email_change(exchange: Exchange, _request: Nothing) -> api.EmailChangeCancelled:
+    """Cancel the change that waits: the link to the new address stops working."""
+    return exchange.relay(exchange.services.accounts.cancel_email_change, Nothing())
 
 
 @endpoint(

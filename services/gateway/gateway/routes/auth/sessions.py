@@ -27,7 +27,7 @@ class LogIn(Record):
     totp_code: TotpCode | None = None
 
 
-class SharedBrandQuery(Record):
+class PageQuery(Record):
     limit: Limit = 50
     cursor: str | None = None
 
@@ -62,9 +62,10 @@ def log_out(exchange: Exchange, _request: Nothing) -> sign_in.SessionEnded:
 
 
 @endpoint("GET", "/auth/sessions", scope=SCOPE, meter="reads", outside=True)
-def list_sessions(exchange: Exchange, _request: Nothing) -> sign_in.SessionList:
+def list_sessions(exchange: Exchange, request: PageQuery) -> sign_in.SessionList:
     """List the account's sessions, newest first."""
-    return exchange.relay(exchange.services.accounts.list_sessions, Nothing())
+    query = sign_in.ListSessions(limit=request.limit, cursor=request.cursor)
+    return exchange.relay(exchange.services.accounts.list_sessions, query)
 
 
 @endpoint("DELETE", "/auth/sessions/{id}", scope=SCOPE, meter="writes", outside=True)
@@ -74,7 +75,7 @@ def end_session(exchange: Exchange, request: sign_in.SessionId) -> sign_in.Sessi
 
 
 @endpoint("GET", "/auth/brands", scope=SCOPE, meter="reads", outside=True)
-def list_shared_brands(exchange: Exchange, request: SharedBrandQuery) -> sign_in.SharedBrandList:
+def list_shared_brands(exchange: Exchange, request: PageQuery) -> sign_in.SharedBrandList:
     """List the brands of other accounts that the person works on as a collaborator, newest first."""
     query = sign_in.ListSharedBrands(limit=request.limit, cursor=request.cursor)
     return exchange.relay(exchange.services.accounts.list_shared_brands, query)

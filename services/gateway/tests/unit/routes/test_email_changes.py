@@ -43,6 +43,17 @@ def test_a_change_is_asked_for_with_the_password_and_a_code(client: Any, bus: An
     assert caller.operation_id
 
 
+def test_a_waiting_change_is_shown_and_cancelled_with_a_session(client: Any, bus: Any, kit: Any) -> None:
+    waiting = api.WaitingEmailChange(email="new@example.com", expires_at=kit.NOW)
+    bus.answers |= {
+        "authenticate": kit.identity(scopes=("*", "manage:*")),
+        "get_email_change": api.EmailChangeState(waiting=waiting),
+        "cancel_email_change": api.EmailChangeCancelled(success=True),
+    }
+    assert client.get("/auth/email/change").json["waiting"]["email"] == "new@example.com"
+    assert client.delete("/auth/email/change").json == {"success": True}
+
+
 def test_programs_confirm_without_a_page_and_without_a_token(person: Any, bus: Any) -> None:
     body = {"change_id": "emc_1", "code": "c0de", "password": "long enough"}
     assert person.post("/auth/email/confirm", json=body).json == {"email": "new@example.com"}

@@ -89,6 +89,8 @@ def test_a_sessions_token_is_taken_as_a_token(client: Any, bus: Any) -> None:
         ("POST", "/auth/totp/disable"),
         ("POST", "/auth/password/change"),
         ("POST", "/auth/email/change"),
+        ("GET", "/auth/email/change"),
+        ("DELETE", "/auth/email/change"),
     ],
 )
 def test_a_token_with_every_scope_but_managing_is_refused(
