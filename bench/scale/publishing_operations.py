@@ -19,6 +19,7 @@ from publishing.store.page_queues import MOST_COUNTED, PageQueues
 from publishing.store.polls import Polls
 
 _LIMIT = 25
+_NOWHERE = "zebra"
 QUEUES = 48
 #: The small set has enough due pages for twice this number of claims.
 _CLAIMS = 11
@@ -39,6 +40,12 @@ def lists() -> list[Op]:
         Op("GET /posts/published, a token of one brand", _published(of_brand=True)),
         Op("GET /posts/published, one platform", _published(platform="TW")),
         Op("GET /posts/published, page with 200,000 posts", _published(page=Pages.LONG, owner=Pages.LONG)),
+        # A text that no post has: a page of the search reads as many texts as it may.
+        Op("GET /posts/published, search, 200,000 posts", _published(owner=Pages.LONG, search=_NOWHERE)),
+        Op(
+            "GET /posts/published, search, page with 200,000 posts",
+            _published(page=Pages.LONG, owner=Pages.LONG, search=_NOWHERE),
+        ),
     ]
 
 

@@ -10,7 +10,8 @@ class Sizes(NamedTuple):
     #: the last 28 of 60 days have a comment poll: two million of the full set.
     posts: int
     due: int
-    #: Posts of the one page with a long history, and pages of the one account with many.
+    #: Posts of the one page with a long history, more than a search reads at once, and pages of the one account with
+    #: many.
     page_history: int
     account_pages: int
     #: Pages of other accounts on which nothing is due: what schedules, links and the like work on.
@@ -49,9 +50,9 @@ FULL = Sizes(
     charges=1_000_000,
 )
 SMALL = Sizes(
-    posts=9_000,
+    posts=14_000,
     due=5_001,
-    page_history=1_300,
+    page_history=6_000,
     account_pages=100,
     idle_pages=400,
     deliveries=2_000,

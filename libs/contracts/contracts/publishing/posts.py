@@ -74,7 +74,8 @@ class Cancelled(Record):
     id: str
 
 
-#: Part of a post's text, however it is capitalized.
+#: Part of a post's text, however it is capitalized. A page of a search may have fewer posts than `limit`, or none, and
+#: still a `next_cursor`.
 Search = Annotated[str, Meta(min_length=2, max_length=100)]
 
 

@@ -1,6 +1,7 @@
 """Lists posts, page by page with a cursor."""
 
 from datetime import datetime
+from typing import Any
 
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
@@ -23,19 +24,23 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
     with app.database.reading() as connection:
         if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
             return api.ScheduledPostList(scheduled_posts=(), next_cursor=None)
-        found = Lists(connection).scheduled(
-            caller.account_id,
-            brand_ids=brand_ids,
-            page_id=request.page_id,
-            platform=platform,
-            until=request.until,
-            search=request.search,
-            statuses=statuses,
-            after=decode_position(request.cursor) or _position(request.since),
-            limit=request.limit + 1,
+        lists = Lists(connection)
+        where: dict[str, Any] = {
+            "brand_ids": brand_ids,
+            "page_id": request.page_id,
+            "platform": platform,
+            "until": request.until,
+            "statuses": statuses,
+            "after": decode_position(request.cursor) or _position(request.since),
+        }
+        end = lists.scheduled_end(caller.account_id, **where) if request.search else None
+        found = lists.scheduled(
+            caller.account_id, **where, search=request.search, end=end, limit=request.limit + 1
         )
-    shown, last = found[: request.limit], found[request.limit - 1 : request.limit]
-    cursor = encode_position(last[0].scheduled_at, last[0].id) if len(found) > request.limit else None
+    shown = found[: request.limit]
+    if len(found) > request.limit:
+        end = shown[-1].scheduled_at, shown[-1].id
+    cursor = encode_position(*end) if end is not None else None
     return api.ScheduledPostList(
         scheduled_posts=tuple(post.scheduled_view() for post in shown), next_cursor=cursor
     )
@@ -49,20 +54,22 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
     with app.database.reading() as connection:
         if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
             return api.PublishedPostList(published_posts=(), next_cursor=None)
-        found = Lists(connection).published(
-            caller.account_id,
-            brand_ids=brand_ids,
-            page_id=request.page_id,
-            platform=platform,
-            search=request.search,
-            since=request.since,
-            before=decode_position(request.cursor) or _position(request.until),
-            limit=request.limit + 1,
+        lists = Lists(connection)
+        where: dict[str, Any] = {
+            "brand_ids": brand_ids,
+            "page_id": request.page_id,
+            "platform": platform,
+            "since": request.since,
+            "before": decode_position(request.cursor) or _position(request.until),
+        }
+        end = lists.published_end(caller.account_id, **where) if request.search else None
+        found = lists.published(
+            caller.account_id, **where, search=request.search, end=end, limit=request.limit + 1
         )
     shown = found[: request.limit]
-    cursor = None
     if len(found) > request.limit and shown[-1].out_at is not None:
-        cursor = encode_position(shown[-1].out_at, shown[-1].id)
+        end = shown[-1].out_at, shown[-1].id
+    cursor = encode_position(*end) if end is not None else None
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
     )

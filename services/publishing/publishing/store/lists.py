@@ -46,6 +46,14 @@ _NEWEST = """
         ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
+#: Where a search stops that reads `_EACH` posts of each range: where it has read so many of one of them.
+_NEWEST_END = """
+    SELECT last.out_at, last.id FROM {ranges}, LATERAL (
+        SELECT out_at, id FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s
+            AND (out_at, id) < (%(before_at)s, %(before_id)s)
+        ORDER BY out_at DESC, id DESC OFFSET {each} LIMIT 1) last
+    ORDER BY last.out_at DESC, last.id DESC LIMIT 1
+    """
 
 #: The state is not a parameter, because it selects the partial index.
 _SOONEST_OF_STATE = """
@@ -54,6 +62,12 @@ _SOONEST_OF_STATE = """
             AND (scheduled_at, id) > (%(after_at)s, %(after_id)s) AND scheduled_at < %(until)s {searched}
         ORDER BY scheduled_at, id LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s
+    """
+_SOONEST_END_OF_STATE = """
+    SELECT last.scheduled_at, last.id FROM {ranges}, LATERAL (
+        SELECT scheduled_at, id FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
+            AND (scheduled_at, id) > (%(after_at)s, %(after_id)s) AND scheduled_at < %(until)s
+        ORDER BY scheduled_at, id OFFSET {each} LIMIT 1) last
     """
 _SOONEST_RANGES = {
     "account": ("(VALUES (%(account_id)s::text)) AS own(id)", "account_id = own.id"),
@@ -68,12 +82,26 @@ _SOONEST_RANGES = {
         "page_id = own.id",
     ),
 }
-#: Reads the texts of the ranges, newest or soonest first, until the list is full.
-_SEARCHED = "AND message ILIKE %(pattern)s"
+#: Reads the texts of the ranges, newest or soonest first, until the list is full or the search ends.
+_SEARCHED = {
+    "newest": "AND (out_at, id) >= (%(end_at)s, %(end_id)s) AND message ILIKE %(pattern)s",
+    "soonest": "AND (scheduled_at, id) <= (%(end_at)s, %(end_id)s) AND message ILIKE %(pattern)s",
+}
+#: Texts of one range and state that a page of a search reads at most: the next page goes on there. More ranges than
+#: six, the platforms of an account, share the texts of six. With an index of trigrams, each of a post's three row
+#: versions would write an entry for every trigram of the text.
+_READ = 5_000
+_EACH = "(SELECT greatest(6 * %(reads)s / greatest(count(*), 6), %(reads)s / 250 + 1) FROM {ranges})"
+
+#: A place in a list: time and id of a post.
+Place = tuple[datetime, str]
 
 
 class Lists:
-    """Reads lists of posts over an open connection."""
+    """Reads lists of posts over an open connection.
+
+    Its callers have checked that the page `page_id` is within reach and of the given platform.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -82,99 +110,137 @@ class Lists:
         self,
         account_id: str,
         *,
-        brand_ids: tuple[str, ...] | None,
-        page_id: str | None,
-        statuses: Collection[str],
-        after: tuple[datetime, str] | None,
         limit: int,
-        platform: str | None = None,
-        until: datetime | None = None,
         search: str | None = None,
+        end: Place | None = None,
+        **where: Any,
     ) -> list[Post]:
-        """Returns scheduled posts, soonest first. `after` is the (scheduled_at, id) of the last row of the page
-        before.
+        """Returns scheduled posts, soonest first, that fit `where` (as in `_scheduled`). A search stops at `end`."""
+        ranges, states, values = _scheduled(account_id, **where)
+        values |= {"limit": limit, **_searched(search, end or (_LAST, ""))}
+        return self._posts(_soonest(ranges, states, search is not None), values)
 
-        The caller has checked that the page `page_id` is within reach and of this platform.
-        """
-        states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
-        if page_id is not None:
-            ranges = "page"
-        elif platform is not None:
-            ranges = "platform" if brand_ids is None else "platform of brands"
-        else:
-            ranges = "account" if brand_ids is None else "brands"
-        after_at, after_id = after or (_FIRST, "")
-        values = {
-            "account_id": account_id,
-            "page_id": page_id,
-            "brand_ids": list(brand_ids or ()),
-            "after_at": after_at,
-            "after_id": after_id,
-            "until": until or _LAST,
-            "platform": platform,
-            "pattern": _pattern(search),
-            "limit": limit,
-        }
-        return self._posts(_soonest(ranges, tuple(sorted(states)), search is not None), values)
+    def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
+        """Returns where a search has to stop. None: it may read all of the list."""
+        ranges, states, values = _scheduled(account_id, **where)
+        return self._place(_soonest_end(ranges, states), values | {"reads": _READ})
 
     def published(
         self,
         account_id: str,
         *,
-        brand_ids: tuple[str, ...] | None,
-        page_id: str | None,
-        platform: str | None,
-        since: datetime | None,
-        before: tuple[datetime, str] | None,
         limit: int,
         search: str | None = None,
+        end: Place | None = None,
+        **where: Any,
     ) -> list[Post]:
-        """Returns published posts, newest first. `before` is the (published_at, id) of the last row of the page
-        before.
-
-        The caller has checked that the page `page_id` is within reach and of this platform.
-        """
-        if page_id is not None:
-            ranges = _OF_PAGE
-        elif brand_ids is None:
-            ranges = _OF_ACCOUNT
-        else:
-            ranges = _OF_BRANDS if platform is None else _OF_PAGES
-        before_at, before_id = before or (_LAST, "")
-        values = {
-            "account_id": account_id,
-            "page_id": page_id,
-            "brand_ids": list(brand_ids or ()),
-            "platforms": _ALL_PLATFORMS if platform is None else [platform],
-            "since": since or _FIRST,
-            "before_at": before_at,
-            "before_id": before_id,
-            "pattern": _pattern(search),
-            "limit": limit,
-        }
+        """Returns published posts, newest first, that fit `where` (as in `_published`). A search stops at `end`."""
+        ranges, values = _published(account_id, **where)
+        values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
         return self._posts(_newest(ranges, search is not None), values)
+
+    def published_end(self, account_id: str, **where: Any) -> Place | None:
+        """Returns where a search has to stop. None: it may read all of the list."""
+        ranges, values = _published(account_id, **where)
+        return self._place(_newest_end(ranges), values | {"reads": _READ})
 
     def _posts(self, statement: Prepared, values: dict[str, Any]) -> list[Post]:
         return [Post(*row) for row in statement.fetch(self._connection, values)]
 
+    def _place(self, statement: Prepared, values: dict[str, Any]) -> Place | None:
+        rows = statement.fetch(self._connection, values)
+        return (rows[0][0], rows[0][1]) if rows else None
 
-def _pattern(search: str | None) -> str:
+
+def _scheduled(
+    account_id: str,
+    *,
+    brand_ids: tuple[str, ...] | None,
+    page_id: str | None,
+    statuses: Collection[str],
+    after: Place | None,
+    platform: str | None = None,
+    until: datetime | None = None,
+) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    """Returns the ranges, states and values. `after` is the (scheduled_at, id) of the last row of the page before."""
+    states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
+    if page_id is not None:
+        ranges = "page"
+    elif platform is not None:
+        ranges = "platform" if brand_ids is None else "platform of brands"
+    else:
+        ranges = "account" if brand_ids is None else "brands"
+    after_at, after_id = after or (_FIRST, "")
+    values = {
+        "account_id": account_id,
+        "page_id": page_id,
+        "brand_ids": list(brand_ids or ()),
+        "after_at": after_at,
+        "after_id": after_id,
+        "until": until or _LAST,
+        "platform": platform,
+    }
+    return ranges, tuple(sorted(states)), values
+
+
+def _published(
+    account_id: str,
+    *,
+    brand_ids: tuple[str, ...] | None,
+    page_id: str | None,
+    platform: str | None,
+    since: datetime | None,
+    before: Place | None,
+) -> tuple[tuple[str, str], dict[str, Any]]:
+    """Returns the ranges and values. `before` is the (published_at, id) of the last row of the page before."""
+    if page_id is not None:
+        ranges = _OF_PAGE
+    elif brand_ids is None:
+        ranges = _OF_ACCOUNT
+    else:
+        ranges = _OF_BRANDS if platform is None else _OF_PAGES
+    before_at, before_id = before or (_LAST, "")
+    values = {
+        "account_id": account_id,
+        "page_id": page_id,
+        "brand_ids": list(brand_ids or ()),
+        "platforms": _ALL_PLATFORMS if platform is None else [platform],
+        "since": since or _FIRST,
+        "before_at": before_at,
+        "before_id": before_id,
+    }
+    return ranges, values
+
+
+def _searched(search: str | None, end: Place) -> dict[str, Any]:
+    if search is None:
+        return {}
+    return {"pattern": _pattern(search), "end_at": end[0], "end_id": end[1]}
+
+
+def _pattern(search: str) -> str:
     """Returns an ILIKE pattern for texts that contain `search`. Characters of `search` that are wildcards are
     escaped."""
-    text = (search or "").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    text = search.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return f"%{text}%"
 
 
 @cache
 def _newest(ranges: tuple[str, str], searches: bool) -> Prepared:
-    searched = _SEARCHED if searches else ""
+    searched = _SEARCHED["newest"] if searches else ""
     return Prepared(_NEWEST.format(columns=_COLUMNS, ranges=ranges[0], of_range=ranges[1], searched=searched))
+
+
+@cache
+def _newest_end(ranges: tuple[str, str]) -> Prepared:
+    each = _EACH.format(ranges=ranges[0])
+    return Prepared(_NEWEST_END.format(ranges=ranges[0], of_range=ranges[1], each=each))
 
 
 @cache
 def _soonest(name: str, states: tuple[str, ...], searches: bool) -> Prepared:
     ranges, of_range = _SOONEST_RANGES[name]
-    searched = _SEARCHED if searches else ""
+    searched = _SEARCHED["soonest"] if searches else ""
     found = " UNION ALL ".join(
         _SOONEST_OF_STATE.format(
             columns=_COLUMNS, ranges=ranges, of_range=of_range, state=state, searched=searched
@@ -182,3 +248,14 @@ def _soonest(name: str, states: tuple[str, ...], searches: bool) -> Prepared:
         for state in states
     )
     return Prepared(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT %(limit)s")
+
+
+@cache
+def _soonest_end(name: str, states: tuple[str, ...]) -> Prepared:
+    ranges, of_range = _SOONEST_RANGES[name]
+    each = _EACH.format(ranges=ranges)
+    found = " UNION ALL ".join(
+        _SOONEST_END_OF_STATE.format(ranges=ranges, of_range=of_range, state=state, each=each)
+        for state in states
+    )
+    return Prepared(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT 1")

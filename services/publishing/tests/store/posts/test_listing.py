@@ -17,6 +17,7 @@ from publishing.posts import (
 )
 from publishing.rules.filters import STATUSES
 from publishing.sending.context import SendingContext
+from publishing.store import lists
 from publishing.store.lists import Lists
 
 #: Posts that have ended, long before those that are queued.
@@ -154,6 +155,66 @@ def test_posts_are_found_by_text_platform_and_brand_before_and_after_they_are_ou
     world.send()
     published = post_lists.published(app, world.caller(), api.ListPublishedPosts(**filters))
     assert sorted(ids(published)) == sorted(wanted)
+
+
+def test_a_search_that_stops_before_the_end_goes_on_with_its_cursor(
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_READ", 6)
+    pages = (world.page(), world.page("LN"), world.page(brand="brd_b"))
+    found_in = (0, 1, 11, 12, 23)
+    made = [
+        world.schedule(
+            pages[number % 3], world.in_minutes(20 + 30 * number), "rye" if number in found_in else "oat"
+        )
+        for number in range(24)
+    ]
+    wanted = [made[number].id for number in found_in]
+
+    def search(listed: Any, request: Any) -> tuple[list[str], list[int]]:
+        found: list[str] = []
+        counts, cursor = list[int](), None
+        while True:
+            answer = listed(app, world.caller(), request(search="RYE", limit=2, cursor=cursor))
+            found += ids(answer)
+            counts.append(len(ids(answer)))
+            if (cursor := answer.next_cursor) is None:
+                return found, counts
+
+    found, counts = search(post_lists.scheduled, api.ListScheduledPosts)
+    assert found == wanted
+    assert 0 in counts, "a page may have no posts and still a cursor"
+    assert max(counts) <= 2
+    world.run(
+        "UPDATE posts SET state = 'published', out_at = scheduled_at - interval '3 days', remote_id = id"
+    )
+    published, counts = search(post_lists.published, api.ListPublishedPosts)
+    assert published == wanted[::-1]
+    assert len(counts) > 2
+
+
+@pytest.mark.parametrize("statuses", [("published",), STATUSES])
+def test_a_page_of_a_search_reads_no_more_texts_than_its_bound(
+    world: World, queued: list[str], monkeypatch: pytest.MonkeyPatch, statuses: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(lists, "_READ", 400)
+    ranges: tuple[dict[str, Any], ...] = (
+        {"brand_ids": None, "page_id": None},
+        {"brand_ids": ("brd_a",), "page_id": None},
+    )
+    with world.database.transaction() as connection:
+        found = Lists(connection)
+        for where in ranges:
+            listed = (
+                (found.scheduled, found.scheduled_end, {"statuses": statuses, "after": None}),
+                (found.published, found.published_end, {"platform": None, "since": None, "before": None}),
+            )
+            for read, ends, more in listed:
+                before = connection.execute(_FETCHED).scalar_one()
+                end = ends("usr_a", **where, **more)
+                assert end is not None
+                assert read("usr_a", **where, **more, search="no such text", end=end, limit=26) == []
+                assert connection.execute(_FETCHED).scalar_one() - before < 2.5 * 400 * len(statuses)
 
 
 def test_a_page_of_another_brand_or_platform_has_no_posts_in_the_list(
