@@ -46,6 +46,11 @@ def lists() -> list[Op]:
             "GET /posts/published, search, page with 200,000 posts",
             _published(page=Pages.LONG, owner=Pages.LONG, search=_NOWHERE),
         ),
+        Op("GET /posts/scheduled, search, queued ones", _scheduled(owner=Pages.LONG, search=_NOWHERE)),
+        Op(
+            "GET /posts/scheduled, search, status=all, 200,000 posts",
+            _scheduled(owner=Pages.LONG, status="all", search=_NOWHERE),
+        ),
     ]
 
 
@@ -100,11 +105,11 @@ def _count_pages(world: Publishing, number: int) -> object:
     return page_list.count(world.app, world.caller(Pages.QUIET), request)
 
 
-def _scheduled(*, of_page: bool = False, **filters: Any) -> Run:
+def _scheduled(*, of_page: bool = False, owner: int = Pages.QUIET, **filters: Any) -> Run:
     def run(world: Publishing, number: int) -> object:
         page_id = world.pages.id(world.pages.first_due) if of_page else None
         request = api.ListScheduledPosts(limit=_LIMIT, page_id=page_id, **filters)
-        return post_lists.scheduled(world.app, world.caller(Pages.QUIET), request)
+        return post_lists.scheduled(world.app, world.caller(owner), request)
 
     return run
 
