@@ -30,7 +30,7 @@ def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
     busy.open("/activity")
     assert window.has(".chart rect.good")
     assert window.has(".chart rect.accent")
-    window.click("details summary")
+    window.click("main details summary")
     [today] = busy.account.api.get("/account/usage?days=1")["days"]
     row = window.text("tbody tr").split()
     assert row[0] == today["date"]

@@ -36,7 +36,7 @@ def test_each_platform_counts_by_the_rule_of_the_apis_description(writer: Any) -
     assert f"349 of {limits['FB']['message_limit']:,}" in counters
     assert f"349 of {limits['TW']['message_limit']}, 69 too many" in counters
     assert "Instagram" not in counters
-    window.click("summary")
+    window.click("main summary")
     own = writer.account.page_id("TW")
     window.type(f"#own-{own}", "few words")
     assert "X" not in window.text("[data-counts=message]")
@@ -125,7 +125,7 @@ def test_each_page_has_a_preview_with_its_own_text_and_the_pictures(writer: Any,
     window = writer.window
     choose(writer, "FB", "IG")
     window.type("#message", "For everybody")
-    window.click("summary")
+    window.click("main summary")
     window.type(f"#own-{writer.account.page_id('IG')}", "For Instagram alone")
     window.type("#files-input", str(picture))
     shows(writer, "#previews .FB", "For everybody")

@@ -134,7 +134,7 @@ def test_a_post_for_two_pages_with_a_photo_and_a_text_of_its_own_goes_out_once_o
     window.type("#message", "Fresh from the oven")
     shows(person, "#findings", "Photos and videos: Instagram does not take posts without")
     choose(person, "TW")
-    window.click("summary")
+    window.click("main summary")
     window.type(f"#own-{person.account.page_id('TW')}", "Fresh bread, in few words")
     window.type("#files-input", str(picture))
     shows(person, "#files", "bread.jpg")
@@ -182,14 +182,21 @@ def test_what_is_refused_keeps_what_was_typed(person: Any) -> None:
     )
 
 
-def test_a_draft_survives_a_reload(person: Any) -> None:
+def test_a_draft_survives_a_reload_with_its_files(person: Any, picture: Path) -> None:
     window = person.window
     person.open("/compose")
     choose(person, "FB")
     window.type("#message", "Half a thought")
+    window.type("#files-input", str(picture))
+    shows(person, "#files", "bread.jpg")
     person.open("/compose")
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
     assert window.run("return document.querySelectorAll('[name=page_id]:checked').length") == 1
+    shows(person, "#files", "bread.jpg")
+    window.click("#files .remove")
+    person.open("/compose")
+    assert window.run("return document.querySelector('#message').value") == "Half a thought"
+    assert not window.has("#files li")
 
 
 def test_a_scheduled_post_is_changed_and_cancelled(person: Any) -> None:

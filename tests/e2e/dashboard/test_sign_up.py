@@ -100,7 +100,7 @@ def test_whether_an_address_has_an_account_is_not_told(newcomer: Newcomer) -> No
 def test_what_was_typed_stays_when_a_sign_up_is_refused(newcomer: Newcomer) -> None:
     window = newcomer.window
     window.open(f"{newcomer.url}/sign-up")
-    window.click("details summary")
+    window.click("main details summary")
     window.type("#invite_code", "not a code")
     window.type("#email", newcomer.email)
     window.type("#password", PASSWORD)
@@ -114,7 +114,7 @@ def test_an_invited_person_is_in_at_once(newcomer: Newcomer) -> None:
     code = newcomer.operator("user", "invite", newcomer.email)["code"]
     window = newcomer.window
     window.open(f"{newcomer.url}/sign-up")
-    window.click("details summary")
+    window.click("main details summary")
     window.type("#invite_code", code)
     window.type("#email", newcomer.email)
     window.type("#password", PASSWORD)

@@ -173,7 +173,7 @@ def writes_for_three_pages(who: Traveller, picture: Path) -> None:
     for page in pages:
         window.click(f"input[name=page_id][value={page['id']}]")
     window.type("#message", "Lanterns on Friday")
-    window.click("summary")
+    window.click("main summary")
     window.type(f"#own-{instagram['id']}", "Lanterns, and soup")
     window.type("#files-input", str(picture))
     who.shows("#files", "bread.jpg")

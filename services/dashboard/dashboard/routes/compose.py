@@ -44,6 +44,16 @@ class Result:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class UnreadFile:
+    """A file of a draft that cannot be read now: it stays part of the draft, without its picture."""
+
+    media_id: str
+    filename: str = "A file that cannot be shown now"
+    type: str = ""
+    thumbnail_url: None = None
+
+
 @screens.get("")
 def show() -> str:
     """Shows the composer, empty or with the content of the post `copy`. If that post was cancelled, its
@@ -133,6 +143,13 @@ def library() -> str:
     return render_template("compose_library.html", files=[it for it in files if it.media_id not in chosen])
 
 
+@screens.get("/files")
+def files() -> str:
+    """The tiles of the files of a draft that the browser has kept."""
+    chosen = tuple(dict.fromkeys(request.args.getlist("media_id")))[:_MOST_FILES]
+    return "".join(render_template("compose_file.html", file=it) for it in _files(chosen))
+
+
 @screens.post("/files")
 def upload() -> tuple[str, int]:
     return upload_one("compose_file.html")
@@ -163,15 +180,17 @@ def _used_platforms(places: Places) -> Platforms:
     return {code: platforms[code] for code in words.PLATFORMS if code in used}
 
 
-def _files(media_ids: tuple[str, ...]) -> list[Media]:
+def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
     """Reads those files of a draft that still exist."""
     client = api.reader()
 
-    def get(media_id: str) -> Media | None:
+    def get(media_id: str) -> Media | UnreadFile | None:
         try:
             return client.get_media(media_id)
         except AuthenticationError:
             raise
+        except (LimitReached, ServerError):
+            return UnreadFile(media_id)
         except ApiError:
             return None
 

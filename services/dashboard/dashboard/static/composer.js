@@ -96,12 +96,14 @@ function showAll() {
 
 function keep() {
   const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !TRANSIENT.test(name));
-  sessionStorage.setItem(KEPT, JSON.stringify(fields.filter(([name]) => name !== "media_id")));
+  sessionStorage.setItem(KEPT, JSON.stringify(fields));
 }
 
 function restore() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-  for (const [name, value] of kept) {
+  const files = kept.filter(([name]) => name === "media_id");
+  if (files.length) restoreFiles(new URLSearchParams(files));
+  for (const [name, value] of kept.filter((field) => !files.includes(field))) {
     for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "checkbox" || field.type === "radio") {
         if (field.value === value && !field.disabled) field.checked = true;
@@ -110,6 +112,14 @@ function restore() {
       }
     }
   }
+}
+
+// The server draws the tiles of files, because only it knows which still exist.
+async function restoreFiles(chosen) {
+  const list = document.getElementById("files");
+  await htmx.ajax("GET", `${list.dataset.restore}?${chosen}`, { target: list, swap: "beforeend" });
+  showCounts();
+  check();
 }
 
 if (document.querySelector("#sent[data-done]")) sessionStorage.removeItem(KEPT);
@@ -130,6 +140,7 @@ if (form) {
   form.addEventListener("uploaded", () => {
     document.getElementById("send").disabled = false;
     showCounts();
+    keep();
     check();
   });
   form.addEventListener("click", (event) => {
@@ -137,6 +148,7 @@ if (form) {
     event.target.closest("li").remove();
     document.getElementById("files-input").focus();
     showCounts();
+    keep();
     check();
   });
   form.addEventListener("click", (event) => {

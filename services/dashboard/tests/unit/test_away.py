@@ -1,6 +1,7 @@
 """While the API is away: every screen says so and loads itself again, and no form loses what was typed."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from flask import Flask
@@ -9,6 +10,7 @@ from flask.testing import FlaskClient
 from dashboard import api
 from dashboard.app import create_app
 from dashboard.config import Config
+from posthaste.errors import ApiError, LimitReached, ResourceError, ServerError
 from posthaste.retries import RetryPolicy
 
 #: Nothing listens on the discard port.
@@ -38,6 +40,7 @@ def addresses(method: str) -> list[str]:
             "account.billing",
             "pages.reconnect",
             "shared_work.others",
+            "compose.files",  # it asks only for the files of a draft, which no address here has
         ):
             noun = re.sub(r"/<[^>]+>/<action>$", "", rule.rule).rpartition("/")[2]
             found.add(re.sub(r"<[^>]+>", "x", rule.rule.replace("<action>", _ACTIONS.get(noun, "x"))))
@@ -61,6 +64,21 @@ def form_token(browser: FlaskClient) -> str:
     found = re.search(r'name="form_token" value="(\w+)"', browser.get("/posts?tab=none").text)
     assert found
     return found[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_kept"),
+    [(ServerError(503, {}), True), (LimitReached(429, {}), True), (ResourceError(404, {}), False)],
+)
+def test_a_file_of_a_draft_stays_in_it_while_it_cannot_be_read(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, error: ApiError, is_kept: bool
+) -> None:
+    def refuse(media_id: str) -> None:
+        raise error
+
+    monkeypatch.setattr(api, "reader", lambda: SimpleNamespace(get_media=refuse))
+    tile = browser.get("/compose/files?media_id=med_1").text
+    assert ('value="med_1"' in tile) == is_kept
 
 
 @pytest.mark.parametrize("address", [it for it in addresses("GET") if it not in (*STILL, "/sign-in")])
