@@ -100,9 +100,10 @@ def _guard(app: Flask, config: Config) -> None:
         if request.endpoint in _OPEN or request.endpoint is None or g.session_token:
             return None
         if "HX-Request" in request.headers:  # a part of a page: the whole page has to go
-            return Response(status=204, headers={"HX-Redirect": url_for("sign_in.show")})
-        wanted = request.full_path.rstrip("?") if request.method == "GET" else None
-        return redirect(url_for("sign_in.show", next=wanted))
+            return Response(
+                status=204, headers={"HX-Redirect": url_for("sign_in.show", next=problems.place())}
+            )
+        return redirect(url_for("sign_in.show", next=problems.place()))
 
     @app.after_request
     def after(response: Response) -> Response:

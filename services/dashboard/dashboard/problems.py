@@ -2,6 +2,7 @@
 typed."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, make_response, redirect, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
@@ -61,10 +62,14 @@ def attach(app: Flask, config: Config) -> None:
     def signed_out(error: AuthenticationError) -> AnyResponse:
         """Answers a call whose session has ended: somewhere else, or after 30 days without use.
 
-        A session on somebody else's brand also ends when the person is removed from the brand: they go on in their
-        own account.
+        After signing in the person goes on where they were. A session on somebody else's brand also ends when the
+        person is removed from the brand: they go on in their own account.
         """
-        target = url_for("brands.index", ended=1) if g.shared_work else url_for("sign_in.show", ended=1)
+        target = (
+            url_for("brands.index", ended=1)
+            if g.shared_work
+            else url_for("sign_in.show", ended=1, next=place())
+        )
         response: AnyResponse = redirect(target)
         if "HX-Request" in request.headers:
             response = Response(status=204, headers={"HX-Redirect": target})
@@ -105,6 +110,14 @@ def attach(app: Flask, config: Config) -> None:
         """Answers a request whose address contains an id that cannot be one, such as an empty one, with 404."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
+
+
+def place() -> str | None:
+    """Returns the address of the screen that the person sees, to go on there after signing in; None: not known."""
+    if request.method == "GET" and "HX-Request" not in request.headers:
+        return request.full_path.rstrip("?")
+    seen = urlsplit(request.headers.get("HX-Current-URL") or request.referrer or "")
+    return f"{seen.path}?{seen.query}".rstrip("?") or None
 
 
 def _seconds(kind: str, error: ApiError | None) -> int:

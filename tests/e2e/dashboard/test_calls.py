@@ -23,6 +23,7 @@ SCREENS = {
     "/activity/audit": 1,
     "/developers": 2,
     "/account": 3,
+    "/account/email": 2,
 }
 
 

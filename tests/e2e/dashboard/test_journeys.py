@@ -81,6 +81,8 @@ def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> No
         return "You were signed out" in person.window.text("main")
 
     until(is_signed_out, 10, "every process of the gateway has heard of the end of the session")
+    person.sign_in()
+    assert person.window.text("h1") == "Posts"
 
 
 def test_the_overview_shows_what_goes_out_and_what_failed(

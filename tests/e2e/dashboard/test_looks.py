@@ -19,12 +19,17 @@ SCREENS = (
     "/comments",
     "/library",
     "/activity",
+    "/activity/requests",
+    "/activity/credits",
+    "/activity/audit",
     "/pages",
     "/developers",
     "/calendar",
     "/brands",
     "/brands/{brand}",
     "/account",
+    "/account/email",
+    "/account/codes",
     "/none",
 )
 

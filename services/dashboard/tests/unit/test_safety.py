@@ -53,6 +53,9 @@ def test_who_is_signed_out_is_sent_to_the_form_and_back_afterwards(visitor: Flas
     assert visitor.get("/posts?tab=published").location == "/sign-in?next=/posts?tab%3Dpublished"
     part = visitor.get("/overview/account", headers={"HX-Request": "true"})
     assert (part.status_code, part.headers["HX-Redirect"]) == (204, "/sign-in")
+    seen = {"HX-Request": "true", "HX-Current-URL": "http://localhost/comments?state=all"}
+    part = visitor.get("/comments/of/pst_1", headers=seen)
+    assert part.headers["HX-Redirect"] == "/sign-in?next=/comments?state%3Dall"
 
 
 @pytest.mark.parametrize(
