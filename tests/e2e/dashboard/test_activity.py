@@ -50,6 +50,14 @@ def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     assert window.run("return document.querySelectorAll('#log .row').length") == 1
 
 
+def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
+    def told() -> str:
+        busy.open("/activity/requests")
+        return str(busy.window.text("#log .list"))
+
+    until(lambda: "In a browser" in told(), 30, "the dashboard's own requests are written")
+
+
 def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_they_begin_anew(
     busy: Any,
 ) -> None:

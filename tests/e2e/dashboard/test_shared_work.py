@@ -85,7 +85,7 @@ def test_the_menu_leads_from_any_screen_to_a_shared_brand_and_to_the_next_and_ba
         window.press(f".work form[action$='{action}'] button")
 
     guest.person.open("/calendar")
-    assert "Your own account" in window.text(".work summary")
+    assert "Your account" in window.text(".work summary")
     choose(guest.owner.brand_id)
     assert guest.works_on.startswith("You work on Corner Bakery of Ada Full")
     window.click(".work summary")

@@ -12,6 +12,8 @@ screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _DAYS = 30
 _ON_A_PAGE = 50
+#: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
+_TOKENS = 100
 #: The audit log needs the account only to say "You".
 _ACCOUNT_SECONDS = 600.0
 
@@ -60,12 +62,14 @@ def requests() -> str:
         lambda: client.list_logs(
             **filters, errors_only=is_errors or None, limit=_ON_A_PAGE, cursor=asked.get("after") or None
         ),
-        lambda: list(client.iterate_tokens(limit=100)),
+        lambda: client.list_tokens(limit=_TOKENS).tokens,
     )
-    names = {it.id: "Signed in here" if it.session else it.name or it.prefix for it in tokens}
+    names = {it.id: it.name or it.prefix for it in tokens}
+    if (chosen := filters["token_id"]) is not None:
+        names.setdefault(chosen, chosen)
     return _page(
         "activity_requests.html", "requests", entries=found.entries, after=found.next_cursor, names=names,
-        tokens=[it for it in tokens if not it.session], is_errors=is_errors, filters=filters,
+        is_errors=is_errors, filters=filters,
     )  # fmt: skip
 
 
