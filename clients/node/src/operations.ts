@@ -1081,7 +1081,8 @@ export abstract class Operations {
   }
 
   /**
-   * Replace the signing secret, shown only in this answer; for 24 hours deliveries are signed with both.
+   * Replace the signing secret; the new one is shown only in this answer, and for 24 hours deliveries
+   * are signed
    *
    * `POST /api/v1/webhooks/{id}/rotate-secret`. Needs the scope `manage:webhooks`.
    */
@@ -1216,8 +1217,8 @@ export abstract class Operations {
   }
 
   /**
-   * Replace a token by a new one with the same rights, shown only in this answer; the old one is revoked
-   * at once.
+   * Replace a token by a new one with the same rights; the new one is shown only in this answer, the old
+   * one revoked
    *
    * `POST /api/v1/tokens/{id}/rotate`. Needs the scope `manage:tokens`.
    */

@@ -15,7 +15,7 @@ _ASK = "no-cache"
 
 
 def attach(app: Flask) -> None:
-    """Adds a hash of its content to the address of each static file, and headers for caches to its answer."""
+    """Adds a hash of the content to each static file's address, and headers for caches to the answer with the file."""
     folder = Path(app.static_folder or "")
     versions = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]

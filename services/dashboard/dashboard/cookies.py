@@ -62,7 +62,8 @@ class SharedWork:
 
 
 def name_of(kind: str, is_https: bool) -> str:
-    """Returns the name of a cookie. Over HTTPS it begins with `__Host-`: browsers accept it from this host alone."""
+    """Returns the name of a cookie. Over HTTPS it begins with `__Host-`, so that browsers accept it from this host
+    alone."""
     return f"__Host-posthaste_{kind}" if is_https else f"posthaste_{kind}"
 
 

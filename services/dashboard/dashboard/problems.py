@@ -62,8 +62,8 @@ def attach(app: Flask, config: Config) -> None:
     def signed_out(error: AuthenticationError) -> AnyResponse:
         """Answers a call whose session has ended: somewhere else, or after 30 days without use.
 
-        After signing in the person goes on where they were. A session on somebody else's brand also ends when the
-        person is removed from the brand: they go on in their own account.
+        After signing in the person goes on where they were. If the session on somebody else's brand has ended, as after
+        a removal from the brand, the person goes on in their own account.
         """
         target = (
             url_for("brands.index", ended=1)

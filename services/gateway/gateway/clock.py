@@ -23,6 +23,6 @@ class GatewayClock:
         return datetime.now(UTC) + self._ahead
 
     def measure(self) -> None:
-        """Measures how far the database's clock is ahead. Raises ApiError SERVICE_UNAVAILABLE when it is away."""
+        """Measures how far the database's clock is ahead. Raises SERVICE_UNAVAILABLE when it is away."""
         with self._database.reading() as connection:
             self._ahead = clock.now(connection) - datetime.now(UTC)

@@ -95,7 +95,8 @@ def admit(exchange: Exchange) -> None:
     """Refuses a request over a limit: 402 where the plan or the month's units do not allow it, 429 above the rate
     limit.
 
-    A request takes a unit of the month only if its token has the scope and it will run, not replay a stored answer.
+    A request takes a unit of the month only if its token has the scope and the request will run, not get a stored
+    answer.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
@@ -228,8 +229,7 @@ def _operation_of(exchange: Exchange) -> str | None:
 
 
 def token_of(exchange: Exchange) -> str:
-    """Returns the token from the header Authorization, else from X-API-Key. Raises ApiError MISSING_TOKEN,
-    INVALID_TOKEN."""
+    """Returns the token from the header Authorization, else from X-API-Key. Raises MISSING_TOKEN, INVALID_TOKEN."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():

@@ -1,8 +1,8 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
-An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If
-the process dies before that, the service media drops the attachment. Some calls here do at once what an event does
-later, so that a client can delete a file right after its post released it. Nothing here runs inside a transaction.
+An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If the
+process dies before that, the service media drops the attachment. Some calls here do at once what an event does later,
+so that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,8 +99,8 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the service media at once which files a post uses now. If media does not answer, the event post.media
-    tells it later.
+    """Tells the service media at once which files a post uses now. If media does not answer, the event post.media does
+    so later.
 
     `revision` is that of the newest such event, so that media ignores older events that arrive later.
     """

@@ -118,7 +118,7 @@ def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
 
 def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callable[[], Places]:
     """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
-    (or now), and its brands.
+    (with `with_new_pages`, as they are now), and its brands.
 
     The function makes up to two calls of the API, and one more for each further hundred. Only for screens that make
     another call as well, which notices when the session has ended.

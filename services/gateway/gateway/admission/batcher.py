@@ -84,7 +84,7 @@ class PendingAdmission:
         self._done.release()
 
     def result(self) -> Admitted:
-        """Waits for the verdict. If none comes in time, raises ApiError SERVICE_UNAVAILABLE."""
+        """Waits for the verdict. If none comes in time, raises SERVICE_UNAVAILABLE."""
         if not self._done.acquire(timeout=max(self._deadline - time.monotonic(), 0)):
             self._batcher.leave(self)
             raise unavailable("quota did not answer in time")

@@ -19,7 +19,7 @@ _MOST_FIELDS = 8
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
     """Reads the body of a request.
 
-    Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow).
+    Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow).
     """
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
@@ -48,7 +48,7 @@ def form_of(body: bytes) -> dict[str, str]:
 
 
 def _check_content_type(value: str) -> None:
-    """Raises ApiError UNSUPPORTED_MEDIA_TYPE unless the body is JSON. Without a content type it counts as JSON."""
+    """Raises UNSUPPORTED_MEDIA_TYPE unless the body is JSON. Without a content type it counts as JSON."""
     kind = value.partition(";")[0].strip().lower()
     if (
         kind

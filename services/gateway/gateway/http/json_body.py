@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder().decode
 def parse_object(raw: bytes) -> dict[str, Any]:
     """Parses a body that must be a JSON object.
 
-    Raises ApiError INVALID_JSON if it is not JSON, not UTF-8, nested too deeply, or not an object.
+    Raises INVALID_JSON if it is not JSON, not UTF-8, nested too deeply, or not an object.
     """
     try:
         value = _decode(raw)

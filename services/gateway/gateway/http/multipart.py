@@ -25,7 +25,7 @@ def malformed(message: str) -> ApiError:
 
 
 def boundary_of(content_type: str) -> bytes:
-    """Returns the boundary of a multipart body. Raises ApiError UPLOAD_ERROR when there is none."""
+    """Returns the boundary of a multipart body. Raises UPLOAD_ERROR when there is none."""
     _, options = parse_options_header(content_type)
     boundary = options.get("boundary", "")
     if not _BOUNDARY.fullmatch(boundary):
@@ -47,7 +47,7 @@ class Part:
 class Multipart:
     """Reads the parts of a multipart body in order: `next_part`, then all of `content` or `skip`, and so on.
 
-    All methods raise ApiError UPLOAD_ERROR.
+    All methods raise UPLOAD_ERROR.
     """
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:

@@ -192,8 +192,8 @@ class IdempotencyKeys:
     def keep(self, claim: Claim, answer: Answer) -> None:
         """Keeps the answer for repeated requests; `store_answers` writes it to the database a moment later.
 
-        A request that is repeated before the answer is written finds the key locked, and waits. If the process is
-        killed before the write, the key stays locked, as if the process was killed in the middle of the request.
+        Until then a repeated request finds the key locked, and waits. If the process is killed before the write, the
+        key stays locked, as if the process was killed in the middle of the request.
         """
         self._answers.append((claim, answer))
         self._has_answers.set()
@@ -201,7 +201,7 @@ class IdempotencyKeys:
     def store_answers(self, wait_seconds: float = 0) -> None:
         """Writes all waiting answers to the database. If there are none, waits `wait_seconds` for the first.
 
-        If it raises ApiError SERVICE_UNAVAILABLE, the next call tries these answers again.
+        If it raises SERVICE_UNAVAILABLE, the next call tries these answers again.
         """
         if not self._has_answers.wait(wait_seconds):
             return

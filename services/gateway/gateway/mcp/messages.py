@@ -1,8 +1,7 @@
 """Reads and answers MCP's messages over HTTP. Pure.
 
 Revision 2026-07-28 has no sessions: every request states its protocol version in its headers and in `params._meta`,
-and both must agree. Clients of earlier revisions begin with `initialize`. No answer depends on it, so nothing of it is
-remembered.
+and both must agree. Clients of earlier revisions begin with `initialize`; no answer depends on that.
 
 Source, as of November 2026: the official Python SDK (mcp 2.3.0, mcp-types 2.3.0), which is the client in the tests.
 The pages of the specification were not read.

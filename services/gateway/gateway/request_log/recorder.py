@@ -59,7 +59,7 @@ class RequestLog:
     def write(self) -> int:
         """Writes the waiting lines to the database. Returns how many.
 
-        If it raises ApiError SERVICE_UNAVAILABLE, the lines go on waiting.
+        If it raises SERVICE_UNAVAILABLE, the lines go on waiting.
         """
         self._tell_dropped()
         self._over_limit.clear()
@@ -96,18 +96,18 @@ class RequestLog:
     ) -> list[Found]:
         """Returns those of the account's lines that match the criteria, newest first.
 
-        Raises ApiError SERVICE_UNAVAILABLE.
+        Raises SERVICE_UNAVAILABLE.
         """
         with self._database.reading() as connection:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
 
     def of_request(self, account_id: str, request_id: str, *, limit: int) -> list[Found]:
-        """Returns the account's lines with this request id, newest first. Raises ApiError SERVICE_UNAVAILABLE."""
+        """Returns the account's lines with this request id, newest first. Raises SERVICE_UNAVAILABLE."""
         with self._database.reading() as connection:
             return RequestLogStore(connection).of_request(account_id, request_id, limit)
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns an account's counts of the last days, today first. Raises ApiError SERVICE_UNAVAILABLE."""
+        """Returns an account's counts of the last days, today first. Raises SERVICE_UNAVAILABLE."""
         with self._database.reading() as connection:
             return RequestLogStore(connection).days(account_id, count)
 

@@ -10,7 +10,7 @@ from gateway.exchange import Exchange
 
 
 def platform_code(value: str | None) -> str | None:
-    """Returns the code of a platform that is given by code or full name. Raises ApiError VALIDATION_ERROR."""
+    """Returns the code of a platform that is given by code or full name. Raises VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)
@@ -20,7 +20,7 @@ def platform_code(value: str | None) -> str | None:
 
 
 def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) -> None:
-    """Checks that the token may use the brand. Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+    """Checks that the token may use the brand. Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
 
     If the token is limited to a list of brands that contains this one, no service is called.
     """

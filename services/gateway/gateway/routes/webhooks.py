@@ -67,7 +67,8 @@ def send_test_event(exchange: Exchange, request: api.SubscriptionId) -> api.Deli
     "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", errors=_REACH, shows_secret=True
 )
 def rotate_webhook_secret(exchange: Exchange, request: api.SubscriptionId) -> api.RotatedSecret:
-    """Replace the signing secret, shown only in this answer; for 24 hours deliveries are signed with both."""
+    """Replace the signing secret; the new one is shown only in this answer, and for 24 hours deliveries are signed
+    with both."""
     return exchange.relay(exchange.services.webhooks.rotate_secret, request)
 
 

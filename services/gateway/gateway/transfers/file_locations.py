@@ -28,7 +28,7 @@ class FileLocations:
     def find(self, request: LocateFile) -> LocatedFile:
         """Returns where a public file is in storage.
 
-        Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached.
+        Raises NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached.
         """
         name = (request.key, request.filename)
         until, file = self._files.get(name, (0.0, None))

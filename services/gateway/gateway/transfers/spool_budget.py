@@ -24,7 +24,7 @@ class SpoolBudget:
     def share(self) -> Iterator[Callable[[int], None]]:
         """Yields a function to call with each size that one file is about to have, in bytes.
 
-        It raises ApiError SERVICE_UNAVAILABLE when the budget is used up. The file's share is returned at the end.
+        It raises SERVICE_UNAVAILABLE when the budget is used up. The file's share is returned at the end.
         """
         taken = 0
 

@@ -22,7 +22,7 @@ _BLOCK_BYTES = 2**18
 class Storage:
     """Stores and fetches files in object storage, over connections that stay open. Thread-safe.
 
-    Raises ApiError SERVICE_UNAVAILABLE when storage fails.
+    Raises SERVICE_UNAVAILABLE when storage fails.
     """
 
     def __init__(self, connections: int) -> None:
@@ -42,7 +42,7 @@ class Storage:
             raise _away("put", f"status {answer.status}")
 
     def get(self, url: str, first: int, last: int) -> "Download":
-        """Fetches the bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
+        """Fetches the bytes from `first` to `last`, both included. Raises NOT_FOUND too."""
         headers = {"Range": f"bytes={first}-{last}"}
         try:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)

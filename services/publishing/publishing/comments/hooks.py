@@ -111,7 +111,7 @@ def _hooks(app: AppContext, platform: str) -> tuple[Hooks, Any]:
 
 
 def _inflated(deflated: bytes) -> bytes:
-    """Decompresses the body of a webhook. Raises ApiError INVALID_JSON, PAYLOAD_TOO_LARGE."""
+    """Decompresses the body of a webhook. Raises INVALID_JSON, PAYLOAD_TOO_LARGE."""
     stream = zlib.decompressobj()
     try:
         body = stream.decompress(deflated, api.MAX_HOOK_BYTES + 1)

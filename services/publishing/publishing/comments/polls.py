@@ -2,7 +2,7 @@
 
 A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. Each
 poll is claimed, called and recorded. The comments of each page and the position in the list are stored in one
-transaction. If the process dies, another continues at that position after the claim has lapsed.
+transaction. If the process dies, another process continues at that position after the claim has lapsed.
 """
 
 from functools import partial

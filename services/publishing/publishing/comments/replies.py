@@ -116,7 +116,7 @@ def _claim_replies(app: AppContext, places: int) -> list[Task]:
 def look_up(app: AppContext, row: ReplyRow) -> None:
     """Looks for one reply under its comment on the platform.
 
-    A reply that is not there after the settle time has failed, and its operation may run again.
+    If the reply is not there after the settle time, it has failed, and its operation may run again.
     """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(app, row)
@@ -222,7 +222,7 @@ def _begin(
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
     """Returns the reply that an earlier request of the operation made; None if the platform refused that reply, so
-    that it may be sent again. Raises ApiError POST_IN_PROGRESS while its outcome is unknown."""
+    that it may be sent again. Raises POST_IN_PROGRESS while its outcome is unknown."""
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None

@@ -41,8 +41,7 @@ def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> Non
 def expire(connection: Connection, found: Expired) -> PageRow | None:
     """Marks the page as expired and stages page.expired.
 
-    Returns the page; None if it was marked before or has new credentials by now, as the refusal concerns only the old
-    ones.
+    Returns the page; None if it was marked before, or has new credentials by now, which the refusal does not concern.
     """
     page = Pages(connection).expire(found.page)
     if page is not None:

@@ -8,8 +8,8 @@ from publishing.store.pages import Pages
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the credentials of the next pages with the newest key. Credentials that are renewed meanwhile use it
-    already, and are left alone."""
+    """Encrypts the credentials of the next pages with the newest key. Leaves credentials alone that are renewed
+    meanwhile, because they use that key already."""
     caller.check_operator()
     with app.database.transaction() as connection:
         pages = Pages(connection)

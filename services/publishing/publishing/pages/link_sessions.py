@@ -3,8 +3,8 @@ chooses accounts.
 
 The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the
 code for tokens is claimed before the platform is called. The accounts found wait for the person's consent
-(`link_consent.py`). Once it is given, pages that the brand had linked before get their new credentials, even if the
-client does not choose them. They keep their ids.
+(`link_consent.py`). With it, pages that the brand had linked before get the new credentials and keep their ids, even
+if the client does not choose them.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""The test post of `posthaste platform check --post`: it is stored before it is made, made once, then removed.
+"""The test post of `posthaste platform check --post`: a row is stored first, the post is made once, then both are
+removed.
 
-If a check is interrupted its row stays, and the next check finishes its work: it removes the post, or first finds out
-whether the post exists, as for any post whose outcome is unknown.
+If a check is interrupted, the row stays. The next check removes the post, or first looks it up if its outcome is
+unknown.
 """
 
 from functools import partial

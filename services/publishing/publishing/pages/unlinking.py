@@ -63,7 +63,7 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     """Cancels the page's queued and held posts. Returns them, and the revisions of the events that tell the service
     media.
 
-    Raises PAGE_IN_USE unless such posts may be cancelled (`may`), POST_IN_PROGRESS while one is being sent.
+    Raises PAGE_IN_USE if there are such posts and `may` is False, POST_IN_PROGRESS while a post is being sent.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

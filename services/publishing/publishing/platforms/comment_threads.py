@@ -1,8 +1,8 @@
 """Reads comments page by page on platforms that list threads. Such a platform counts threads instead of comments, and
-cannot leave out those before a time.
+cannot leave out threads before a time.
 
-If a page of the platform's list holds more comments, replies included, than the client asked for, the next call reads
-the same page again and continues after the last comment shown.
+If a page of the platform's list has more comments and replies than the client asked for, the next call reads the page
+again and continues after the last comment shown.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,9 +1,9 @@
-"""Checks a post against its platform's limits: lengths as the platform counts them, number and mix of media,
-settings, files. Pure.
+"""Checks a post against its platform's limits: lengths as the platform counts them, number and mix of media, settings,
+files. Pure.
 
-The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`); rules that are
-the same for every platform are elsewhere. A file that the service media can make fit is judged by its future
-rendition (`contracts.renditions`), so only a file that would need cropping or cutting is refused.
+The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the
+service media can make fit is judged by its future rendition (`contracts.renditions`), so only a file that would need
+cropping or cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence

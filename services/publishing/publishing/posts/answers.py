@@ -1,9 +1,9 @@
 """Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
 
-That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database decides
-whether the answer or an event reports the outcome (`posts.awaited_until`): before an answer without the outcome is
-given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is down,
-`awaited_until` passes without the mark, and an event reports the outcome once it is stored.
+The answer then is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database
+decides whether the answer or an event reports the outcome (`posts.awaited_until`): before an answer without the
+outcome is given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the
+database is down, `awaited_until` passes without the mark, and an event reports the outcome once it is stored.
 """
 
 import time
@@ -68,7 +68,7 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 def leave(database: Database, caller: Caller) -> Left:
     """Marks the outcome of the caller's operation as not awaited, and returns what is known of the operation. Raises
-    ApiError SERVICE_UNAVAILABLE."""
+    SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:

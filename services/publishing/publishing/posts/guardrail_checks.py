@@ -78,7 +78,7 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
     """Returns made-up times for the brand's posts, because their real times are not read.
 
-    The check of the brand's cap only counts them: they are as many as the cap if the brand has reached it, otherwise
+    The check of the brand's cap only counts times: there are as many as the cap if the brand has reached it, otherwise
     none.
     """
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []

@@ -49,10 +49,11 @@ def publish(
 
 
 def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
-    """Makes posts of the account that are published at once report their outcome by an event too, for subscriptions
-    with `immediate_posts`.
+    """Makes posts that the account publishes at once report their outcome by an event too, for subscriptions with
+    `immediate_posts`.
 
-    This holds for posts that begin from now on, and for good: webhooks drops events that no subscription asks for.
+    This holds for all posts that begin from now on, and is never undone. webhooks drops events that no subscription
+    asks for.
     """
     with app.database.transaction() as connection:
         Sending(connection).report_at_once(caller.account_id)

@@ -90,7 +90,8 @@ def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, Pag
 def _check(
     app: SendingContext, caller: Caller, request: api.PublishPosts, pages: dict[str, PageRow], *, is_now: bool
 ) -> None:
-    """Checks the rules on all pages and raises the first error, with its page_id.
+    """Checks the rules on all pages and raises the first error, with its page_id. `is_now`: the post is published at
+    once.
 
     Does not refuse a page that has expired or whose token may write no comments: the result of that page has the
     error.
@@ -150,11 +151,8 @@ def _run(
     check: Callable[[], None],
     one: PagesPart,
 ) -> api.PageResults:
-    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless the call repeats
-    one that has made a post already.
-
-    In such a repeat each page is checked by itself, as a single post is.
-    """
+    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless an earlier try
+    has made a post: then each page is checked by itself, as a single post is."""
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])

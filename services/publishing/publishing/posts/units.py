@@ -1,4 +1,4 @@
-"""Tells quota which units of the month its calls have used, for the calls that it asks about."""
+"""Answers quota's question which of its unconfirmed units were used."""
 
 import structlog
 
@@ -13,8 +13,8 @@ log = structlog.get_logger()
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
     """Gives back the units of operations that made nothing, and voids the tries that quota asks about.
 
-    Operations that are being sent or looked up are undecided: quota asks about them again. The others have made a
-    post or a reply, so their units stay used.
+    Operations that are being sent or looked up are undecided: quota asks about them again. All others have made a post
+    or a reply, so their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

@@ -20,11 +20,11 @@ def own_post(
     `taken`: the remote ids that other posts have by now. `others`: the page's other posts that may be on the platform
     although their remote ids are not known.
 
-    While a similar post is being sent nothing is decided, because the platform's answer will name its post. Of two
-    equal posts it does not matter which one gets the remote id: the page shows what was asked for, as often as it was
-    asked for. A post that differs in what the look-up cannot see (pictures, settings) may own one of the candidates;
-    only if there are more candidates than such posts, one candidate certainly belongs to `post`. A page's posts are
-    sent one after another, so the candidates are assigned in the order in which the attempts began.
+    While a similar post is being sent nothing is decided, because the platform's answer will name that post. Which of
+    two equal posts gets the remote id does not matter. A post that differs in what the look-up cannot see (pictures,
+    settings) may own one of the candidates; only if there are more candidates than such posts, one certainly belongs
+    to `post`. A page's posts are sent one after another, so the candidates are assigned in the order in which the
+    attempts began.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found

@@ -45,9 +45,9 @@ _BRAND_SECONDS = 1.0
 def publish_due_posts(app: SendingContext) -> int:
     """Runs one tick: claims as many due posts as the pool has free tasks for, and starts sending them.
 
-    Returns how many posts were claimed, put off or given up. It first waits a moment until a good part of the pool is
-    free, so that one claim serves many pages. Due posts of a brand whose lock another transaction holds are claimed
-    separately, as soon as the lock is free.
+    Before that waits a moment until a good part of the pool is free, so that one claim serves many pages. Due posts of
+    a brand whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many
+    posts were claimed, put off or given up.
     """
     if not app.page_queues.wait_free(
         app.page_queues.size // 3, _GATHER_SECONDS
@@ -162,8 +162,8 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
 
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:
-    """Puts off the page's other posts for as long as the platform asks. Otherwise it would refuse them, which uses up
-    attempts."""
+    """Puts off the page's other posts for as long as the platform asks. A refusal of each would only use
+    up attempts."""
     with app.database.transaction() as connection:
         waiting = Sending(connection).put_off_page(page.id, seconds)
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)

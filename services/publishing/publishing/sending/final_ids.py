@@ -1,7 +1,7 @@
 """Asks for the final ids of published posts whose platform gives them later (TikTok: after moderation).
 
-Before such a post is recorded as published, it is stored that it waits for its id. Each look-up is claimed, called and
-recorded. Look-ups only read.
+The wait for the id is stored before the post is recorded as published. Each look-up is claimed, called and recorded,
+and only reads.
 """
 
 from functools import partial

@@ -104,8 +104,8 @@ class OutcomeWriter:
         expired: Expired | None = None,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores an outcome, begins the attempt at another post, and marks a page as expired, each if given. All of it
-        is committed when the call returns.
+        """Stores an outcome, begins the attempt at another post, and marks a page as expired, each if given. All is
+        committed when the call returns.
 
         While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
         SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.

@@ -100,7 +100,7 @@ Place = tuple[datetime, str]
 class Lists:
     """Reads lists of posts over an open connection.
 
-    Its callers have checked that the page `page_id` is within reach and of the given platform.
+    The callers have checked that the page `page_id` is within reach and of the given platform.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -115,13 +115,14 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns scheduled posts, soonest first, that fit `where` (as in `_scheduled`). A search stops at `end`."""
+        """Returns scheduled posts that fit `where` (the filters of `_scheduled`), soonest first. With `search` none
+        after `end`."""
         ranges, states, values = _scheduled(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_LAST, ""))}
         return self._posts(_soonest(ranges, states, search is not None), values)
 
     def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns where a search has to stop. None: it may read all of the list."""
+        """Returns the place at which a search of this list must stop; None if it may read the whole list."""
         ranges, states, values = _scheduled(account_id, **where)
         return self._place(_soonest_end(ranges, states), values | {"reads": _READ})
 
@@ -134,13 +135,14 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns published posts, newest first, that fit `where` (as in `_published`). A search stops at `end`."""
+        """Returns published posts that fit `where` (the filters of `_published`), newest first. With `search` none
+        before `end`."""
         ranges, values = _published(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
         return self._posts(_newest(ranges, search is not None), values)
 
     def published_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns where a search has to stop. None: it may read all of the list."""
+        """Returns the place at which a search of this list must stop; None if it may read the whole list."""
         ranges, values = _published(account_id, **where)
         return self._place(_newest_end(ranges), values | {"reads": _READ})
 
@@ -162,7 +164,8 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns the ranges, states and values. `after` is the (scheduled_at, id) of the last row of the page before."""
+    """Returns the index ranges, the states and the values of a statement with these filters. `after`: the last row of
+    the page before."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -192,7 +195,8 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns the ranges and values. `before` is the (published_at, id) of the last row of the page before."""
+    """Returns the index ranges and the values of a statement with these filters. `before`: the last row of the page
+    before."""
     if page_id is not None:
         ranges = _OF_PAGE
     elif brand_ids is None:

@@ -56,7 +56,7 @@ _END_SUBSCRIPTION = text(
 
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
-    """Builds the statement of `Pages.newest`, the API's busiest list, with the requested conditions.
+    """Builds the statement of `Pages.newest`, the API's busiest list: of brands, of a platform, or from a position.
 
     Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on the
     account stands outside these ranges: otherwise the planner would choose the account's index and read all its pages.
@@ -214,8 +214,8 @@ class Pages:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[api.Page]:
-        """Returns pages as clients see them, newest first. `after` is the (created_at, id) of the last page that was
-        listed before."""
+        """Returns pages as clients see them, newest first, of these brands or of all (None). `after` is the
+        (created_at, id) of the last page that was listed before."""
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:

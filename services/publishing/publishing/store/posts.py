@@ -202,10 +202,10 @@ class Posts:
         `states` within a day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
 
         With an `effect`, its operation and the page are locked first. A page of another account is neither locked nor
-        read. Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so
-        that two of them never take the last place under a cap. Other changes of a queued post's time take none (a
-        retry, `bring_due`, a claim that is given back, a page whose platform takes no calls for some time): the post
-        is checked again when it is claimed. A dry run takes no lock.
+        read. A dry run takes no lock. Schedule calls, edits that move a post, publishes at once and claims of due
+        posts take these locks, so that two of them never take the last place under a cap. Other changes of a queued
+        post's time take none (a retry, `bring_due`, a claim that is given back, a page at rest), because the post is
+        checked again when it is claimed.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,

@@ -51,7 +51,7 @@ class Outgoing:
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
-    """Answers a request for a public file with 200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Answers a request for a public file with 200, 206, 304 or 416. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
     environ = exchange.environ
     file = exchange.services.locations.find(request)
     headers = {

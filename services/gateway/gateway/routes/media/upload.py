@@ -73,7 +73,7 @@ def receive(exchange: Exchange) -> UploadedMedia:
 
 
 def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
-    """Returns the stream's `read` with a time limit: it raises ApiError UPLOAD_ERROR after `_MAX_SECONDS`.
+    """Returns the stream's `read` with a time limit: it raises UPLOAD_ERROR after `_MAX_SECONDS`.
 
     The limit holds however steadily bytes arrive.
     """
@@ -89,7 +89,7 @@ def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
 
 
 def _find_file(parts: Multipart) -> Part:
-    """Reads on to the part that is named file. Raises ApiError NO_FILE, UPLOAD_ERROR."""
+    """Reads on to the part that is named file. Raises NO_FILE, UPLOAD_ERROR."""
     while (part := parts.next_part()) is not None:
         if part.name == "file" and part.filename:
             flaw = flaw_in(part.filename)

@@ -34,8 +34,8 @@ def send(
     the pages. Answers 201 if all pages succeeded, 207 if some did.
 
     Raises ApiError if a rule is broken on any page. If no page succeeded, raises an error with an open outcome if
-    there is one, else the first error. With an idempotency key also raises the outage (503) of any page: repeating the
-    call with that key then sends the missing posts, while a stored 207 would never change.
+    there is one, else the first error. With an idempotency key also raises the outage (503) of any page, because
+    repeating the call then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:

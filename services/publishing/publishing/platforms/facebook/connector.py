@@ -1,4 +1,4 @@
-"""Facebook Pages over the Graph API: publishing and look-ups (platforms.md 2). Comments and counts are in `reading`."""
+"""Facebook Pages over the Graph API: publishing and look-ups (platforms.md 2)."""
 
 import json
 import re

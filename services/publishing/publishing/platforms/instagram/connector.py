@@ -1,4 +1,4 @@
-"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts are in `reading`.
+"""Instagram professional accounts over the Graph API: publishing and look-ups (platforms.md 3).
 
 Everything is staged in a container first. Instagram publishes a container at most once. The container's id is stored
 before that call, and a later attempt uses the same container.

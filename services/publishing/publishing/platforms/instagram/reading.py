@@ -1,4 +1,4 @@
-"""Instagram: comments, counts and the account itself (platforms.md 3). Posts are made in `connector`."""
+"""Instagram: comments, counts and the account itself (platforms.md 3)."""
 
 from collections.abc import Iterable
 from dataclasses import replace

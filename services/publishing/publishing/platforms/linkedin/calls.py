@@ -74,7 +74,8 @@ class Calls:
                 raise
 
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
-        """Sends a file or a part of one to the upload address that LinkedIn gave. Returns its ETag without quotes."""
+        """Sends a file or a part of one, with the account's token if asked, to the upload address that LinkedIn gave.
+        Returns the ETag without quotes."""
         if not is_pinned(url, self._url, self._settings.upload_hosts):
             raise PlatformRefusal(
                 Refusal.REJECTED, "STRANGE_HOST", "LinkedIn names an upload host that is not its own."

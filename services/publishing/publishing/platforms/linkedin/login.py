@@ -23,11 +23,11 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members, or that of the only app that is configured. It also knows the login of
-    the other app.
+    """Returns LinkedIn's login for members, or that of the only app that is configured. It also knows the login of the
+    other app.
 
-    The members' login is the default, so that nothing changes for clients that name no kind of account when an
-    operator adds the app for company pages.
+    The members' login is the default, so that an operator who adds the app for company pages changes nothing for
+    clients that name no kind of account.
     """
     apps = {MEMBER: settings.member_app, ORGANIZATION: settings.pages_app}
     found = {name: LinkedInLogin(settings, name) for name, app in apps.items() if app.client_id}

@@ -1,4 +1,4 @@
-"""Reads from LinkedIn: comments, counts and the page's profile. Posts are made in `connector`."""
+"""Reads from LinkedIn: comments, counts and the page's profile."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -50,7 +50,8 @@ BROKEN_CODES = (1, 2)
 
 
 def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refusal:
-    """Returns the kind of refusal for an error code and subcode; REJECTED for codes that are not in our tables."""
+    """Returns the kind of refusal for an error code and subcode; REJECTED for codes that are not in our tables.
+    `is_transient`: Meta calls the error temporary."""
     if subcode in _SUBCODES:
         return _SUBCODES[subcode]
     if (code, subcode) == (100, 33):

@@ -96,7 +96,7 @@ class Graph:
             raise OutcomeUnknown("the platform does not say that it worked")
 
     def remove(self, account: Account, node: str) -> None:
-        """Deletes something. May be repeated. Raises PlatformRefusal."""
+        """Deletes something. May be repeated."""
         self._call("DELETE", account, node, "")
 
     def delete(self, account: Account, node: str) -> None:

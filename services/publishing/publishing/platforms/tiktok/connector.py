@@ -1,4 +1,4 @@
-"""Publishes on TikTok and looks posts up. The account's profile is read in `reading`."""
+"""Publishes on TikTok and looks posts up."""
 
 from datetime import UTC, datetime, timedelta
 

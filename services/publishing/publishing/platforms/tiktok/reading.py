@@ -1,5 +1,4 @@
-"""Reads from TikTok: counts and the account's profile; its API has no comments (platforms.md 5). Posts are made in
-`connector`."""
+"""Reads from TikTok: counts and the account's profile. Its API has no comments (platforms.md 5)."""
 
 from typing import NoReturn
 

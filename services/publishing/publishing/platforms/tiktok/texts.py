@@ -18,7 +18,8 @@ _OF_PHOTOS = ("auto_add_music",)
 
 
 def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool) -> dict[str, Any]:
-    """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal."""
+    """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal.
+    `is_audited`: TikTok has audited our app."""
     others = (*_OF_SOURCE, *(_OF_PHOTOS if _is_video(content) else _OF_VIDEOS))
     asked = {
         name: value for name, value in content.settings.items() if value is not None and name not in others
@@ -42,7 +43,7 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
     """Returns the privacy level for a post: the requested one if TikTok offers it, or the strictest offered if none
-    was requested. Raises PlatformRefusal."""
+    was requested. Until TikTok has audited our app, only SELF_ONLY. Raises PlatformRefusal."""
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:
         if asked not in (None, "SELF_ONLY"):

@@ -1,4 +1,4 @@
-"""Publishes on YouTube and looks posts up. Comments and counts are in `reading`."""
+"""Publishes on YouTube and looks posts up."""
 
 from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (

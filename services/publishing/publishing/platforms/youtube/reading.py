@@ -1,5 +1,4 @@
-"""Reads from YouTube: comments, counts and the channel's profile (platforms.md 7). Videos are published in
-`connector`."""
+"""Reads from YouTube: comments, counts and the channel's profile (platforms.md 7)."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
