@@ -32,7 +32,7 @@ class Config(Record):
     caller_cache_seconds: float = 10.0
     #: How long the head of a request may take to arrive, and then its body. Idle connections are closed after it.
     read_seconds: float = 15.0
-    #: How long the request log is kept; 0: there is none.
+    #: How many days the request log is kept; 0: there is no log.
     request_log_days: int = 30
     #: Transfers at once in each process, in and out; each holds up to a megabyte of memory.
     uploads_at_once: int = 24

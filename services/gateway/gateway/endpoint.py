@@ -49,7 +49,7 @@ class Endpoint:
     #: The result type of a request for several pages: sent with `status` if all pages succeeded, with 207 if only some
     #: did.
     several: type | None = None
-    #: Whether the request log has the calls that succeed. False for reading it: following would fill it.
+    #: Whether the request log has the calls that succeed. False for reading the log: following it would fill it.
     is_logged: bool = True
     #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None = None

@@ -48,7 +48,7 @@ pages = Table(
     Column("subscribed", Boolean, nullable=False, server_default=text("false")),
     Column("subscribe_at", _TIME),
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
-    #: Unlinked pages are hidden and kept for their posts. Linked again it is the same page.
+    #: Unlinked pages are hidden and kept for their posts. A page that is linked again keeps its row.
     Column("unlinked_at", _TIME),
     #: Used by the previous release only (now `chassis.db.operations`). To be dropped in the next.
     Column("unlink_operation_id", Text),

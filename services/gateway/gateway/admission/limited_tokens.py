@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-#: With this many remembered tokens all are forgotten: forgetting one costs a read that is refused after its call.
+#: With this many remembered tokens all are forgotten. A read with such a token makes its call before it is refused.
 _MOST_TOKENS = 10_000
 
 

@@ -65,7 +65,7 @@ _KEEP = Prepared(
 
 
 def _mine(statement: Any) -> Any:
-    """Restricts `statement` to the key that this request holds, and makes its commit asynchronous, like `_KEEP`.
+    """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
 
     The fencing token alone is not enough: once a key is deleted, the next request with the same key has number 1
     again.

@@ -35,8 +35,8 @@ from publishing.store.received import Received, WaitingComment
 
 log = structlog.get_logger()
 
-#: Waits between tries to read a comment. After the last one the event is sent with what the webhook said, so they bound
-#: its delay.
+#: Waits between tries to read a comment. After the last one the event is sent with what the webhook said, so the waits
+#: bound the event's delay.
 _LOOK_WAITS_SECONDS = (2.0, 10.0, 30.0)
 #: Longer than one call to the platform takes: connect 5 s, read 30 s.
 _LEASE_SECONDS = 60.0

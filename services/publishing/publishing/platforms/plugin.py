@@ -55,7 +55,7 @@ class PlatformPlugin:
     check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
     #: What the platform tells now about itself and a page, one after the other. Makes nothing visible.
     facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
-    #: The test post of `platform check --post`; None: its API could not remove one.
+    #: The test post of `platform check --post`; None: the platform's API could not remove one.
     trial: Trial | None = None
     #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
     polls: str | None = None

@@ -16,7 +16,7 @@ class Trial:
 
     #: The post as people read it: "a private video".
     what: str
-    #: Whether everybody sees it until it is removed: the platform has no other posts.
+    #: Whether everybody sees the post until it is removed, because the platform has only public posts.
     is_public: bool = False
     #: Whether `stage` needs the address of a photo.
     needs_photo: bool = False
@@ -24,7 +24,7 @@ class Trial:
     content: Callable[[str], Content] | None = None
     #: Makes something that nobody sees, so it may be repeated: (settings, account, text, photo's address) → its id.
     stage: Callable[[Any, Account, str, str], str] | None = None
-    #: Removes it, and may be repeated; None: nobody ever sees it and the platform removes it.
+    #: Removes the post, and may be repeated; None: nobody ever sees the post, and the platform removes it.
     remove: Callable[[Any, Account, str], None] | None = None
     #: Finds in a checkpoint the id of what a post that failed leaves on the platform.
     left: Callable[[Mapping[str, Any]], str | None] = lambda checkpoint: None

@@ -151,8 +151,10 @@ def _run(
     check: Callable[[], None],
     one: PagesPart,
 ) -> api.PageResults:
-    """Runs `one` for every page in parallel and returns the results. Before that runs `check`, unless an earlier try
-    has made a post: then each page is checked by itself, as a single post is."""
+    """Runs `one` for every page in parallel and returns the results.
+
+    Runs `check` first. But if an earlier try has made a post, each page is checked by itself, as a single post is.
+    """
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])

@@ -46,7 +46,7 @@ _NEWEST = """
         ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
-#: Where a search stops that reads `_EACH` posts of each range: where it has read so many of one of them.
+#: The place at which a search stops: where it has read `_EACH` posts of one of its ranges.
 _NEWEST_END = """
     SELECT last.out_at, last.id FROM {ranges}, LATERAL (
         SELECT out_at, id FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s

@@ -278,7 +278,7 @@ class Sending:
         """Stores an attempt for each claim that still holds, and returns the ids of the posts. Commit before calling
         the platform.
 
-        If a maker has lost access, no attempt begins: the claim ends, and the post is held.
+        If the maker of a post has lost access, its attempt does not begin: the claim ends, and the post is held.
         """
         if not claims:
             return set()

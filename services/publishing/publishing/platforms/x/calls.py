@@ -18,7 +18,7 @@ from publishing.platforms.x.settings import XSettings
 #: X's two names of the parameter for a post's fields. Its description of July 2026 (xdk, `specs/openapi.json` 2.167)
 #: knows only the second, its documentation of August 2026 only the first.
 _FIELD_NAMES = ("tweet.fields", "post.fields")
-#: Fields of the first that have another name beside the second, and those that are expansions there.
+#: Fields that have another name with the second parameter, and fields that are expansions with it.
 _RENAMED = {"note_tweet": "note_post"}
 _EXPANDED = {"referenced_tweets": "referenced_posts", "author_id": "author_id"}
 _BAD_PARAMETER = "invalid-request"

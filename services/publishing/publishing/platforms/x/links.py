@@ -60,7 +60,7 @@ class _Label(NamedTuple):
 
     start: int
     end: int
-    #: Where the top-level domain ends with which it begins; None if it begins with none.
+    #: The end of the top-level domain with which the label begins; None if it begins with none.
     tld_end: int | None
 
 
