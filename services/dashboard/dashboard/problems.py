@@ -113,7 +113,7 @@ def attach(app: Flask, config: Config) -> None:
 
 
 def place() -> str | None:
-    """Returns the address of the screen that the person sees, to go on there after signing in; None: not known."""
+    """Returns the address of the screen that the person sees, to which signing in leads back; None if not known."""
     if request.method == "GET" and "HX-Request" not in request.headers:
         return request.full_path.rstrip("?")
     seen = urlsplit(request.headers.get("HX-Current-URL") or request.referrer or "")

@@ -90,7 +90,7 @@ def change_password() -> tuple[str, int] | Response:
 
 @screens.get("/account/email")
 def email() -> str:
-    """The screen of the e-mail address: the change that waits, and a form for another address."""
+    """Shows the e-mail address: the change that waits, and a form for another address."""
     return _email()
 
 
@@ -112,7 +112,7 @@ def change_email() -> tuple[str, int] | Response:
 
 @screens.post("/account/email/cancel")
 def cancel_email() -> tuple[str, int] | Response:
-    """Cancels the change of address that waits: its link stops working."""
+    """Cancels the change of address that waits: the link to the new address stops working."""
     key = request.form.get("key") or None
     return _changed(
         lambda: api.own().cancel_email_change(idempotency_key=key),

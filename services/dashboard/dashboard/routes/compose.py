@@ -145,7 +145,7 @@ def library() -> str:
 
 @screens.get("/files")
 def files() -> str:
-    """The tiles of the files of a draft that the browser has kept."""
+    """Shows the tiles of files whose ids the browser has kept with a draft."""
     chosen = tuple(dict.fromkeys(request.args.getlist("media_id")))[:_MOST_FILES]
     return "".join(render_template("compose_file.html", file=it) for it in _files(chosen))
 
@@ -236,8 +236,8 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 def _beside(
     draft: Draft, findings: dict[str, list[Finding]], places: Places
 ) -> dict[str, list[tuple[Page | None, Finding]]]:
-    """Returns the findings by the field of the form that they are about: also for each setting, and for each page's
-    own text."""
+    """Returns the findings by the field of the form that they are about, including fields of settings and of pages'
+    own texts."""
     own = {page_id: f"own-{page_id}" for page_id in (*draft.page_ids, *draft.own_texts)}
     inputs = [it.input_id for rules in _used_platforms(places).values() for it in rules.settings]
     found: dict[str, list[tuple[Page | None, Finding]]] = {
