@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from chassis.bus import rpc
-from chassis.db.clock import refuse_shifted
+from chassis.db.clock import LocalClock, refuse_shifted
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
 from contracts.accounts import Authenticate, Authenticated, RecordUse
@@ -20,9 +20,7 @@ from contracts.media import LocatedFile, LocateFile
 from gateway.admission.batcher import AdmissionBatcher
 from gateway.admission.limited_tokens import LimitedTokens
 from gateway.admission.refunds import Refunds
-from gateway.auth.caller_cache import CallerCache
-from gateway.auth.token_usage import INTERVAL_SECONDS, TokenUsage
-from gateway.clock import GatewayClock
+from gateway.callers import INTERVAL_SECONDS, CallerCache, TokenUsage
 from gateway.config import Config
 from gateway.health import Readiness
 from gateway.http.slow_clients import RECEIVING, SENDING
@@ -70,7 +68,7 @@ class Services:
         )
         self.spool_budget = SpoolBudget(config.upload_spool_bytes)
         self.locations = FileLocations(self._locate)
-        self.clock = GatewayClock(self.database)
+        self.clock = LocalClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
         self.admissions = AdmissionBatcher(self.quota.admit_all)

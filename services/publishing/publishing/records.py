@@ -11,6 +11,7 @@ import msgspec
 
 from contracts import publishing as api
 from contracts.caller import Caller, Maker
+from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import Media
 from contracts.record import Record
 from publishing.platforms.base import MediaSource
@@ -133,6 +134,17 @@ class PageRow(Row):
             expired=self.expired,
             created_at=self.created_at,
         )
+
+
+def reached(caller: Caller, page: PageRow | None, field: str | None = "page_id") -> PageRow:
+    """Returns the page if it is linked and the caller may use it.
+
+    Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+    """
+    if page is None or page.unlinked_at is not None:
+        raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
+    caller.check_reach(page.account_id, page.brand_id, field=field)
+    return page
 
 
 class Post(Row):

@@ -4,11 +4,12 @@ In SQL use `clock_now()` (created by `chassis.db.schema`), in Python `now(connec
 use real time instead: `clock_timestamp()` in SQL, `time.monotonic()` in Python.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Function, func, text
 
 from chassis.config import ConfigError
+from chassis.db.database import Database
 
 
 def now(connection: Connection) -> datetime:
@@ -38,3 +39,23 @@ def refuse_shifted(connection: Connection, *, allowed: bool) -> None:
     """Raises ConfigError when the clock is shifted but `allowed` is false, as in production."""
     if not allowed and shift_seconds(connection) != 0:
         raise ConfigError("the database's clock is shifted, and CLOCK_SHIFT_ALLOWED is not true")
+
+
+class LocalClock:
+    """Tells the business time without asking the database: the local clock plus its measured difference.
+
+    The gateway checks at every request whether the token has expired; a query would be added to every read. While the
+    database is away, the last known difference stays in use.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def measure(self) -> None:
+        """Measures how far the database's clock is ahead. Raises SERVICE_UNAVAILABLE when it is away."""
+        with self._database.reading() as connection:
+            self._ahead = now(connection) - datetime.now(UTC)

@@ -1,8 +1,16 @@
-"""Reads the raw body of a request, checks its size and content type; and parses forms."""
+"""Reads the body of a request: checks its size and content type, and parses JSON and forms.
 
+Values that cannot be stored (bad strings, numbers out of range, deep nesting) are found here, so that they are answered
+with the documented error and never reach a service.
+"""
+
+import json
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qsl
+
+import msgspec
 
 from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, ApiError
 
@@ -14,6 +22,11 @@ _MAX_DISCARDED_BYTES = 32 * 2**20
 _PIECE_BYTES = 2**18
 #: Most fields of a form. Ours have fewer.
 _MOST_FIELDS = 8
+#: Levels of nesting in one field's value. Free-form settings need two or three; deep nesting only slows parsers down.
+MAX_DEPTH = 16
+_MAX_INTEGER = 2**63
+
+_decode = msgspec.json.Decoder().decode
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
@@ -69,3 +82,57 @@ def _read(stream: Any, most: int) -> bytes:
         return bytes(stream.read(most))
     except Exception as error:  # of gunicorn's parser or of the socket
         raise ApiError(INVALID_JSON, "The request body ended early or is not valid HTTP.") from error
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """Parses a body that must be a JSON object.
+
+    Raises INVALID_JSON if it is not JSON, not UTF-8, nested too deeply, or not an object.
+    """
+    try:
+        value = _decode(raw)
+    except RecursionError:
+        raise ApiError(INVALID_JSON, "The body is nested too deeply.") from None
+    except (msgspec.MsgspecError, UnicodeError):
+        value = _parse_with_surrogates(raw)
+    if not isinstance(value, dict):
+        raise ApiError(INVALID_JSON)
+    return value
+
+
+def _parse_with_surrogates(raw: bytes) -> Any:
+    """Parses JSON that contains lone surrogates: msgspec refuses the whole body, and the error is to name the field."""
+    try:
+        return json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ApiError(INVALID_JSON) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def flaw_in(value: Any, depth: int = 0) -> str | None:
+    """Returns why a value cannot be stored; None if it can be stored."""
+    if isinstance(value, str):
+        return _flaw_in_text(value)
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return None if -_MAX_INTEGER <= value < _MAX_INTEGER else "Number out of range"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "Number out of range"
+    if depth >= MAX_DEPTH:
+        return f"Nested more than {MAX_DEPTH} levels deep"
+    items = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    return next((flaw for item in items if (flaw := flaw_in(item, depth + 1))), None)
+
+
+def _flaw_in_text(text: str) -> str | None:
+    if "\x00" in text:
+        return "Must not contain NUL characters"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "Must be valid Unicode, without lone surrogates"
+    return None

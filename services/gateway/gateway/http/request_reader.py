@@ -17,7 +17,7 @@ import msgspec
 from msgspec import NODEFAULT, UnsetType
 
 from contracts.errors import INVALID_DATE, MISSING_FIELD, NOT_FOUND, VALIDATION_ERROR, ApiError, invalid
-from gateway.http.json_body import flaw_in, parse_object
+from gateway.http.body import flaw_in, parse_object
 
 #: Our ids are a prefix and a ULID; nothing has an id of another form.
 ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)

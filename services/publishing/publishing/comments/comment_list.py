@@ -17,8 +17,7 @@ from publishing.pages.connection import connection_to
 from publishing.platforms.base import CommentPage, CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.posts.checks import check_page
 from publishing.posts.engagement import published, unreadable
-from publishing.records import PageRow, Post
-from publishing.rules import reach
+from publishing.records import PageRow, Post, reached
 from publishing.store.pages import Pages
 
 
@@ -28,7 +27,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api
         raise ApiError(INVALID_DATE, field="since")
     if request.page_id is not None:
         with app.database.reading() as connection:
-            reach.page(caller, Pages(connection).get(request.page_id))
+            reached(caller, Pages(connection).get(request.page_id))
     page, post = published(app, caller, request.post_id, "post_id")
     if request.page_id not in (None, page.id):
         raise ApiError(NOT_FOUND, field="page_id")

@@ -37,8 +37,7 @@ from publishing.platforms.registry import PLUGINS
 from publishing.posts.answers import Answer
 from publishing.posts.checks import check_may_comment, check_page
 from publishing.posts.publish_now import rejected
-from publishing.records import PageRow, Post
-from publishing.rules import reach
+from publishing.records import PageRow, Post, reached
 from publishing.rules.content import check_text
 from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store import Connection
@@ -79,7 +78,7 @@ def reply(
 
 def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer) -> api.Reply:
     with app.database.reading() as connection:
-        page = reach.page(caller, Pages(connection).get(request.page_id))
+        page = reached(caller, Pages(connection).get(request.page_id))
         comment = Comments(connection).get(request.comment_id)
         post = Posts(connection).get(comment.post_id) if comment else None
     _check_platform(page)
@@ -210,7 +209,7 @@ def _begin(
     made = comments.get_reply(operation.result) if operation.result is not None else None
     operation.check(own=made.id if made is not None and made.state == "failed" else None)
     found, _ = Pages(connection).lock_with_time(request.page_id)
-    page = reach.page(caller, found)
+    page = reached(caller, found)
     check_page(app, page)
     row = comments.begin_reply(comment, request.message, caller.operation_id, lease_seconds)
     if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:

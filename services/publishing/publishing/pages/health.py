@@ -12,8 +12,7 @@ from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
-from publishing.records import PageRow
-from publishing.rules import reach
+from publishing.records import PageRow, reached
 from publishing.store.pages import Pages
 
 
@@ -26,7 +25,7 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
     temporary failure, a rate limit, a renewal without an answer).
     """
     with app.database.reading() as connection:
-        page = reach.page(caller, Pages(connection).get(request.id), field=None)
+        page = reached(caller, Pages(connection).get(request.id), field=None)
     page, refusal = _look(app, page)
     credentials = _credentials(app, page)
     missing = None if refusal else _missing(app, page, credentials)

@@ -6,7 +6,7 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
 from publishing.context import AppContext
-from publishing.rules import reach
+from publishing.records import reached
 from publishing.rules.filters import platform_code
 from publishing.store.pages import Pages
 
@@ -37,7 +37,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.Pa
 
 def show(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     with app.database.reading() as connection:
-        return reach.page(caller, Pages(connection).get(request.id), field=None).view()
+        return reached(caller, Pages(connection).get(request.id), field=None).view()
 
 
 def count(app: AppContext, caller: Caller, request: api.CountPages) -> api.PageCounts:

@@ -10,8 +10,7 @@ from contracts.caller import Caller
 from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError
 from publishing import attachments, post_events
 from publishing.context import RENEWALS, AppContext
-from publishing.records import Post
-from publishing.rules import reach
+from publishing.records import Post, reached
 from publishing.store import Connection
 from publishing.store.comments import Comments
 from publishing.store.pages import Pages
@@ -37,7 +36,7 @@ def _unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.Pag
     with app.database.transaction() as connection:
         operations = Operations(connection)
         operations.begin(caller)
-        page = reach.page(caller, Pages(connection).lock(request.id), field=None)
+        page = reached(caller, Pages(connection).lock(request.id), field=None)
         cancelled, revisions = _cancel_queued(connection, page.id, may=request.cancel_queued)
         Polls(connection).end_page(page.id)
         Pages(connection).unlink(page.id)

@@ -1,5 +1,9 @@
-"""Checks that several use cases of posts share. Each raises the error for the client."""
+"""Checks that several use cases of posts share: each raises the error for the client.
 
+The guardrails' rules are in `rules/guardrails.py`; here they judge the times that are read under the database's locks.
+"""
+
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
@@ -14,14 +18,14 @@ from contracts.errors import (
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
-from contracts.platforms import PLATFORMS
+from contracts.platforms import BRAND_PER_24H, PLATFORMS
 from publishing.context import AppContext
 from publishing.pages.connection import can_comment
 from publishing.platforms.base import NotConnected
-from publishing.posts import guardrail_checks
 from publishing.records import PageRow
 from publishing.rules import content
-from publishing.store.posts import Posts
+from publishing.rules.guardrails import REACH, judge
+from publishing.store.posts import Posts, Surroundings
 
 #: How far ahead a post may be scheduled (spec "Schedule body").
 SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
@@ -80,8 +84,8 @@ def check_time(scheduled_at: datetime, now: datetime) -> None:
     if not earliest <= scheduled_at <= latest:
         raise ApiError(
             SCHEDULE_OUT_OF_RANGE,
-            earliest=guardrail_checks.stamp(earliest),
-            latest=guardrail_checks.stamp(latest),
+            earliest=stamp(earliest),
+            latest=stamp(latest),
         )
 
 
@@ -100,3 +104,33 @@ def unchangeable(store: Posts, post_id: str) -> NoReturn:
     """Raises the error for a change that the post's state does not allow: POST_IN_PROGRESS or NOT_FOUND."""
     post = store.get(post_id)
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
+
+
+def check_guardrails(
+    store: Posts, page: PageRow, at: datetime | None, around: Surroundings, *, without: str = ""
+) -> None:
+    """Raises PAGE_PUBLISH_GUARDRAIL or BRAND_PUBLISH_GUARDRAIL if a post scheduled for `at` (None: published now) would
+    break a guardrail, given the other posts `around` that time. `without` is the id of a post that is moved.
+
+    The wait counts from the requested time, or from now.
+    """
+    moment, near = at or around.now, around.near
+    # Of the brand's posts only the number is read: as many times as the cap if the brand has reached it, else none.
+    brand = [moment] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
+    if judge(moment, page.platform, page=near.page, brand=brand, scheduled=near.scheduled) is None:
+        return
+    later = store.all_later(page, moment - REACH, is_scheduled=at is not None, without=without)
+    breach = judge(moment, page.platform, page=later.page, brand=later.brand, scheduled=later.scheduled)
+    if breach is None:
+        return
+    wait = math.ceil((breach.next_allowed_at - moment).total_seconds())
+    next_allowed_at = stamp(breach.next_allowed_at)
+    message = f"{breach.row.message} The next free time is {next_allowed_at}."
+    raise ApiError(breach.row, message, retry_after_seconds=wait, next_allowed_at=next_allowed_at)
+
+
+def stamp(at: datetime) -> str:
+    """Formats a time in the text of an error as the API writes times. Rounded up to a millisecond, so that a request
+    for that time succeeds."""
+    at += timedelta(microseconds=-at.microsecond % 1000)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

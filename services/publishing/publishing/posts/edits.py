@@ -14,10 +14,10 @@ from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, A
 from publishing import attachments, post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
-from publishing.posts import guardrail_checks
 from publishing.posts.checks import (
     check_content,
     check_first_comment,
+    check_guardrails,
     check_page,
     check_time,
     instant,
@@ -115,9 +115,8 @@ def _new_time(
         return {}
     scheduled_at = instant(request.scheduled_at)
     check_time(scheduled_at, now)
-    breach = guardrail_checks.breach_of_move(store, page, scheduled_at, post.id)
-    if breach is not None:
-        raise guardrail_checks.refusal(breach, scheduled_at)
+    around = store.lock_around(page.id, page.account_id, scheduled_at, without=post.id)
+    check_guardrails(store, page, scheduled_at, around, without=post.id)
     return {"scheduled_at": scheduled_at, "out_at": scheduled_at}
 
 

@@ -8,8 +8,7 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError
 from publishing.context import AppContext
-from publishing.records import PageRow
-from publishing.rules import reach
+from publishing.records import PageRow, reached
 from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
 from publishing.store.lists import Lists
@@ -106,4 +105,4 @@ def _check_zone(**times: datetime | None) -> None:
 
 
 def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> PageRow | None:
-    return None if page_id is None else reach.page(caller, Pages(connection).get(page_id))
+    return None if page_id is None else reached(caller, Pages(connection).get(page_id))

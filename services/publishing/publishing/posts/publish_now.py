@@ -13,13 +13,17 @@ from publishing.attachments import Attachment
 from publishing.context import FIRST_COMMENTS
 from publishing.pages.expiry import expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import guardrail_checks
 from publishing.posts.answers import Answer
-from publishing.posts.checks import check_connected, check_content, check_first_comment, check_page
+from publishing.posts.checks import (
+    check_connected,
+    check_content,
+    check_first_comment,
+    check_guardrails,
+    check_page,
+)
 from publishing.posts.reading import get_post
 from publishing.posts.schedule import new_post
-from publishing.records import PageRow, Post
-from publishing.rules import reach
+from publishing.records import PageRow, Post, reached
 from publishing.sending.context import SendingContext
 from publishing.sending.delivery import deliver
 from publishing.sending.post_files import await_ready
@@ -66,7 +70,7 @@ def _publish(
     with app.database.reading() as connection:
         found = Pages(connection).get(request.page_id)
         repeated = Posts(connection).of_operation(caller.operation_id)
-    page = reach.page(caller, found)
+    page = reached(caller, found)
     if repeated is not None and repeated.state != "failed":
         raise Done(repeated.id)
     check_page(app, page)
@@ -99,13 +103,13 @@ def _claim(
     """
     with app.outcomes.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
-        around = guardrail_checks.lock_for_publish(store, request.page_id, Effect(caller, attachment.post_id))
-        page, now = reach.page(caller, around.page), around.now
+        effect = Effect(caller, attachment.post_id)
+        around = store.lock_around(request.page_id, caller.account_id, None, effect=effect)
+        page, now = reached(caller, around.page), around.now
         check_page(app, page)
-        breach = guardrail_checks.breach_of_publish(store, page, now, around.near)
-        if breach is not None:
-            raise guardrail_checks.refusal(breach, now)
-        is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))
+        check_guardrails(store, page, None, around)
+        row = new_post(caller, page, request, attachment.post_id, attachment.files, now)
+        is_added = attachment.is_new and store.add(row)
         state = "queued" if is_added else "failed"
         worker_id, left = app.lease.lock(connection), answer.left_seconds
         post = sending.send_at_once(attachment.post_id, state, worker_id, awaited_seconds=left)

@@ -10,7 +10,7 @@ from publishing import attachments, post_events
 from publishing.context import DUE_POSTS, AppContext
 from publishing.posts.checks import check_page, unchangeable
 from publishing.posts.reading import get_scheduled, shown
-from publishing.rules import reach
+from publishing.records import reached
 from publishing.store.holds import Holds
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -41,7 +41,7 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
         operations.begin(caller)
         Holds(connection).check_access(caller)
         found, _ = Pages(connection).lock_with_time(post.page_id)
-        reach.page(caller, found, field=None)
+        reached(caller, found, field=None)
         again = store.requeue(post.id, caller) or unchangeable(store, post.id)
         if again.media_ids:
             post_events.stage_media(connection, again)

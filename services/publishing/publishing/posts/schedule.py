@@ -1,5 +1,6 @@
 """Schedules posts."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -9,18 +10,21 @@ from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller, maker_columns
-from contracts.errors import (
-    POST_IN_PROGRESS,
-    ApiError,
-)
+from contracts.errors import POST_IN_PROGRESS, ApiError
 from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
-from publishing.posts import guardrail_checks
-from publishing.posts.checks import check_content, check_first_comment, check_page, check_time, instant
+from publishing.posts.checks import (
+    check_content,
+    check_first_comment,
+    check_guardrails,
+    check_page,
+    check_time,
+    instant,
+)
 from publishing.posts.reading import shown
-from publishing.records import PageRow, Post
-from publishing.rules import content, reach
+from publishing.records import Attached, PageRow, Post, reached
+from publishing.rules import content
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -33,11 +37,12 @@ def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.
 
 
 def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    scheduled_at = instant(request.scheduled_at)
-    with Attachment(app, caller, new_id("pst")) as attachment:
-        if request.media_ids:
-            _attach(app, caller, request, scheduled_at, attachment)
-        return _queue(app, caller, request, scheduled_at, attachment).scheduled_view()
+    scheduled_at, post_id = instant(request.scheduled_at), new_id("pst")
+    if not request.media_ids:
+        return _queue(app, caller, request, scheduled_at, post_id).scheduled_view()
+    with Attachment(app, caller, post_id) as attachment:
+        _attach(app, caller, request, scheduled_at, attachment)
+        return _queue(app, caller, request, scheduled_at, post_id, attachment.files).scheduled_view()
 
 
 def _attach(
@@ -46,32 +51,39 @@ def _attach(
     """Makes all checks except the guardrails, then attaches the post's files."""
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
-    page = reach.page(caller, found)
+    page = reached(caller, found)
     check_page(app, page)
-    check_time(scheduled_at, now)
+    _check(app, request, page, scheduled_at, now, partial(attachment.attach, page.platform))
+
+
+def _check(
+    app: AppContext, request: api.SchedulePost, page: PageRow, at: datetime, now: datetime, find: content.Find
+) -> None:
+    check_time(at, now)
     check_first_comment(app, request, page)
-    check_content(app, request, page, partial(attachment.attach, page.platform))
+    check_content(app, request, page, find)
 
 
 def _queue(
-    app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
+    app: AppContext,
+    caller: Caller,
+    request: api.SchedulePost,
+    scheduled_at: datetime,
+    post_id: str,
+    files: Sequence[Attached] = (),
 ) -> Post:
     """Checks all rules and stores the post in one transaction. For a post without files this takes two messages to
     the database."""
     with app.database.transaction() as connection:
-        store, effect = Posts(connection), Effect(caller, attachment.post_id)
-        around = guardrail_checks.lock_for_schedule(store, request.page_id, scheduled_at, effect)
-        page = reach.page(caller, around.page)
+        store, effect = Posts(connection), Effect(caller, post_id)
+        around = store.lock_around(request.page_id, caller.account_id, scheduled_at, effect=effect)
+        page = reached(caller, around.page)
         check_page(app, page)
-        if not request.media_ids:  # otherwise checked before the files were attached
-            check_time(scheduled_at, around.now)
-            check_first_comment(app, request, page)
-            check_content(app, request, page, content.find_nothing)
-        breach = guardrail_checks.breach_of_schedule(store, page, scheduled_at, around.near)
-        if breach is not None:
-            raise guardrail_checks.refusal(breach, scheduled_at)
-        row = new_post(caller, page, request, attachment, around.now, scheduled_at)
-        if not row["media_ids"]:
+        if not files:  # otherwise checked before the files were attached
+            _check(app, request, page, scheduled_at, around.now, content.find_nothing)
+        check_guardrails(store, page, scheduled_at, around)
+        row = new_post(caller, page, request, post_id, files, around.now, scheduled_at)
+        if not files:
             post = store.add_last(row)
         else:
             post = store.add(row)
@@ -87,13 +99,14 @@ def new_post(
     caller: Caller,
     page: PageRow,
     request: api.PostContent,
-    attachment: Attachment,
+    post_id: str,
+    files: Sequence[Attached],
     now: datetime,
     scheduled_at: datetime | None = None,
 ) -> dict[str, Any]:
     """Returns the column values of a new post. Without `scheduled_at` it is a post that is published at once."""
     return {
-        "id": attachment.post_id,
+        "id": post_id,
         "created_at": now,
         "state": "queued",
         "operation_id": caller.operation_id,
@@ -106,5 +119,5 @@ def new_post(
         "out_at": scheduled_at or now,
         "traceparent": tracing.traceparent() or None,
         **maker_columns(caller),
-        **content.columns(request, attachment.files),
+        **content.columns(request, files),
     }

@@ -25,8 +25,7 @@ from publishing.platforms.post_settings import open_setting_errors
 from publishing.posts import answers, checks, schedule
 from publishing.posts import publish_now as at_once
 from publishing.posts.answers import Answer
-from publishing.records import Attached, PageRow
-from publishing.rules import reach
+from publishing.records import Attached, PageRow, reached
 from publishing.rules.content import Find
 from publishing.sending.context import SendingContext
 from publishing.store.operations import PostOperations
@@ -83,7 +82,7 @@ def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, Pag
     with app.database.reading() as connection:
         found = Pages(connection).many([page.page_id for page in request.pages])
     return {
-        page.page_id: reach.page(caller, found.get(page.page_id), field="page_ids") for page in request.pages
+        page.page_id: reached(caller, found.get(page.page_id), field="page_ids") for page in request.pages
     }
 
 

@@ -13,16 +13,16 @@ from contracts.errors import (
 from publishing import attachments
 from publishing.context import AppContext
 from publishing.platforms.limits import changes
-from publishing.posts import guardrail_checks, several_pages
+from publishing.posts import several_pages
 from publishing.posts.checks import (
     check_connected,
     check_first_comment,
+    check_guardrails,
     check_time,
     content_findings,
     instant,
 )
-from publishing.records import Attached, PageRow
-from publishing.rules import reach
+from publishing.records import Attached, PageRow, reached
 from publishing.rules.content import Find
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -36,7 +36,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
     would refuse."""
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
-    page = reach.page(caller, page)
+    page = reached(caller, page)
     return api.Validation(**_findings(app, request, page, now, partial(attachments.look, app, caller)))
 
 
@@ -86,11 +86,11 @@ def _findings(
 
     errors += content_findings(app, request, page, find)
     named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
-    with app.database.reading() as connection:
-        is_answerable = at is not None or request.scheduled_at is None
-        breach = guardrail_checks.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None
-    if breach is not None:
-        errors.append(guardrail_checks.refusal(breach, at or now))
+    if at is not None or request.scheduled_at is None:
+        with app.database.reading() as connection:
+            store = Posts(connection)
+            around = store.lock_around(page.id, page.account_id, at, is_dry_run=True)
+            _collect(errors, check_guardrails, store, page, at, around)
     return {
         "valid": not errors,
         "errors": tuple(map(_finding, errors)),

@@ -18,9 +18,6 @@ from publishing.models import posts
 from publishing.records import OUT, PageRow, Post, column_names
 from publishing.store.siblings import siblings_of
 
-#: The states that the guardrails of a schedule call count, and of a publish call (decisions "Guardrail windows").
-COUNTED_FOR_SCHEDULE = ("queued", *OUT)
-COUNTED_FOR_PUBLISH = OUT
 #: How far around a time other posts count.
 _DAY, _GAP = timedelta(seconds=DAY_SECONDS), timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
 
@@ -137,11 +134,8 @@ class Neighbours(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What a new post is checked against: its operation, its page, the time now, and the posts around the requested
-    time."""
+    """What a post is checked against: its page, the time now, and the posts around the requested time."""
 
-    #: The state of its operation.
-    operation: Operation
     #: Its page as it is now; None: the account has no page with this id.
     page: PageRow | None
     now: datetime
@@ -193,19 +187,20 @@ class Posts:
         account_id: str,
         at: datetime | None,
         *,
-        states: Collection[str],
         effect: Effect | None = None,
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts in
-        `states` within a day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
+        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts within
+        a day that a post scheduled for `at` can conflict with (None: one published now), except the post `without`.
+        Posts of sibling pages are included.
 
-        With an `effect`, its operation and the page are locked first. A page of another account is neither locked nor
-        read. A dry run takes no lock. Schedule calls, edits that move a post, publishes at once and claims of due
-        posts take these locks, so that two of them never take the last place under a cap. Other changes of a queued
-        post's time take none (a retry, `bring_due`, a claim that is given back, a page at rest), because the post is
-        checked again when it is claimed.
+        With an `effect`, its operation and the page are locked first; raises Done if it has made another post,
+        IDEMPOTENCY_IN_PROGRESS for a voided try. A page of another account is neither locked nor read. A dry run takes
+        no lock. Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so
+        that two of them never take the last place under a cap. Other changes of a queued post's time take none (a
+        retry, `bring_due`, a claim that is given back, a page at rest), because the post is checked again when it is
+        claimed.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,
@@ -214,7 +209,7 @@ class Posts:
             "try_number": effect.caller.try_number if effect else 0,
             "result": effect.result if effect else None,
             "without": without,
-            "states": list(states),
+            "states": _counted(at is not None),
             "at": at,
             "day": _DAY,
             "gap": _GAP,
@@ -225,29 +220,22 @@ class Posts:
         all_at_once = "; ".join(one.on(self._connection) for one in (*locks, _AROUND))
         [row] = fetch(self._connection, all_at_once, values)
         result, is_void, times, scheduled, brand_count, *page, now, _ = row
+        if effect:
+            Operation(result, is_void).check(effect.result)
         return Surroundings(
-            Operation(result, is_void),
             None if now is None else PageRow(*page),
             now,
             Neighbours(times or [], scheduled or [], brand_count),
         )
 
-    def all_later(
-        self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
-    ) -> Plans:
-        """Returns the times of all posts in `states` of the page and its brand after a time, except the post
-        `without`."""
-        row = self._connection.execute(
-            _ALL_LATER,
-            {
-                "page_id": page_id,
-                "brand_id": brand_id,
-                "after": after,
-                "states": list(states),
-                "without": without,
-            },
-        ).one()
-        return Plans(row.page or [], row.scheduled or [], row.brand or [])
+    def all_later(self, page: PageRow, after: datetime, *, is_scheduled: bool, without: str = "") -> Plans:
+        """Returns the times of all posts of the page and its brand after a time, except the post `without`.
+
+        `is_scheduled`: for a post that is scheduled; a publish at once has no minimum gap.
+        """
+        values = {"page_id": page.id, "brand_id": page.brand_id, "after": after, "without": without}
+        row = self._connection.execute(_ALL_LATER, {**values, "states": _counted(is_scheduled)}).one()
+        return Plans(row.page or [], (is_scheduled and row.scheduled) or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
         """Adds a queued post and returns it; None when the previous release has made a post for the same operation."""
@@ -325,6 +313,12 @@ def taken_over(caller: Caller) -> dict[str, Any]:
     """Returns the column values with which the caller queues a post: the caller becomes its maker, and the post is not
     held."""
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
+
+
+def _counted(is_scheduled: bool) -> list[str]:
+    """Returns the states that the guardrails of a schedule call count, or of a publish call (decisions "Guardrail
+    windows")."""
+    return ["queued", *OUT] if is_scheduled else [*OUT]
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from contracts.errors import ApiError
 from publishing.pages import linked_pages
 from publishing.posts import (
     cancellation,
-    guardrail_checks,
     reading,
     schedule,
     validation,
 )
 from publishing.records import remote_page
 from publishing.sending.context import SendingContext
+from publishing.store.posts import Posts
 
 
 def test_a_scheduled_post_reads_back_as_it_was_made(world: World, app: SendingContext) -> None:
@@ -49,17 +49,17 @@ def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(
         api.SchedulePost(page_id=world.page(brand=brand).id, scheduled_at=at, message="hi")
         for brand in ("a", "b")
     )
-    look = guardrail_checks.lock_for_schedule
+    look = Posts.lock_around
 
     def overtaken(*args: Any, **named: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(guardrail_checks, "lock_for_schedule", look)
+            patch.setattr(Posts, "lock_around", look)
             made.append(schedule.schedule(app, caller, here))
         return look(*args, **named)
 
     made: list[api.ScheduledPost] = []
     with monkeypatch.context() as patch:
-        patch.setattr(guardrail_checks, "lock_for_schedule", overtaken)
+        patch.setattr(Posts, "lock_around", overtaken)
         assert schedule.schedule(app, caller, elsewhere) == made[0]
     assert [row.id for row in world.ask("SELECT id FROM posts")] == [made[0].id]
 

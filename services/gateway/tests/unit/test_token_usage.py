@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from contracts.accounts import RecordUse
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from gateway.auth.token_usage import TokenUsage
+from gateway.callers import TokenUsage
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 
 from contracts.errors import INVALID_TOKEN, ApiError
 from contracts.events import CallerChanged
-from gateway.auth.caller_cache import CallerCache
+from gateway.callers import CallerCache
 
 
 class Accounts:

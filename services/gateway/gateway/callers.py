@@ -1,19 +1,28 @@
-"""A cache of the callers that tokens belong to, for a few seconds (architecture "Speed").
+"""Whose token a request has, and how often each token is used.
 
-A `caller.changed` broadcast drops an entry at once; a lost connection to the broker drops all, because broadcasts may
-have been missed. Refusals are not cached, so that a new token works at once.
+`CallerCache` keeps the callers that tokens belong to for a few seconds (architecture "Speed"). A `caller.changed`
+broadcast drops an entry at once; a lost connection to the broker drops all, because broadcasts may have been missed.
+Refusals are not cached, so that a new token works at once.
+
+`TokenUsage` counts requests, and sends the counts in batches.
 """
 
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from datetime import datetime
 
-from contracts.accounts import Authenticated
+from contracts.accounts import Authenticated, RecordUse, TokenUse
+from contracts.errors import ApiError
 from contracts.events import CallerChanged
 
 #: A cache with this many entries is emptied. Our choice: about 20 MB.
 _MOST_ENTRIES = 10_000
+#: Seconds between batches: a crash loses at most the counts of this time, and `last_used_at` is late by it.
+INTERVAL_SECONDS = 2.0
+#: Tokens in one call.
+_MAX_BATCH = 500
 
 
 class CallerCache:
@@ -92,3 +101,44 @@ class CallerCache:
         """Removes all entries, and ignores the answers of calls that are on their way."""
         with self._lock:
             self._entries, self._calls = {}, {}
+
+
+class TokenUsage:
+    """Counts the requests of each token until the counts are sent. Thread-safe."""
+
+    def __init__(self, record_use: Callable[[RecordUse], object]) -> None:
+        self._record_use = record_use
+        self._lock = threading.Lock()
+        self._uses: dict[str, tuple[int, datetime]] = {}
+
+    def note(self, token_id: str, at: datetime) -> None:
+        """Counts one request of a token."""
+        with self._lock:
+            count = self._uses.get(token_id, (0, at))[0]
+            self._uses[token_id] = (count + 1, at)
+
+    def flush(self) -> None:
+        """Sends the counts to accounts. Counts that accounts did not take are sent again next time."""
+        with self._lock:
+            uses, self._uses = self._uses, {}
+        rows = [
+            TokenUse(
+                token_id=token_id,
+                count=count,
+                last_used_at=at.replace(microsecond=at.microsecond // 1000 * 1000),
+            )
+            for token_id, (count, at) in uses.items()
+        ]
+        while rows:
+            batch, rows = rows[:_MAX_BATCH], rows[_MAX_BATCH:]
+            try:
+                self._record_use(RecordUse(uses=tuple(batch)))
+            except ApiError:
+                self._take_back(batch + rows)
+                return
+
+    def _take_back(self, rows: list[TokenUse]) -> None:
+        with self._lock:
+            for row in rows:
+                count, at = self._uses.get(row.token_id, (0, row.last_used_at))
+                self._uses[row.token_id] = (count + row.count, max(at, row.last_used_at))
