@@ -4,6 +4,8 @@ from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 
+from msgspec.structs import asdict
+
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
 from chassis.runtime.pool import Pool
@@ -68,20 +70,12 @@ class AppContext:
         return Media(
             media_id=row.id,
             filename=row.filename,
-            mime_type=row.mime_type,
-            size_bytes=row.size_bytes,
-            type=row.kind,
+            **asdict(row.facts),
             url=self.public_url(row.object_name),
             scheduled_post_id=row.scheduled_post_id,
             scheduled_post_ids=tuple(row.scheduled_post_ids),
             scheduled_post_count=row.scheduled_post_count,
             created_at=row.created_at,
-            width=row.width,
-            height=row.height,
-            duration_seconds=row.duration_seconds,
-            frame_rate=row.frame_rate,
-            video_codec=row.video_codec,
-            audio_codec=row.audio_codec,
             thumbnail_url=self.public_url(row.object_of(names.thumbnail_slug(row.slug)))
             if row.thumbnail_size_bytes
             else None,

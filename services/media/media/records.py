@@ -82,36 +82,11 @@ class MediaRow(Stored):
     @property
     def facts(self) -> FileFacts:
         """The properties of the file that decide which rendition a platform needs."""
-        return FileFacts(
-            type=self.kind,
-            mime_type=self.mime_type,
-            size_bytes=self.size_bytes,
-            width=self.width,
-            height=self.height,
-            duration_seconds=self.duration_seconds,
-            frame_rate=self.frame_rate,
-            video_codec=self.video_codec,
-            audio_codec=self.audio_codec,
-        )
+        return FileFacts.of(self, type=self.kind)
 
     def object_of(self, slug: str) -> str:
         """Returns the name of another object under the file's key, such as a rendition or thumbnail."""
         return f"{self.key}/{slug}"
-
-
-@dataclass(frozen=True, slots=True)
-class FileProperties:
-    """The properties of a file as its inspection found them."""
-
-    #: Of the stored file.
-    mime_type: str
-    size_bytes: int
-    width: int | None
-    height: int | None
-    duration_seconds: float | None = None
-    frame_rate: float | None = None
-    video_codec: str | None = None
-    audio_codec: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

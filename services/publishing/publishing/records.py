@@ -14,6 +14,7 @@ from contracts.caller import Caller, Maker
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import Media
 from contracts.record import Record
+from contracts.renditions import FileFacts
 from publishing.platforms.base import MediaSource
 
 #: States of a post that clients see as `queued` (decisions "Pending scheduled post").
@@ -54,18 +55,7 @@ class Attached(Record):
     @property
     def source(self) -> MediaSource:
         """The file in the form in which platforms' limits are checked. Its bytes are fetched when it is sent."""
-        return MediaSource(
-            type=self.type,
-            url=self.url,
-            content_type=self.mime_type,
-            size_bytes=self.size_bytes,
-            width=self.width,
-            height=self.height,
-            duration_seconds=self.duration_seconds,
-            frame_rate=self.frame_rate,
-            video_codec=self.video_codec,
-            audio_codec=self.audio_codec,
-        )
+        return MediaSource.of(FileFacts.of(self), url=self.url)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

@@ -1,9 +1,11 @@
 """Serves files to our own services: the URLs of the originals, or of the renditions that a platform needs."""
 
+from msgspec.structs import asdict
+
 from contracts.caller import Caller
 from contracts.media import GetFiles, MediaFile, MediaFiles
 from contracts.platforms import JPEG, PLATFORMS
-from contracts.renditions import Need, need_of
+from contracts.renditions import FileFacts, Need, need_of
 from media.context import URL_VALID_FOR, AppContext, reachable
 from media.files import renditions
 from media.records import MediaRow
@@ -31,26 +33,23 @@ def _need(row: MediaRow, request: GetFiles) -> Need | None:
 
 
 def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: float) -> MediaFile:
-    name, mime_type, size_bytes, frame_rate = row.object_name, row.mime_type, row.size_bytes, row.frame_rate
-    width, height, seconds = row.width, row.height, row.duration_seconds
-    video_codec, audio_codec = row.video_codec, row.audio_codec
+    name, facts = row.object_name, row.facts
     if need is not None:
         made = renditions.ready(context, row, need, give_up_at)
-        name, mime_type, size_bytes = row.object_of(made.slug), need.mime_type, made.size_bytes or 0
-        width, height, seconds = made.width, made.height, made.duration_seconds or seconds
-        frame_rate, video_codec, audio_codec = need.frame_rate or frame_rate, None, None
+        name = row.object_of(made.slug)
+        facts = FileFacts(
+            type=row.kind,
+            mime_type=need.mime_type,
+            size_bytes=made.size_bytes or 0,
+            width=made.width,
+            height=made.height,
+            duration_seconds=made.duration_seconds or row.duration_seconds,
+            frame_rate=need.frame_rate or row.frame_rate,
+        )
     return MediaFile(
         media_id=row.id,
-        type=row.kind,
-        mime_type=mime_type,
-        size_bytes=size_bytes,
-        source_url=context.bucket.get_url(name, mime_type, URL_VALID_FOR),
+        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
         public_url=context.public_url(name),
-        width=width,
-        height=height,
-        duration_seconds=seconds,
-        frame_rate=frame_rate,
-        video_codec=video_codec,
-        audio_codec=audio_codec,
         generated=row.generated,
+        **asdict(facts),
     )

@@ -21,12 +21,13 @@ from contracts.errors import (
 from contracts.media import BeginParts, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from contracts.record import Nothing
+from contracts.renditions import FileFacts
 from media import file_types, names
 from media.cleanup.removals import remove_now
 from media.context import AppContext, reaches
 from media.inspection.thumbnails import THUMBNAILS_DUE
 from media.inspection.uploaded_files import inspect
-from media.records import FileProperties, MediaRow, Upload
+from media.records import MediaRow, Upload
 from media.store import Connection
 from media.store.files import Files
 from media.store.removals import Removals
@@ -149,8 +150,7 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE.
     """
     try:
-        properties = inspect(context, upload, size_bytes)
-        kept = _keep(context, caller, upload, properties)
+        kept = _keep(context, caller, upload, inspect(context, upload, size_bytes))
         THUMBNAILS_DUE.wake()
     except Exception as error:
         # Otherwise it is not the file's fault, or unknown whose.
@@ -164,7 +164,7 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
     return uploaded(context, caller, kept)
 
 
-def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileProperties) -> MediaRow:
+def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
     """Turns the upload into a file of the account, in one transaction. Of two files of one generation the first is
     kept.
 
@@ -173,14 +173,15 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, properties: FileP
     """
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
-        if properties.size_bytes > upload.size_bytes:
+        grown_bytes = (facts.size_bytes or 0) - upload.size_bytes
+        if grown_bytes > 0:
             uploads.lock_account(upload.account_id)
             quota = context.storage(connection, caller)
-            if properties.size_bytes - upload.size_bytes > quota.remaining_bytes:
+            if grown_bytes > quota.remaining_bytes:
                 raise ApiError(QUOTA_EXCEEDED, quota=quota)
         if not uploads.end_claimed(upload):
             return _kept_by_other(connection, upload)
-        if files.add(new_id("med"), upload, properties):
+        if files.add(new_id("med"), upload, facts):
             kept = files.by_upload(upload.id)
         else:
             Removals(connection).add([upload])

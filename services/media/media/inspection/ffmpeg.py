@@ -16,7 +16,7 @@ import structlog
 
 from chassis.sandbox.pool import Limits, NotStarted, WorkFailed
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from contracts.record import Record
+from contracts.renditions import FileFacts
 from media.context import AppContext
 from media.decoder.formats import INCOMPLETE, Refused
 from media.inspection import film_plan
@@ -75,23 +75,9 @@ class FfmpegEnded(ApiError):
     demanding."""
 
 
-class VideoProperties(Record):
-    """The properties of a video. Width and height are in pixels, as displayed. The duration is None if the file has
-    none."""
-
-    width: int
-    height: int
-    duration_seconds: float | None
-    #: Frames a second; None if the file has no frame rate, or a variable one.
-    frame_rate: float | None = None
-    #: As `contracts.media.Media` names them: h264, hevc, vp9 and so on; aac, opus, "none" and so on.
-    video_codec: str | None = None
-    audio_codec: str | None = None
-
-
 def copy(
     context: AppContext, mime_type: str, *, source: int, target: int, read_back: int, source_bytes: int
-) -> VideoProperties:
+) -> FileFacts:
     """Copies all tracks of pictures and sound from `source` to the empty file `target`, with its index first. Returns
     the copy's properties.
 
@@ -161,9 +147,9 @@ def describe(context: AppContext, mime_type: str, source: int) -> str:
     return run(context, arguments, (source, source), source, limits)[1]
 
 
-def properties_in(output: str) -> VideoProperties:
-    """Reads a video's properties from ffmpeg's text about the file. Raises Refused when no track has pictures of a
-    possible size."""
+def properties_in(output: str) -> FileFacts:
+    """Reads a video's properties from ffmpeg's text about the file: all but its type and size in bytes. Raises Refused
+    when no track has pictures of a possible size."""
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
     if pictures is None:
         raise Refused(_UNREADABLE)
@@ -176,7 +162,8 @@ def properties_in(output: str) -> VideoProperties:
         raise Refused(_UNREADABLE)
     seconds = int(lasts[1]) * 3600 + int(lasts[2]) * 60 + float(lasts[3]) if lasts else 0
     rate = _CONSTANT_FRAME_RATE.search(pictures[0]) if _COUNTS_FRAMES in output else None
-    return VideoProperties(
+    return FileFacts(
+        type="video",
         width=width,
         height=height,
         duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from chassis.sandbox.pool import Limits
-from contracts.renditions import Need
+from contracts.renditions import FileFacts, Need
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import ffmpeg, film_plan
@@ -43,7 +43,7 @@ def make(
     source: int,
     target: int,
     read_back: int,
-) -> ffmpeg.VideoProperties:
+) -> FileFacts:
     """Makes the rendition that the need describes from `source`, in the empty file `target`. Returns its properties.
 
     All three files are descriptors; `read_back` is the target opened once more, for reading. The caller limits how
@@ -51,6 +51,8 @@ def make(
     """
     description = ffmpeg.describe(context, mime_type, source)
     known = ffmpeg.properties_in(description)
+    assert known.width, "it raises Refused without a size"
+    assert known.height
     given = Source(
         description=description,
         size_bytes=os.fstat(source).st_size,

@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import structlog
+from msgspec.structs import replace
 
 from chassis.sandbox.pool import NotStarted, OutOfLimits, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
+from contracts.renditions import FileFacts
 from media import file_types, names
 from media.context import AppContext
 from media.decoder.formats import UNREADABLE, Refused
 from media.inspection import ffmpeg
-from media.records import FileProperties, Upload
+from media.records import Upload
 from media.storage.bucket import PIECE_BYTES
 from media.store.uploads import Uploads
 
@@ -27,7 +29,7 @@ log = structlog.get_logger()
 _TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, or export it as JPEG or MP4."
 
 
-def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileProperties:
+def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileFacts:
     """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties.
 
     Raises UPLOAD_ERROR (not as announced), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
@@ -53,7 +55,7 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FilePr
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
-def _image(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
+def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     with (
         context.inspection_slot(upload.account_id),
         context.sandbox_pool.turn(),
@@ -67,10 +69,16 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         size_bytes = kept.seek(0, 2)
         if found["changed"] or stored_type != upload.mime_type:
             _replace(context, upload, kept, stored_type)
-    return FileProperties(stored_type, size_bytes, found["width"], found["height"])
+    return FileFacts(
+        type="photo",
+        mime_type=stored_type,
+        size_bytes=size_bytes,
+        width=found["width"],
+        height=found["height"],
+    )
 
 
-def _video(context: AppContext, upload: Upload, mime_type: str) -> FileProperties:
+def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     with (
         context.video_slot(upload.account_id),
         tempfile.TemporaryFile() as uploaded,
@@ -89,16 +97,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FilePropertie
         )
         _blank_camcorder_notes(context, made)
         size_bytes = _replace(context, upload, made, mime_type)
-    return FileProperties(
-        mime_type,
-        size_bytes,
-        found.width,
-        found.height,
-        found.duration_seconds,
-        found.frame_rate,
-        found.video_codec,
-        found.audio_codec,
-    )
+    return replace(found, mime_type=mime_type, size_bytes=size_bytes)
 
 
 def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:

@@ -4,14 +4,16 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import asdict
 from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
 from chassis.ids import is_id
+from contracts.renditions import FileFacts
 from media.models import attachments, deletions, media
-from media.records import FileProperties, MediaRow, Upload
+from media.records import MediaRow, Upload
 from media.store.attachments import is_counted
 
 #: Posts of a file that are named, our choice: as many as a person looks through one by one.
@@ -56,21 +58,14 @@ class Files:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, media_id: str, upload: Upload, properties: FileProperties) -> bool:
+    def add(self, media_id: str, upload: Upload, facts: FileFacts) -> bool:
         """Turns an upload into a file. Returns False if a file was made of it, or of the same generation, already."""
         copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         statement = insert(media).values(
             id=media_id,
             upload_id=upload.id,
             created_at=clock_now(),
-            mime_type=properties.mime_type,
-            size_bytes=properties.size_bytes,
-            width=properties.width,
-            height=properties.height,
-            duration_seconds=properties.duration_seconds,
-            frame_rate=properties.frame_rate,
-            video_codec=properties.video_codec,
-            audio_codec=properties.audio_codec,
+            **{name: value for name, value in asdict(facts).items() if name != "type"},
             **{name: getattr(upload, name) for name in copied},
         )
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1

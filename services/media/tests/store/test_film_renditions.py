@@ -11,10 +11,10 @@ import imageio_ffmpeg
 import pytest
 from media_kit.world import World
 
-from contracts.renditions import Need
+from contracts.renditions import FileFacts, Need
 from media.decoder.formats import Refused
 from media.inspection import film_renditions
-from media.inspection.ffmpeg import VideoProperties, properties_in
+from media.inspection.ffmpeg import properties_in
 from media.inspection.uploaded_files import opened_twice
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -42,10 +42,10 @@ def film(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def fit(world: World, tmp_path: Path) -> Callable[..., tuple[VideoProperties, str, list[float]]]:
+def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, list[float]]]:
     """`fit(path, **need)` returns the rendition's properties, ffmpeg's description, and the reports of progress."""
 
-    def run(path: Path, **fields: object) -> tuple[VideoProperties, str, list[float]]:
+    def run(path: Path, **fields: object) -> tuple[FileFacts, str, list[float]]:
         reports: list[float] = []
         need = Need(**{"mime_type": "video/mp4", "max_bytes": 250 * MIB} | fields)  # type: ignore[arg-type]
         with path.open("rb") as source, opened_twice() as (target, read_back):

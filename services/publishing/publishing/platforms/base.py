@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from msgspec import structs
+
 from contracts.renditions import FileFacts
 
 #: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in all,
@@ -105,17 +107,13 @@ class MediaSource:
     @property
     def facts(self) -> FileFacts:
         """The properties of the file that platforms limit."""
-        return FileFacts(
-            type=self.type,
-            mime_type=self.content_type,
-            size_bytes=self.size_bytes,
-            width=self.width,
-            height=self.height,
-            duration_seconds=self.duration_seconds,
-            frame_rate=self.frame_rate,
-            video_codec=self.video_codec,
-            audio_codec=self.audio_codec,
-        )
+        return FileFacts.of(self, mime_type=self.content_type)
+
+    @classmethod
+    def of(cls, file: FileFacts, **given: Any) -> "MediaSource":
+        """Returns a source with these properties, and with what is `given`: where its bytes are."""
+        facts = structs.asdict(file)
+        return cls(content_type=facts.pop("mime_type"), **facts, **given)
 
     @property
     def has_bytes(self) -> bool:

@@ -19,7 +19,7 @@ from contracts.caller import Caller
 from contracts.errors import MEDIA_PROCESSING, NOT_FOUND, ApiError
 from contracts.media import GetFiles, LocateFile, MediaFile
 from contracts.platforms import JPEG
-from contracts.renditions import need_of
+from contracts.renditions import FileFacts, need_of
 from publishing.config import Settings
 from publishing.context import AppContext
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
@@ -122,20 +122,8 @@ def content_type_of(head: bytes) -> str | None:
 
 
 def _source(file: MediaFile) -> MediaSource:
-    return MediaSource(
-        type=file.type,
-        url=file.public_url,
-        content_type=file.mime_type,
-        size_bytes=file.size_bytes,
-        width=file.width,
-        height=file.height,
-        duration_seconds=file.duration_seconds,
-        frame_rate=file.frame_rate,
-        video_codec=file.video_codec,
-        audio_codec=file.audio_codec,
-        is_ai_made=file.generated,
-        opener=stored(file.source_url, file.size_bytes),
-    )
+    opener = stored(file.source_url, file.size_bytes)
+    return MediaSource.of(FileFacts.of(file), url=file.public_url, is_ai_made=file.generated, opener=opener)
 
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
@@ -147,18 +135,9 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     request = LocateFile(key=found[0], filename=found[1], platform=post.platform)
     with _refusals():
         file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_FILES_SECONDS)
-    return MediaSource(
-        type=_kind_of(file.mime_type),
-        url=file.public_url or url,
-        content_type=file.mime_type,
-        size_bytes=file.size_bytes,
-        width=file.width,
-        height=file.height,
-        duration_seconds=file.duration_seconds,
-        frame_rate=file.frame_rate,
-        is_ai_made=file.generated,
-        opener=stored(file.source_url, file.size_bytes),
-    )
+    facts = FileFacts.of(file, type=_kind_of(file.mime_type))
+    opener = stored(file.source_url, file.size_bytes)
+    return MediaSource.of(facts, url=file.public_url or url, is_ai_made=file.generated, opener=opener)
 
 
 @contextmanager
