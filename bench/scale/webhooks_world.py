@@ -19,7 +19,7 @@ from contracts.quota import QuotaApi
 from webhooks import maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
-from webhooks.events import intake
+from webhooks.events import on_events
 from webhooks.management import deliveries, subscriptions
 from webhooks.store.endpoint_queues import EndpointQueues
 
@@ -157,7 +157,7 @@ def _arrive(world: Webhooks, number: int) -> None:
 
 def _commit(database: Database, event: Event) -> None:
     with database.transaction() as connection:
-        intake.on_events(connection, [event])
+        on_events(connection, [event])
 
 
 def _list_deliveries(world: Webhooks, number: int) -> object:

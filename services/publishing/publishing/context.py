@@ -10,12 +10,15 @@ from chassis.db.leases import WorkerLease
 from chassis.runtime.limiter import Limiter
 from chassis.runtime.loops import FINISH_SECONDS, Waker
 from chassis.runtime.pool import Pool
+from chassis.vault import UnreadableSecret
 from contracts.errors import PAGE_EXPIRED, ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
 from publishing.credentials import Credentials, CredentialVault
+from publishing.platforms.base import Account, Connector, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Login
 from publishing.platforms.registry import Registry, logins
+from publishing.records import PageRow
 
 #: Wake the loops in service.py.
 DUE_POSTS, FIRST_COMMENTS, COMMENT_DETAILS, SUBSCRIPTIONS, RENEWALS = (Waker() for _ in range(5))
@@ -85,6 +88,19 @@ class AppContext:
             pool.wait_idle(end - time.monotonic())
         self._live_calls.wait_idle(end - time.monotonic())
         self.lease.end()
+
+    def connection_to(self, page: PageRow) -> tuple[Connector, Account]:
+        """Returns what a call to a platform needs for one page: the platform's connector and the page's credentials.
+
+        Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no configured key
+        can decrypt.
+        """
+        connector = self.registry.connector(page.platform)
+        try:
+            token = self.vault.credentials(page.access_token).access_token
+        except UnreadableSecret as error:
+            raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
+        return connector, Account(page.remote_account_id, token, page.username)
 
     def login_of(self, platform: str, credentials: Credentials) -> Login | None:
         """Returns the login of the platform's app that issued the credentials; None if that app is not configured

@@ -9,8 +9,7 @@ from contracts.quota import QuotaApi
 from webhooks import metrics
 from webhooks.config import Settings
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE, DeliveryDispatcher
-from webhooks.dispatch.outcome_writer import OutcomeWriter
-from webhooks.events.intake import ARRIVED
+from webhooks.events import ARRIVED
 
 
 class AppContext:
@@ -27,8 +26,7 @@ class AppContext:
         self.database = database
         self.settings = settings
         self.vault = vault
-        outcomes = OutcomeWriter(database, settings.lease_seconds)
-        self.dispatcher = DeliveryDispatcher(database, settings, vault, outcomes, quota, resolve)
+        self.dispatcher = DeliveryDispatcher(database, settings, vault, quota, resolve)
         metrics.watch_backlog(database)
         watch_pool(
             "attempts", "webhooks", lambda: self.dispatcher.in_flight, lambda: settings.attempts_at_once

@@ -11,11 +11,10 @@ from chassis.service import BusProvider, DatabaseProvider, call, loop, on_event,
 from chassis.vault import Vault
 from contracts import webhooks as contract
 from contracts.events import Event
-from webhooks import maintenance
+from webhooks import events, maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE, ENDPOINTS_DISABLED
-from webhooks.events import intake, lost_access
 from webhooks.management import deliveries, key_rotation, subscriptions
 from webhooks.store import Connection
 
@@ -70,16 +69,16 @@ class WebhooksService:
     rotate_keys = call(key_rotation.rotate_keys)
 
     @on_events(*get_args(contract.EventName))
-    def on_events(self, connection: Connection, events: list[Event]) -> None:
-        intake.on_events(connection, events)
+    def on_events(self, connection: Connection, found: list[Event]) -> None:
+        events.on_events(connection, found)
 
     @on_event("account.changed")
     def on_account_changed(self, connection: Connection, event: Event) -> None:
-        intake.on_account_changed(connection, event)
+        events.on_account_changed(connection, event)
 
     @on_event("access.revoked")
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
-        lost_access.on_access_revoked(connection, event)
+        events.on_access_revoked(connection, event)
 
     @loop(interval_seconds=0.2, woken_by=DELIVERIES_DUE)
     def deliver_events(self) -> int:

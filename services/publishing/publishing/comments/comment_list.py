@@ -13,7 +13,6 @@ from contracts.errors import (
 from contracts.platforms import PLATFORMS
 from publishing.comments.received import store_comments, view
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.platforms.base import CommentPage, CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.posts.checks import check_page
 from publishing.posts.engagement import published, unreadable
@@ -54,7 +53,7 @@ def _fetch(
     is_narrower = request.since is not None and post.out_at is not None and request.since > post.out_at
     since = request.since if is_narrower else None
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         return connector.list_comments(
             account, CommentQuery(post.remote_id or "", since, request.limit, cursor)
         )

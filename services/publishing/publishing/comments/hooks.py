@@ -22,7 +22,6 @@ from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_
 from contracts.record import Nothing
 from publishing.comments.received import store_comments
 from publishing.context import COMMENT_DETAILS, AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
 from publishing.platforms.hooks import HookComment, Hooks, NoHook
@@ -156,7 +155,7 @@ def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteCo
     if row.is_closed:
         return said, None
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         found = connector.read_comment(account, row.remote_id)
     except PlatformRefusal as refusal:
         note_refusal(app, page, refusal)

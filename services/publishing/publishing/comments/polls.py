@@ -15,7 +15,6 @@ from contracts.platforms import DAY_SECONDS
 from publishing.comments.received import store_comments
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal, rest_seconds
 from publishing.platforms.base import CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.lists import LISTING_SECONDS
@@ -69,7 +68,7 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
     poll = begin(poll)
     for left in reversed(range(_PAGES_PER_TURN)):
         try:
-            connector, account = connection_to(app, page)
+            connector, account = app.connection_to(page)
             found = connector.list_comments(
                 account, CommentQuery(post.remote_id or "", back_to(poll), _PER_PAGE, poll.cursor)
             )

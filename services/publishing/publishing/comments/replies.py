@@ -27,7 +27,6 @@ from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing.comments.comment_list import _check_platform
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.expiry import Expired, expire, expiry_in
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
@@ -132,7 +131,7 @@ def _look_up(app: AppContext, row: ReplyRow) -> None:
     assert page is not None
     state, remote_id, wait = "unknown", None, wait_before_next_look_up(app, unknown_seconds)
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         remote_id = connector.find_reply(
             OpenComment(account, comment.remote_id, row.message, row.began_at, known)
         )
@@ -152,7 +151,7 @@ def _look_up(app: AppContext, row: ReplyRow) -> None:
 def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
     """Sends the reply to the platform, unless the deadline has passed. Returns the outcome."""
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         with permission_until(deadline):
             return _Sent("done", connector.reply(account, comment.remote_id, row.message))
     except NotConnected as problem:

@@ -10,7 +10,6 @@ import structlog
 from chassis.runtime.pool import Task
 from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.store.pages import Pages, Subscription
@@ -38,7 +37,7 @@ def subscribe(app: AppContext, subscription: Subscription) -> None:
     """Subscribes one page to its platform's webhooks about comments, and stores the outcome."""
     page, is_done, wait_seconds = subscription.page, False, None
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         connector.subscribe(account)
         is_done = True
     except PlatformRefusal as refusal:

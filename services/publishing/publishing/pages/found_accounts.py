@@ -16,9 +16,9 @@ from contracts.record import Record
 from publishing.context import AppContext
 from publishing.pages import linked_pages
 from publishing.pages.browser import Browser
-from publishing.pages.connection import may_comment
 from publishing.pages.renewal import Grant
 from publishing.platforms.oauth.base import Found
+from publishing.platforms.registry import may_comment
 from publishing.rules import content
 from publishing.store import Connection
 from publishing.store.links import LinkRow, Links

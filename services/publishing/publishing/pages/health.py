@@ -7,11 +7,11 @@ from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from publishing.context import AppContext
 from publishing.credentials import Credentials
-from publishing.pages.connection import connection_to, may_comment
 from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
+from publishing.platforms.registry import may_comment
 from publishing.records import PageRow, reached
 from publishing.store.pages import Pages
 
@@ -92,7 +92,7 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
     """Reads the page's profile from the platform and stores it. Returns the platform's refusal, or None."""
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         profile = connector.profile(account)
     except NotConnected as error:
         raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error

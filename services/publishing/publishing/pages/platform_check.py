@@ -19,7 +19,6 @@ from contracts.platforms import PLATFORMS
 from contracts.publishing import GetPage
 from publishing.context import AppContext
 from publishing.pages import health, trial_post
-from publishing.pages.connection import connection_to
 from publishing.pages.link_sessions import redirect_uri
 from publishing.platforms.base import Account, CommentQuery, Connector
 from publishing.platforms.facts import Fact, ask
@@ -143,7 +142,7 @@ def _of_the_page(
         yield _skipped("writing comments", "allowed", "not with the permissions of this page", advice)
     with app.database.reading() as connection:
         page = Pages(connection).get(page.id) or page  # its token may have been renewed
-    connector, account = connection_to(app, page)
+    connector, account = app.connection_to(page)
     yield from _asked(app, page, connector, account)
     if request.has_post:
         yield trial_post.check(app, page, connector, account, request)

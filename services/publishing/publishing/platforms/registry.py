@@ -3,7 +3,7 @@
 A row without a folder, or a folder without a required part, stops the process at start.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -60,3 +60,14 @@ def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
     return {
         code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }
+
+
+def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
+    """Whether a token with these scopes may write comments; None if the scopes are not known or this release does not
+    know the platform."""
+    plugin = PLUGINS.get(platform)
+    if granted is None or plugin is None:
+        return None
+    return PLATFORMS[platform].comments and (
+        not plugin.comment_scopes or not set(plugin.comment_scopes).isdisjoint(granted)
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
+from chassis.vault import UnreadableSecret
 from contracts import publishing as api
 from contracts.errors import (
     INVALID_DATE,
@@ -20,8 +21,8 @@ from contracts.errors import (
 )
 from contracts.platforms import BRAND_PER_24H, PLATFORMS
 from publishing.context import AppContext
-from publishing.pages.connection import can_comment
 from publishing.platforms.base import NotConnected
+from publishing.platforms.registry import may_comment
 from publishing.records import PageRow
 from publishing.rules import content
 from publishing.rules.guardrails import REACH, judge
@@ -55,9 +56,13 @@ def check_first_comment(app: AppContext, request: api.PostContent, page: PageRow
 
 
 def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
-    """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments. `field` is the request field that
-    asked for a comment."""
-    if can_comment(app, page) is False:
+    """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments, by the scopes that were granted when
+    the page was linked or renewed. `field` is the request field that asked for a comment."""
+    try:
+        granted = app.vault.credentials(page.access_token).scopes
+    except UnreadableSecret:
+        return
+    if may_comment(page.platform, granted) is False:
         title = PLATFORMS[page.platform].title
         message = f"{field}: {title} has not given this page's connection the permission to write comments."
         raise ApiError(PAGE_PERMISSION_MISSING, message, field=field, page_id=page.id)

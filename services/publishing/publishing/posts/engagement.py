@@ -7,7 +7,6 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import Counts, NotConnected, PlatformRefusal, Refusal
@@ -80,7 +79,7 @@ def unreadable(
 
 def _fetch(app: AppContext, caller: Caller, page: PageRow, post: Post) -> Counts:
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         return connector.engagement(account, post.remote_id or "")
     except (PlatformRefusal, NotConnected) as error:
         raise unreadable(app, caller, page, error) from error

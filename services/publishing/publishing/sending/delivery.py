@@ -8,7 +8,6 @@ import structlog
 from contracts.errors import MEDIA_PROCESSING, PAGE_EXPIRED, PLATFORM_REJECTED
 from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import (
     Checkpoint,
@@ -50,7 +49,7 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
     been sent. If another process has claimed the post since, its higher fence makes this outcome void.
     """
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         sources = _checked_media(app, page, post)
         with permission(partial(_check_claim, app, post)):
             published = connector.publish(account, content_of(post, sources), checkpoint_of(app, post))

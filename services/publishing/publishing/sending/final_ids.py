@@ -13,7 +13,6 @@ from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.platforms.base import NotConnected, PlatformRefusal
 from publishing.records import PageRow
 from publishing.store.final_ids import AwaitedId, FinalIds
@@ -51,7 +50,7 @@ def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
     is_over = awaited.awaited_seconds >= _GIVE_UP_SECONDS or post.state in ("failed", "cancelled")
     if post.state == "published" and post.remote_id:
         try:
-            connector, account = connection_to(app, page)
+            connector, account = app.connection_to(page)
             with tracing.working(
                 "name post", post.traceparent, "publishing", post.account_id, post_id=post.id
             ):

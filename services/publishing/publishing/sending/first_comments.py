@@ -26,7 +26,6 @@ from contracts.platforms import DAY_SECONDS
 from contracts.publishing import PostError
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
-from publishing.pages.connection import connection_to
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import (
     NotConnected,
@@ -130,7 +129,7 @@ def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> _Step:
     if page.unlinked_at is not None:
         return _Step("failed", error=_UNLINKED)
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         with permission_until(deadline):
             connector.comment(account, post.remote_id or "", post.first_comment or "")
     except PlatformRefusal as first:
@@ -161,7 +160,7 @@ def _look(app: AppContext, page: PageRow, first: FirstComment) -> _Step:
     post = first.post
     assert post.comment_began_at is not None
     try:
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         found = connector.find_comment(
             OpenComment(account, post.remote_id or "", post.first_comment or "", post.comment_began_at)
         )

@@ -10,7 +10,6 @@ from chassis.telemetry import tracing
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import post_events
-from publishing.pages.connection import connection_to
 from publishing.platforms.base import (
     Checkpoint,
     MediaSource,
@@ -130,7 +129,7 @@ def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome
     try:
         with app.database.reading() as connection:
             others = Reconciliation(connection).remote_ids_of_others(unknown)
-        connector, account = connection_to(app, page)
+        connector, account = app.connection_to(page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
         return connector.outcome(
             OpenAttempt(account, content_of(post, sources), checkpoint, unknown.began_at, others)

@@ -22,7 +22,7 @@ from contracts.quota import ChargedUnits, ChargeUnits
 from webhooks import maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
-from webhooks.events import intake
+from webhooks.events import on_events
 from webhooks.management import deliveries, subscriptions
 from webhooks.security import private_receivers
 
@@ -102,7 +102,7 @@ class Desk:
             for number in range(count)
         ]  # fmt: skip
         with self.database.transaction() as connection:
-            intake.on_events(connection, events)
+            on_events(connection, events)
         return events
 
     def work(self, until: Callable[[], Any], what: str = "what was awaited") -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contracts import webhooks as api
-from webhooks.events import intake
+from webhooks.events import on_events
 from webhooks.management import subscriptions
 
 WAITS = (30, 120, 600, 1_800, 7_200)
@@ -90,7 +90,7 @@ def test_an_event_that_comes_twice_is_delivered_once(desk: Any, receiver: Any) -
     made = desk.subscribe(receiver.url)
     events = desk.arrive(3)
     with desk.database.transaction() as connection:
-        intake.on_events(connection, events)
+        on_events(connection, events)
     desk.settle()
     assert len(receiver.got) == len(desk.log(made.id)) == 3
 

@@ -16,7 +16,7 @@ from contracts.events import AccessRevoked, Event
 from testkit.interleaving import Interleaver, Try, explore
 from webhooks import maintenance
 from webhooks.context import AppContext
-from webhooks.events import lost_access
+from webhooks.events import on_access_revoked
 from webhooks.management import deliveries, subscriptions
 
 ACCOUNT, URL = "usr_a", "https://shop.example.com/hooks"
@@ -33,7 +33,7 @@ def revoke(desk: Any, *token_ids: str, account: str = ACCOUNT, **fields: Any) ->
         data=msgspec.to_builtins(data),
     )
     with desk.database.transaction() as connection:
-        lost_access.on_access_revoked(connection, event)
+        on_access_revoked(connection, event)
 
 
 def remove(desk: Any) -> None:

@@ -244,7 +244,7 @@ def test_a_repeated_rotation_answers_the_same_and_another_one_does_not(desk: Any
 
 def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None:
     from contracts.events import Event
-    from webhooks.events import intake
+    from webhooks.events import on_account_changed
 
     def tell(event_id: str, tier: str) -> None:
         data = {"account_id": "usr_a", "tier": tier}
@@ -252,7 +252,7 @@ def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None
             id=event_id, event="account.changed", created_at=made.created_at, account_id="usr_a", data=data
         )
         with desk.database.transaction() as connection:
-            intake.on_account_changed(connection, event)
+            on_account_changed(connection, event)
 
     def tier() -> str:
         return desk.query("SELECT tier FROM accounts")[0].tier

@@ -24,7 +24,7 @@ from contracts.events import (
     WebhooksDisabled,
 )
 from contracts.webhooks import EventName
-from webhooks.events.envelope import body_of
+from webhooks.events import body_of
 
 AT = datetime(2026, 11, 20, 11, 58, 9, 847_000, tzinfo=UTC)
 

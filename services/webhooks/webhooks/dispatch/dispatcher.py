@@ -61,14 +61,13 @@ class DeliveryDispatcher:
         database: Database,
         settings: Settings,
         vault: Vault,
-        outcomes: OutcomeWriter,
         quota: QuotaApi,
         resolve: Resolve,
     ) -> None:
         self._database = database
         self._settings = settings
         self._vault = vault
-        self._outcomes = outcomes
+        self._outcomes = OutcomeWriter(database, settings.lease_seconds)
         self._quota = quota
         self._resolve = resolve
         self._attempts = Pool(settings.attempts_at_once)

@@ -13,7 +13,7 @@ from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, inva
 from contracts.events import Event
 from webhooks.context import AppContext
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE
-from webhooks.events.envelope import body_of
+from webhooks.events import body_of
 from webhooks.management import access
 from webhooks.security.signing import signature, standard_headers
 from webhooks.store import Connection
