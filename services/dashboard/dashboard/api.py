@@ -1,6 +1,7 @@
 """The API client for one request of a browser: it acts for the person's session, and passes the browser's address
 on."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,7 @@ class Api:
         self._http = httpx2.Client(follow_redirects=False, limits=limits, trust_env=False)
         self._config = config
         self.pool = ThreadPoolExecutor(3 * config.threads, "api")
+        self.slow_places = threading.BoundedSemaphore(max(1, config.threads // 2))
 
     def client(self, token: str, *, writes: bool = False) -> Posthaste:
         """Returns a client of the API for the browser of the current request. `writes`: for calls that may take
@@ -110,6 +112,19 @@ def own(token: str = "") -> Posthaste:
     """Returns a client of the API for the person's own account, even while they work on somebody else's brand.
     `token` is that of a session that has just begun."""
     return _api().client(token or g.session_token)
+
+
+@contextmanager
+def slow_place() -> Iterator[bool]:
+    """Takes one of the places for reads that wait for a platform, half as many as there are threads: while platforms
+    are slow, the other screens stay quick. Yields False if all places are taken."""
+    places = _api().slow_places
+    is_taken = places.acquire(blocking=False)
+    try:
+        yield is_taken
+    finally:
+        if is_taken:
+            places.release()
 
 
 @overload

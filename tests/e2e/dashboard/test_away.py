@@ -95,6 +95,28 @@ def test_the_composer_checks_again_when_the_api_is_back(person: Any, stack: Stac
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
 
 
+@pytest.mark.alone
+def test_without_the_dashboard_itself_the_composer_says_that_no_answer_came_and_checks_again(
+    person: Any, stack: Stack
+) -> None:
+    window = person.window
+    person.open("/compose")
+    window.click(f"input[name=page_id][value={person.account.page_id('FB')}]")
+    until(lambda: window.has("#findings .finding"), 20, "it is checked")
+    with stack.held_down("dashboard"):
+        window.type("#message", "Half a thought")
+        until(lambda: window.has(".no-answer"), 60, "it is told")
+        assert findings(window) == []
+    stack.await_ready(60)
+
+    def is_checked() -> bool:
+        window.type("#message", "!")
+        return bool(window.has("#findings .finding.good")) and not window.has(".no-answer")
+
+    until(is_checked, 60, "it is checked again", pause_seconds=2.0)
+    assert window.run("return document.querySelector('#message').value").startswith("Half a thought!")
+
+
 def test_while_a_platform_is_slow_the_page_says_at_once_that_it_waits_and_sends_nothing_twice(
     person: Any, simulator: Simulator
 ) -> None:
@@ -114,7 +136,7 @@ def test_while_a_platform_is_slow_the_page_says_at_once_that_it_waits_and_sends_
     simulator.comment("FB", posts[0]["id"], "Is there tea?")
     simulator.fault("slow", page, operation="comments", seconds=2.0)
     person.open("/comments")
-    assert "Comments on this post" in window.text(".threads")
+    assert "Asking Facebook for the comments" in window.text(".threads")
     until(lambda: window.has(".conversations textarea"), 60, "the comment is there")
     simulator.fault("slow", page, operation="reply", seconds=3.0)
     window.type(".conversations textarea", "Three kinds of it.")

@@ -12,7 +12,6 @@ from dashboard import api, words
 from dashboard.platforms import recent_platforms
 from dashboard.routes.shared import Places, recent_places
 from dashboard.threads import Thread, threads
-from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
 from posthaste.records import PublishedPost
 
@@ -64,15 +63,18 @@ def of_post(post_id: str) -> Answer:
     client = api.reader()
     if "HX-Request" not in request.headers:
         view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
-        found = _found(client, post_id, view.post.page_id, places)
+        found = _found(post_id, view.post.page_id, places)
         return render_template("comments_of.html", post=view.post, found=found, threads=found.threads, places=places,
                                state="all", zone=places.zone(view.post.brand_id))  # fmt: skip
     page_id = request.args.get("page", "")
     places = recent_places(client)()
-    found = _found(client, post_id, page_id, places)
+    page = places.pages.get(page_id)
+    with api.slow_place() as is_free:
+        if not is_free:
+            return render_template("comments_later.html", page=page)
+        found = _found(post_id, page_id, places)
     state = _state()
     shown = [it for it in found.threads if _fits(it, state)]
-    page = places.pages.get(page_id)
     if state != "all" and not (
         shown or found.problem or found.after or found.is_rest
     ):  # the post leaves the list
@@ -118,11 +120,12 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
     )  # fmt: skip
 
 
-def _found(client: Posthaste, post_id: str, page_id: str, places: Places) -> Found:
+def _found(post_id: str, page_id: str, places: Places) -> Found:
     """Reads some conversations under a post from the API, or returns the reason why they cannot be read now."""
     page, cursor = places.pages.get(page_id), request.args.get("after") or None
     try:
-        found = client.list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
+        # Longer than a read waits: the platform may be slow, and the API's answer says so.
+        found = api.writer().list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
     except AuthenticationError:
         raise
     except ApiError as error:

@@ -1,4 +1,5 @@
-// Shows at once that a form was sent, however long its answer takes, and keeps a second press from sending it again.
+// Shows at once that a form was sent, however long its answer takes, keeps a second press from sending it again, and
+// says so if no answer comes.
 
 function release() {
   for (const form of document.querySelectorAll("form[data-busy]")) {
@@ -15,6 +16,18 @@ document.addEventListener("submit", (event) => {
   form.setAttribute("data-busy", "");
   form.setAttribute("aria-busy", "true");
   event.submitter?.classList.add("busy");
+});
+// A part of a page that htmx asked for: the network or this server is away.
+document.addEventListener("htmx:error", ({ target }) => {
+  if (!target.isConnected || target.nextElementSibling?.matches(".no-answer")) return;
+  const told = document.createElement("p");
+  told.className = "no-answer finding bad";
+  told.setAttribute("role", "alert");
+  told.textContent = "No answer came. What you typed is still here: try again in a moment.";
+  target.after(told);
+});
+document.addEventListener("htmx:after:request", ({ target }) => {
+  if (target.nextElementSibling?.matches(".no-answer")) target.nextElementSibling.remove();
 });
 addEventListener("pageshow", release); // a page that the browser kept and shows again, after "back"
 addEventListener("keydown", (event) => {

@@ -1,6 +1,7 @@
 """While the API is away: every screen says so and loads itself again, and no form loses what was typed."""
 
 import re
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -64,6 +65,22 @@ def form_token(browser: FlaskClient) -> str:
     found = re.search(r'name="form_token" value="(\w+)"', browser.get("/posts?tab=none").text)
     assert found
     return found[1]
+
+
+def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_screens_are_quick(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = SimpleNamespace(iterate_pages=lambda **_: [], iterate_brands=lambda **_: [])
+    monkeypatch.setattr(api, "reader", lambda: reader)
+    monkeypatch.setattr(APP.extensions["posthaste_api"], "slow_places", threading.BoundedSemaphore(1))
+    address = "/comments/of/pst_1?page=pag_1&state=all"
+    with APP.app_context(), api.slow_place():
+        part = browser.get(address, headers={"HX-Request": "true"})
+    assert part.status_code == 200
+    assert f'hx-get="{address.replace("&", "&amp;")}"' in part.text
+    assert "load delay:2s" in part.text
+    part = browser.get(address, headers={"HX-Request": "true"})
+    assert "Asking" not in part.text
 
 
 @pytest.mark.parametrize(
