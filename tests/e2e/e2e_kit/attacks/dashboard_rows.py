@@ -84,7 +84,8 @@ _NAMELESS = {
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "activity.usage",
     "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
-    "account.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email", "account.choose_dates", "account.change_password",
+    "account.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email",
+    "account.choose_dates", "account.change_password",
     "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
     "shared_work.others",
     # They ask for the password; the link's id is compared only when it is sent.
