@@ -68,7 +68,7 @@ def create_app(services: Services) -> Flask:
 
 @cache
 def _description(public_url: str, key_required: bool) -> dict[str, Any]:
-    """Makes the OpenAPI description. Called once, at start: it takes a tenth of a second."""
+    """Makes the OpenAPI description. Called once, at start, because it takes a tenth of a second."""
     return describe(ENDPOINTS, public_url=public_url, key_required=key_required)
 
 
@@ -76,7 +76,7 @@ def _description(public_url: str, key_required: bool) -> dict[str, Any]:
 def _url_map() -> Map:
     """Returns the routing table of all endpoints.
 
-    It is made once: that takes 40 ms, and tests make many applications.
+    It is made once, because that takes 40 ms and tests make many applications.
     """
     rules = [
         Rule(path, endpoint=_name(endpoint), methods=[endpoint.method])

@@ -1,6 +1,7 @@
 """The component schemas of records in `/openapi.json`. Pure.
 
-msgspec makes them; added are formats, descriptions of fields, the platforms' settings, and a named schema per body.
+msgspec makes the schemas. This module adds formats, descriptions of fields, the platforms' settings, and a named
+schema per body.
 """
 
 import re

@@ -24,7 +24,7 @@ class SpoolBudget:
     def share(self) -> Iterator[Callable[[int], None]]:
         """Yields a function to call with each size that one file is about to have, in bytes.
 
-        It raises SERVICE_UNAVAILABLE when the budget is used up. The file's share is returned at the end.
+        If the budget is used up, the function raises SERVICE_UNAVAILABLE. The file's share is returned at the end.
         """
         taken = 0
 

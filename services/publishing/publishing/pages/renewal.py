@@ -172,7 +172,8 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Starts the renewal's lease anew. Returns False if the claim was lost: some refresh tokens work only once."""
+    """Starts the renewal's lease anew. If the claim was lost, returns False: the refresh token, which may work only
+    once, must not be used."""
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 

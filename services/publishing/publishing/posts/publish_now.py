@@ -44,9 +44,9 @@ def publish(
     """Publishes a post and returns when the platform has answered. If that takes longer than `answer` allows, the
     client got another answer before.
 
-    Raises what schedule raises except for its rules about times, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED,
-    PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN; MEDIA_PROCESSING when files are not ready (nothing was sent then);
-    POST_IN_PROGRESS while the operation's post is being sent or looked up.
+    Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and what schedule raises
+    except its errors about times; MEDIA_PROCESSING when files are not ready (nothing was sent then); POST_IN_PROGRESS
+    while the operation's post is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))

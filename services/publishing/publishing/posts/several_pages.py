@@ -202,7 +202,7 @@ def _part(
 
 
 def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:
-    """Converts what the part of one page returned or raised to the page's result."""
+    """Makes a page's result of what its part returned or raised."""
     try:
         return ended.result()
     except ApiError as problem:

@@ -89,7 +89,7 @@ def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) 
 
 
 def conclude(app: SendingContext, unknown: UnknownOutcome, outcome: Outcome) -> AttemptOutcome:
-    """Returns the outcome of the attempt that follows from a look-up."""
+    """Returns what a look-up's outcome means for the attempt: the outcome to store."""
     post = unknown.post
     if isinstance(outcome, Published):
         return published_outcome(post, outcome, looked_up=True)

@@ -150,8 +150,8 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Makes due first comments be looked for on the platform first, because a call since `began_at` may have made
-        them."""
+        """Makes due first comments be looked for on the platform before they are made, because a call since `began_at`
+        may have made them."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:

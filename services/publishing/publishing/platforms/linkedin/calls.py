@@ -124,7 +124,8 @@ class Calls:
 
 
 def _refused_part(response: Response) -> PlatformRefusal:
-    """Returns the refusal of a part of a file. Only its HTTP status is known. The upload address may have expired."""
+    """Returns the refusal of a part of a file. Only its HTTP status is known; the reason may be that the upload
+    address has expired."""
     kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
     return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")
 

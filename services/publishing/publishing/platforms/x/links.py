@@ -92,7 +92,7 @@ def find(text: str) -> Iterator[Link]:
 
 
 def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
-    """Yields a link that has a scheme. Of a t.co link only the short name and the query belong to it."""
+    """Yields a link that has a scheme. A t.co link ends after its short name and query."""
     short = _SHORT.match(text, start, end)
     if short is None:
         yield Link(start, end - start)
