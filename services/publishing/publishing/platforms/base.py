@@ -111,7 +111,8 @@ class MediaSource:
 
     @classmethod
     def of(cls, file: FileFacts, **given: Any) -> "MediaSource":
-        """Returns a source with these properties, and with what is `given`: where its bytes are."""
+        """Returns a source with the properties of `file`. `given` are the other fields, which say where
+        its bytes are."""
         facts = structs.asdict(file)
         return cls(content_type=facts.pop("mime_type"), **facts, **given)
 

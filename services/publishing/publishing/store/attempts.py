@@ -29,7 +29,7 @@ _OF_POSTS = (
 
 
 class Attempts:
-    """Reads attempts over an open connection."""
+    """Reads attempts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

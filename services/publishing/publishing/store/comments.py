@@ -117,7 +117,7 @@ class FirstComment(NamedTuple):
 
 
 class Comments:
-    """Reads and writes our replies and first comments, over an open connection."""
+    """Reads and writes our replies and first comments."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

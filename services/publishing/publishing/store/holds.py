@@ -99,7 +99,7 @@ class HeldSelection(NamedTuple):
 
 
 class Holds:
-    """Holds posts, and selects and releases held ones, over an open connection."""
+    """Holds posts, and selects and releases held ones."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

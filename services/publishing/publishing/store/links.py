@@ -35,7 +35,7 @@ class LinkRow(Row):
 
 
 class Links:
-    """Reads and writes link sessions over an open connection."""
+    """Reads and writes link sessions."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

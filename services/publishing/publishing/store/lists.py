@@ -98,10 +98,8 @@ Place = tuple[datetime, str]
 
 
 class Lists:
-    """Reads lists of posts over an open connection.
-
-    The callers have checked that the page `page_id` is within reach and of the given platform.
-    """
+    """Reads lists of posts. The callers have checked that the page `page_id` is within reach and of the given
+    platform."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -67,7 +67,7 @@ class Voided(NamedTuple):
 
 
 class PostOperations:
-    """Finds out and voids what operations have made, over an open connection."""
+    """Finds out what operations have made, and voids those that have made nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -118,7 +118,7 @@ class Locked(NamedTuple):
 
 
 class PageQueues:
-    """Finds and locks page queues over an open connection."""
+    """Finds and locks page queues."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -89,7 +89,7 @@ class Subscription(NamedTuple):
 
 
 class Pages:
-    """Reads and writes linked pages over an open connection."""
+    """Reads and writes linked pages."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -37,7 +37,7 @@ _WAKE_PAGE = text(
 
 
 class Polls:
-    """Comment polls over an open connection."""
+    """Reads and writes comment polls."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

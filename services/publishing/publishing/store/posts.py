@@ -151,7 +151,7 @@ class Plans(NamedTuple):
 
 
 class Posts:
-    """Reads and changes posts over an open connection."""
+    """Reads and changes posts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -231,7 +231,7 @@ class Posts:
     def all_later(self, page: PageRow, after: datetime, *, is_scheduled: bool, without: str = "") -> Plans:
         """Returns the times of all posts of the page and its brand after a time, except the post `without`.
 
-        `is_scheduled`: for a post that is scheduled; a publish at once has no minimum gap.
+        `is_scheduled`: whether the post that needs a time is scheduled; a publish at once has no minimum gap.
         """
         values = {"page_id": page.id, "brand_id": page.brand_id, "after": after, "without": without}
         row = self._connection.execute(_ALL_LATER, {**values, "states": _counted(is_scheduled)}).one()

@@ -119,7 +119,7 @@ class WaitingComment(Row):
 
 
 class Received:
-    """Reads and writes comments on the platforms, over an open connection."""
+    """Reads and writes comments on the platforms."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -115,8 +115,8 @@ class UnknownOutcome(NamedTuple):
 
 
 class Reconciliation:
-    """Ends lapsed claims and looks up unknown outcomes, over an open connection. `first_look_seconds`: the wait before
-    the first look-up of an attempt whose claim is ended."""
+    """Ends lapsed claims and looks up unknown outcomes. `first_look_seconds`: the wait before the first look-up of an
+    attempt whose claim is ended."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

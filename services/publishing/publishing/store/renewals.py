@@ -51,7 +51,7 @@ class Renewal(NamedTuple):
 
 
 class Renewals:
-    """Claims renewals and stores new credentials, over an open connection."""
+    """Claims renewals and stores new credentials."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

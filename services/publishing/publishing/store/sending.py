@@ -228,7 +228,7 @@ _STORED = tuple(one.name for one in fields(AttemptOutcome) if one.name != "refus
 
 
 class Sending:
-    """The statements that claim posts, begin attempts and record outcomes, over an open connection."""
+    """The statements that claim posts, begin attempts and record outcomes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

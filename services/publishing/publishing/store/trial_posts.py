@@ -23,7 +23,7 @@ class TrialPost(Row):
 
 
 class TrialPosts:
-    """Reads and writes test posts over an open connection."""
+    """Reads and writes test posts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
