@@ -116,8 +116,10 @@ def own(token: str = "") -> Posthaste:
 
 @contextmanager
 def slow_place() -> Iterator[bool]:
-    """Takes one of the places for reads that wait for a platform, half as many as there are threads: while platforms
-    are slow, the other screens stay quick. Yields False if all places are taken."""
+    """Takes a place for a read that waits for a platform. Yields False if all places are taken.
+
+    There are half as many places as threads, so that the other screens stay quick while platforms are slow.
+    """
     places = _api().slow_places
     is_taken = places.acquire(blocking=False)
     try:

@@ -316,8 +316,8 @@ def taken_over(caller: Caller) -> dict[str, Any]:
 
 
 def _counted(is_scheduled: bool) -> list[str]:
-    """Returns the states that the guardrails of a schedule call count, or of a publish call (decisions "Guardrail
-    windows")."""
+    """Returns the states of the posts that the guardrails of a schedule call count, otherwise of a publish call
+    (decisions "Guardrail windows")."""
     return ["queued", *OUT] if is_scheduled else [*OUT]
 
 
