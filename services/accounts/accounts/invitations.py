@@ -15,7 +15,7 @@ from accounts.store.collaborators import CollaboratorStore
 from accounts.store.invitations import InvitationStore
 from accounts.store.mails import MailStore
 from accounts.store.users import UserStore
-from accounts.users import credentials, limits, queued_mails, totp, users
+from accounts.users import credentials, limits, mails, totp, users
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
@@ -174,9 +174,7 @@ def make_invitation_link(
     found = None if named is None else store.find(named.id)
     if found is None:
         raise fields.not_found("email")
-    return MadeInvitationLink(
-        link=queued_mails.invitation_link(config, found.id), expires_at=found.expires_at
-    )
+    return MadeInvitationLink(link=mails.invitation_link(config, found.id), expires_at=found.expires_at)
 
 
 def cancel(connection: Connection, brand_id: str, email: str) -> None:

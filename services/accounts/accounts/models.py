@@ -62,7 +62,6 @@ verification_mails = Table(
     metadata,
     Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Real time. Set before an attempt begins, so that another process retries if this one is killed.
     Column("next_attempt_at", Moment, nullable=False),
 )
 
@@ -87,12 +86,12 @@ recovery_codes = Table(
     Column("code_sha256", Text, primary_key=True),
 )
 
-#: Other mails that the mail server has not accepted yet.
+#: Mails that the mail server has not accepted yet.
 mails = Table(
     "mails",
     metadata,
     Column("id", Text, primary_key=True),
-    #: What it is about: `queued_mails.KINDS`.
+    #: What it is about: `users.mails.KINDS`.
     Column("kind", Text, nullable=False),
     Column("email", Text, nullable=False),
     #: What its text needs.
@@ -100,7 +99,7 @@ mails = Table(
     #: When no further attempt is worth while.
     Column("expires_at", Moment, nullable=False),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Real time, as in `verification_mails`.
+    #: Real time. Set before an attempt begins, so that another process retries if this one is killed.
     Column("next_attempt_at", Moment, nullable=False),
 )
 
@@ -124,9 +123,9 @@ password_resets = Table(
     #: The code is derived from it (`derived_secrets.py`).
     Column("id", Text, nullable=False),
     Column("expires_at", Moment, nullable=False),
-    #: Of sending the mail.
+    #: Only the release before uses it and the next column, for the mail with the link; to be dropped once none of it
+    #: runs.
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Real time, as in `verification_mails`. Null: no mail is to be sent (any more).
     Column("next_attempt_at", Moment),
 )
 

@@ -10,6 +10,7 @@ from nameko.extensions import DependencyProvider
 from accounts import audit, brands, collaborators, invitations
 from accounts.config import AccountsConfig
 from accounts.store import Connection
+from accounts.store.mails import QUEUED
 from accounts.tokens import authentication, own_tokens, tokens
 from accounts.users import (
     brand_sessions,
@@ -17,13 +18,11 @@ from accounts.users import (
     invites,
     mails,
     password_changes,
-    queued_mails,
     sessions,
     sign_up,
     totp,
     users,
     verification,
-    verification_mails,
 )
 from chassis.db.database import Database
 from chassis.db.operations import forget_old
@@ -43,6 +42,15 @@ class Settings(DependencyProvider):
 
     def get_dependency(self, _context: Any) -> AccountsConfig:
         return self.config
+
+
+class AccountsDatabase(DatabaseProvider):
+    """Provides `self.database`. A commit that queued a mail wakes the loop that sends it."""
+
+    def setup(self) -> None:
+        super().setup()
+        assert self.database is not None
+        self.database.on_commit(QUEUED, mails.DUE.wake)
 
 
 UseCase = Callable[[Connection, Caller, Any], Any]
@@ -85,14 +93,12 @@ def configured(use_case: Callable[[Connection, AccountsConfig, Caller, Any], Any
 class AccountsService:
     name = "accounts"
     api = AccountsApi
-    database = DatabaseProvider()
+    database = AccountsDatabase()
     config = Settings()
 
     @rpc
     def sign_up(self, caller: Caller, request: contract.SignUp) -> contract.CreatedUser:
-        created = sign_up.sign_up(self.database, self.config, caller, request)
-        verification_mails.DUE.wake()
-        return created
+        return sign_up.sign_up(self.database, self.config, caller, request)
 
     @rpc
     def view_verification(self, caller: Caller, request: contract.VerificationLink) -> contract.Verification:
@@ -155,9 +161,7 @@ class AccountsService:
 
     @rpc
     def request_reset(self, caller: Caller, request: contract.RequestReset) -> Nothing:
-        requested = password_changes.request_reset(self.database, self.config, request)
-        password_changes.DUE.wake()
-        return requested
+        return password_changes.request_reset(self.database, self.config, request)
 
     make_reset_link = configured(password_changes.make_reset_link)
 
@@ -176,9 +180,7 @@ class AccountsService:
 
     @rpc
     def change_email(self, caller: Caller, request: contract.ChangeEmail) -> contract.EmailChangeRequested:
-        requested = email_changes.change_email(self.database, self.config, caller, request)
-        queued_mails.DUE.wake()
-        return requested
+        return email_changes.change_email(self.database, self.config, caller, request)
 
     get_email_change = reading(email_changes.get_email_change)
     cancel_email_change = writing(email_changes.cancel_email_change)
@@ -192,9 +194,7 @@ class AccountsService:
     def confirm_email_change(
         self, caller: Caller, request: contract.ConfirmEmailChange
     ) -> contract.EmailChange:
-        confirmed = email_changes.confirm_email_change(self.database, self.config, request)
-        queued_mails.DUE.wake()
-        return confirmed
+        return email_changes.confirm_email_change(self.database, self.config, request)
 
     make_email_link = configured(email_changes.make_email_link)
 
@@ -243,13 +243,7 @@ class AccountsService:
     set_collaborator = writing(collaborators.set_collaborator)
     remove_collaborator = writing(collaborators.remove_collaborator)
 
-    @rpc
-    def invite_person(self, caller: Caller, request: contract.InvitePerson) -> contract.Invitation:
-        with self.database.transaction() as connection:
-            made = invitations.invite_person(connection, self.config, caller, request)
-        queued_mails.DUE.wake()
-        return made
-
+    invite_person = configured(invitations.invite_person)
     list_invitations = reading(invitations.list_invitations)
     withdraw_invitation = writing(invitations.withdraw_invitation)
 
@@ -268,21 +262,9 @@ class AccountsService:
     list_audit = reading(audit.list_audit)
     record_audit = writing(audit.record_audit)
 
-    @loop(
-        interval_seconds=5.0,
-        deadline_seconds=mails.ATTEMPT_SECONDS,
-        woken_by=verification_mails.DUE,
-    )
-    def send_verification_mails(self) -> int:
-        return verification_mails.send_next(self.database, self.config)
-
-    @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=password_changes.DUE)
-    def send_reset_mails(self) -> int:
-        return password_changes.send_next(self.database, self.config)
-
-    @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=queued_mails.DUE)
-    def send_queued_mails(self) -> int:
-        return queued_mails.send_next(self.database, self.config)
+    @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=mails.DUE)
+    def send_mails(self) -> int:
+        return mails.send_next(self.database, self.config)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -297,14 +279,14 @@ class AccountsService:
     def forget_sessions(self) -> int:
         with self.database.transaction() as connection:
             password_changes.forget(connection)
-            queued_mails.forget(connection)
+            mails.forget(connection)
             invitations.forget(connection)
             email_changes.forget(connection)
             return sessions.forget(connection)
 
     @on_event("page.connect.refused")
     def on_connect_refused(self, connection: Connection, event: Event) -> None:
-        queued_mails.queue_connect_refused(connection, event)
+        mails.queue_connect_refused(connection, event)
 
     @on_event("posts.held")
     def on_posts_held(self, connection: Connection, event: Event) -> None:

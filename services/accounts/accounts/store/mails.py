@@ -12,7 +12,7 @@ from contracts.record import Record
 
 class DueMail(Record):
     id: str
-    #: See `queued_mails.KINDS`.
+    #: See `users.mails.KINDS`.
     kind: str
     email: str
     details: dict[str, str]
@@ -20,7 +20,11 @@ class DueMail(Record):
     attempts: int
 
 
-#: As for verification mails: the next attempt is scheduled before this one begins.
+#: Set in `connection.info`, so that the commit wakes the loop that sends.
+QUEUED = "mails_queued"
+
+#: Sets the time of the next attempt before this one begins, so that a failure or a kill needs no clean-up. Waits double
+#: up to an hour.
 _CLAIM = text("""
     UPDATE mails AS mail
     SET attempts = mail.attempts + 1,
@@ -29,6 +33,24 @@ _CLAIM = text("""
         SELECT id FROM mails WHERE next_attempt_at <= clock_timestamp() AND expires_at > clock_now()
         ORDER BY next_attempt_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING mail.id, mail.kind, mail.email, mail.details, mail.attempts
+""")
+
+
+#: Of the release before, which queued these mails in tables of their own; to be dropped once none of it runs.
+_TAKE_OVER = text("""
+    WITH signed_up AS (
+        DELETE FROM verification_mails AS mail USING users
+        WHERE users.id = mail.user_id AND mail.next_attempt_at <= clock_timestamp() RETURNING users.id, users.email
+    ), asked AS (
+        UPDATE password_resets SET next_attempt_at = NULL
+        WHERE next_attempt_at <= clock_timestamp() AND expires_at > clock_now() RETURNING id, email
+    )
+    INSERT INTO mails (id, kind, email, details, expires_at, next_attempt_at)
+    SELECT id || '.verification', 'verification', email, jsonb_build_object('user_id', id),
+        clock_now() + interval '7 days', clock_timestamp() FROM signed_up
+    UNION ALL SELECT id, 'reset', email, jsonb_build_object('reset_id', id),
+        clock_now() + interval '1 day', clock_timestamp() FROM asked
+    ON CONFLICT DO NOTHING
 """)
 
 
@@ -47,6 +69,20 @@ class MailStore:
             "next_attempt_at": func.clock_timestamp(),
         }
         self.connection.execute(insert(mails).values(values).on_conflict_do_nothing())
+        self.connection.info[QUEUED] = True
+
+    def add_verification(self, user_id: str, email: str, *, days: int) -> None:
+        """Queues the mail with which a new account is verified."""
+        self.add(
+            f"{user_id}.verification", "verification", email=email, details={"user_id": user_id}, days=days
+        )
+
+    def delete_verification(self, user_id: str) -> None:
+        self.delete(f"{user_id}.verification")
+
+    def take_over(self) -> None:
+        """Moves the due mails of the release before to this queue."""
+        self.connection.execute(_TAKE_OVER)
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
         """Claims the mail that has been due for longest. No other process gets it for `first_wait_seconds`."""

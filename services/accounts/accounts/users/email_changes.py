@@ -11,7 +11,7 @@ from accounts.store.email_changes import EmailChangeRow, EmailChangeStore
 from accounts.store.mails import MailStore
 from accounts.store.sign_up_tries import TryStore
 from accounts.store.users import UserStore
-from accounts.users import limits, passwords, queued_mails, totp, verification
+from accounts.users import limits, mails, passwords, totp, verification
 from chassis.db.database import Database
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
@@ -59,12 +59,12 @@ def change_email(
             totp.check_of_session(connection, config, caller, request.totp_code)
             TryStore(connection).give_back([counted])
             limits.count_email_change(connection, config, user.id, email)
-            store, mails = EmailChangeStore(connection), MailStore(connection)
+            store, queue = EmailChangeStore(connection), MailStore(connection)
             if (before := store.find_of(user.id)) is not None:
-                mails.delete(f"{before.id}.link")
+                queue.delete(f"{before.id}.link")
             row = store.put(change_id=new_id("emc"), user_id=user.id, email=email, days=DAYS)
-            mails.add(f"{row.id}.link", "email_change", email=email, details={"change_id": row.id}, days=DAYS)
-            mails.add(f"{row.id}.asked", "email_change_asked", email=user.email, details={}, days=DAYS)
+            queue.add(f"{row.id}.link", "email_change", email=email, details={"change_id": row.id}, days=DAYS)
+            queue.add(f"{row.id}.asked", "email_change_asked", email=user.email, details={}, days=DAYS)
             operations.end(caller, row.id)
         return _requested(row)
 
@@ -129,7 +129,7 @@ def confirm_email_change(
         if store.set_email(user.id, row.email) is None:
             raise ApiError(EMAIL_TAKEN)
         MailStore(connection).add(
-            f"{row.id}.changed", "email_changed", email=user.email, details={}, days=queued_mails.DAYS
+            f"{row.id}.changed", "email_changed", email=user.email, details={}, days=mails.DAYS
         )
         audit.note_of_user(connection, user.id, user.id, "email.changed")
         access.announce_caller_changed(connection, user.id)
@@ -145,9 +145,7 @@ def make_email_link(
     row = EmailChangeStore(connection).waiting_of(user.id)
     if row is None:
         raise fields.not_found()
-    return MadeEmailLink(
-        email=row.email, link=queued_mails.email_link(config, row.id), expires_at=row.expires_at
-    )
+    return MadeEmailLink(email=row.email, link=mails.email_link(config, row.id), expires_at=row.expires_at)
 
 
 def forget(connection: Connection) -> None:

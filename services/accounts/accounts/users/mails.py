@@ -1,4 +1,8 @@
-"""Builds mails with the headers that all of them have, and makes one attempt to send one.
+"""The mails that accounts sends: their texts, and the queue (table `mails`) from which they are sent.
+
+Claim, send, delete: no transaction is open while the mail server is asked, and the time of the next attempt is stored
+before it. If the process dies in between, another one sends the mail: at worst a second mail with the same Message-ID
+and link arrives. No link is stored, because its code is derived.
 
 Nothing in a mail was chosen by the person who caused it, so that nobody can send texts of their own through us.
 """
@@ -8,10 +12,22 @@ from email.message import EmailMessage
 from email.utils import formatdate
 from urllib.parse import urlsplit
 
+import msgspec
 import structlog
 
+from accounts import access, derived_secrets
 from accounts.config import AccountsConfig, SmtpConfig
+from accounts.store import Connection
+from accounts.store.mails import DueMail, MailStore
+from accounts.store.password_resets import PasswordResetStore
+from accounts.store.users import UserStore
 from accounts.users import smtp
+from chassis.db.database import Database
+from chassis.runtime.loops import Waker
+from contracts.accounts import User
+from contracts.errors import ApiError
+from contracts.events import ConnectRefused, Event
+from contracts.platforms import PLATFORMS
 
 log = structlog.get_logger()
 
@@ -21,25 +37,216 @@ Send = Callable[[SmtpConfig, EmailMessage], None]
 ATTEMPT_SECONDS = 45.0
 #: Wait between the first attempt and the second; longer than one attempt.
 FIRST_WAIT_SECONDS = 60.0
+#: Wakes the loop that runs `send_next`.
+DUE = Waker()
+#: How long a mail is tried: as long as an unverified account waits for its own.
+DAYS = 7
+
+_VERIFICATION = """\
+Somebody, probably you, signed up for an account at {host} with this e-mail address.
+
+If it was you, confirm the address here. You will be asked for the password that you chose:
+
+%(link)s
+
+If it was not you, open the same address and delete the account, or do nothing: the account cannot be used and
+is deleted after %(days)s days. {host} never asks you for a password by mail.
+"""
 
 
-def compose(
-    config: AccountsConfig, server: SmtpConfig, *, to: str, subject: str, text: str, name: str
-) -> EmailMessage:
-    """Builds a mail.
+_RESET = """\
+Somebody, probably you, asked for a new password for the account at {host} with this e-mail address.
 
-    `{host}` in subject and text becomes our host name; `name` is the unique part of its Message-ID.
+If it was you, choose it here within an hour. The link works once, and all devices are signed out:
+
+%(link)s
+
+If it was not you, do nothing: the password stays as it is. {host} never asks you for a password by mail.
+"""
+
+
+_CONNECT_REFUSED = """\
+A login at %(platform)s came back to your account at {host} in another browser than the one that began it.
+No page was connected.
+
+If you sent somebody a link to connect a page, ask them to open it and log in within one browser.
+
+If you did not, somebody may be using your account: look at your sessions and tokens, and end those that you do not
+know. {host} never asks you for a password by mail.
+"""
+
+
+_INVITATION = """\
+Somebody with an account at {host} invites you to work on a brand there. See who it is and which brand, and accept or
+ignore it, within %(days)s days:
+
+%(link)s
+
+The link works once. If you have no account at {host} with this e-mail address, you make one on that page. Whoever
+opens the link can accept in your place: do not pass it on.
+"""
+
+
+_EMAIL_CHANGE = """\
+Somebody, probably you, wants to use this e-mail address for an account at {host}.
+
+If it was you, confirm it within a day. You are asked for the password of the account, and the link works once:
+
+%(link)s
+
+If it was not you, do nothing: the address is not used.
+"""
+
+
+_EMAIL_CHANGE_ASKED = """\
+Somebody, probably you, asked for another e-mail address for your account at {host}. Nothing changes before that address
+is confirmed.
+
+If it was not you, somebody knows your password: choose a new one now. Then the other address cannot be confirmed, and
+all other devices are signed out. {host} never asks you for a password by mail.
+"""
+
+
+_EMAIL_CHANGED = """\
+Your account at {host} has another e-mail address now. Sign in with that one, and with the password that you had.
+
+If it was not you, write to the operator of {host}: this address no longer opens the account.
+"""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a kind of mail says. `{host}` in subject and text becomes our host name."""
+
+    subject: str
+    text: str
+    #: Returns what the text names, from the settings and the row.
+    fill: Callable[[AccountsConfig, DueMail], dict[str, object]] = lambda _config, mail: dict(mail.details)
+    #: Whether the mail is still of use when it is to be sent.
+    is_wanted: Callable[[Connection, DueMail], bool] = lambda _connection, _mail: True
+
+
+def _is_unverified(connection: Connection, mail: DueMail) -> bool:
+    user = UserStore(connection).find(mail.details["user_id"])
+    return user is not None and not user.verified
+
+
+def _has_account(connection: Connection, mail: DueMail) -> bool:
+    """Whether the reset link still works and a verified account has its address."""
+    if PasswordResetStore(connection).find(mail.details["reset_id"]) is None:
+        return False
+    user = UserStore(connection).find_by_email(mail.email)
+    return user is not None and user.verified
+
+
+#: What `mails.kind` may be.
+KINDS: dict[str, Kind] = {
+    "connect_refused": Kind("Somebody tried to connect a page to your account at {host}", _CONNECT_REFUSED),
+    "email_change": Kind(
+        "Confirm this e-mail address at {host}",
+        _EMAIL_CHANGE,
+        lambda config, mail: {"link": email_link(config, mail.details["change_id"])},
+    ),
+    "email_change_asked": Kind("Somebody asked for another e-mail address at {host}", _EMAIL_CHANGE_ASKED),
+    "email_changed": Kind("Your account at {host} has another e-mail address", _EMAIL_CHANGED),
+    "invitation": Kind(
+        "You are invited to work on a brand at {host}",
+        _INVITATION,
+        lambda config, mail: {"days": DAYS, "link": invitation_link(config, mail.details["invitation_id"])},
+    ),
+    "reset": Kind(
+        "Choose a new password for {host}",
+        _RESET,
+        lambda config, mail: {"link": reset_link(config, mail.details["reset_id"])},
+        _has_account,
+    ),
+    "verification": Kind(
+        "Confirm your e-mail address for {host}",
+        _VERIFICATION,
+        lambda config, mail: {"days": DAYS, "link": verification_link(config, mail.details["user_id"])},
+        _is_unverified,
+    ),
+}
+
+
+def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
+    """Returns the link with which an invitation is accepted.
+
+    It leads to a web page of the API, not of the dashboard.
     """
-    host = host_of(config)
+    code = derived_secrets.invitation_code(config, invitation_id)
+    return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
+
+
+def email_link(config: AccountsConfig, change_id: str) -> str:
+    """Returns the link with which a change of the e-mail address is confirmed."""
+    return f"{config.link_prefix}/email/{change_id}/{derived_secrets.email_code(config, change_id)}"
+
+
+def reset_link(config: AccountsConfig, reset_id: str) -> str:
+    """Returns the link with which a new password is chosen."""
+    return f"{config.link_prefix}/reset/{reset_id}/{derived_secrets.reset_code(config, reset_id)}"
+
+
+def verification_link(config: AccountsConfig, user_id: str) -> str:
+    """Returns the link with which the user verifies their e-mail address."""
+    return f"{config.link_prefix}/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
+
+
+def queue_verification(connection: Connection, user: User) -> None:
+    """Queues the mail with which a new account is verified, unless it is queued already."""
+    MailStore(connection).add_verification(user.id, user.email, days=DAYS)
+
+
+def queue_connect_refused(connection: Connection, event: Event) -> None:
+    """Queues a mail that warns the account's owner: a login that connects a page came back in another browser."""
+    refused = msgspec.convert(event.data, ConnectRefused)
+    try:
+        owner = access.account(connection, event.account_id)
+    except ApiError:  # deleted meanwhile
+        return
+    details = {"platform": PLATFORMS[refused.platform].title}
+    MailStore(connection).add(
+        f"{refused.session_id}.refused", "connect_refused", email=owner.email, details=details, days=DAYS
+    )
+
+
+def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
+    """Sends the mail that has been due for longest. Returns 1 if it is done with: the mail server accepted it or
+    permanently refused it, or it is no longer wanted."""
+    server = config.smtp
+    if server is None:  # mails wait until they expire; the operator prints their links meanwhile
+        return 0
+    with database.reading() as connection:
+        store = MailStore(connection)
+        store.take_over()
+        mail = store.claim(FIRST_WAIT_SECONDS)
+        is_wanted = mail is not None and KINDS[mail.kind].is_wanted(connection, mail)
+    if mail is None:
+        return 0
+    if is_wanted:
+        try:
+            send(server, message(config, server, mail))
+        except smtp.MailRefused as error:
+            log.error(f"{mail.kind}_mail_refused", of=mail.id, status=error.status)  # never the address
+        except smtp.MailDelayed as error:
+            log.warning(f"{mail.kind}_mail_delayed", of=mail.id, attempts=mail.attempts, reason=str(error))
+            return 0
+    with database.reading() as connection:
+        MailStore(connection).delete(mail.id)
+    return 1
+
+
+def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailMessage:
+    kind, host = KINDS[mail.kind], host_of(config)
     made = EmailMessage()
     made["From"] = server.sender
-    made["To"] = to
-    made["Subject"] = subject.format(host=host)
+    made["To"] = mail.email
+    made["Subject"] = kind.subject.format(host=host)
     made["Date"] = formatdate()
     # The same for every attempt: mail clients show a duplicate once.
-    made["Message-ID"] = f"<{name}@{host}>"
+    made["Message-ID"] = f"<{mail.id}@{host}>"
     made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers
-    made.set_content(text.format(host=host))
+    made.set_content(kind.text.format(host=host) % kind.fill(config, mail))
     return made
 
 
@@ -47,18 +254,6 @@ def host_of(config: AccountsConfig) -> str:
     return urlsplit(config.public_url).hostname or ""
 
 
-def attempt(
-    server: SmtpConfig, message: EmailMessage, send: Send, *, kind: str, attempts: int, of: str
-) -> bool:
-    """Tries to send a mail. Returns whether it is done with: the server accepted it, or refused it for good.
-
-    `kind`, `attempts` and `of` (an id) are for the log, which never has an address.
-    """
-    try:
-        send(server, message)
-    except smtp.MailRefused as error:
-        log.error(f"{kind}_mail_refused", of=of, status=error.status)
-    except smtp.MailDelayed as error:
-        log.warning(f"{kind}_mail_delayed", of=of, attempts=attempts, reason=str(error))
-        return False
-    return True
+def forget(connection: Connection) -> None:
+    """Deletes mails that could not be sent in time."""
+    MailStore(connection).delete_expired()

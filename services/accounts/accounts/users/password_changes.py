@@ -4,19 +4,17 @@ Sessions end when the password changes. A reset link proves who reads the mailbo
 verified accounts get one: an unverified one may belong to somebody else than the reader.
 """
 
-from email.message import EmailMessage
-
 from accounts import access, derived_secrets, fields
-from accounts.config import AccountsConfig, SmtpConfig
+from accounts.config import AccountsConfig
 from accounts.store import Connection
-from accounts.store.password_resets import DueResetMail, PasswordResetStore, ResetRow
+from accounts.store.mails import MailStore
+from accounts.store.password_resets import PasswordResetStore, ResetRow
 from accounts.store.sign_up_tries import TryStore
 from accounts.store.users import UserStore
-from accounts.users import limits, mails, passwords, sessions, smtp
+from accounts.users import limits, mails, passwords, sessions
 from chassis.db.database import Database
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
-from chassis.runtime.loops import Waker
 from contracts.accounts import (
     ChangePassword,
     MadeResetLink,
@@ -31,18 +29,8 @@ from contracts.caller import Caller
 from contracts.errors import INVALID_LINK, ApiError, invalid
 from contracts.record import Nothing
 
-#: Wakes the loop that runs `send_next`.
-DUE = Waker()
-
-_TEXT = """\
-Somebody, probably you, asked for a new password for the account at {host} with this e-mail address.
-
-If it was you, choose it here within an hour. The link works once, and all devices are signed out:
-
-%s
-
-If it was not you, do nothing: the password stays as it is. {host} never asks you for a password by mail.
-"""
+#: A mail with a reset link is of use for an hour (`password_resets.VALID_FOR`); it is tried no longer than this.
+_MAIL_DAYS = 1
 
 
 def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
@@ -54,7 +42,10 @@ def request_reset(database: Database, config: AccountsConfig, request: RequestRe
     email = fields.email(request.email)
     with database.reading() as connection:
         limits.count_reset(connection, config, request.asker, email)
-        PasswordResetStore(connection).put(email=email, id=new_id("rst"), mailed=True)
+    with database.transaction() as connection:
+        row = PasswordResetStore(connection).put(email=email, id=new_id("rst"))
+        details = {"reset_id": row.id}
+        MailStore(connection).add(row.id, "reset", email=email, details=details, days=_MAIL_DAYS)
     return Nothing()
 
 
@@ -71,8 +62,8 @@ def make_reset_link(
     if user is None:
         raise fields.not_found("email")
     access.check_verified(user)
-    row = PasswordResetStore(connection).put(email=email, id=new_id("rst"), mailed=False)
-    return MadeResetLink(link=_link(config, row.id), expires_at=row.expires_at)
+    row = PasswordResetStore(connection).put(email=email, id=new_id("rst"))
+    return MadeResetLink(link=mails.reset_link(config, row.id), expires_at=row.expires_at)
 
 
 def view_reset(connection: Connection, config: AccountsConfig, request: ResetLink) -> PasswordReset:
@@ -130,49 +121,9 @@ def change_password(database: Database, caller: Caller, request: ChangePassword)
     )
 
 
-def send_next(database: Database, config: AccountsConfig, send: mails.Send = smtp.send) -> int:
-    """Sends the mail with a reset link that has been due for longest.
-
-    Returns 1 if the mail server accepted or permanently refused it.
-    """
-    if config.smtp is None:
-        return 0  # the operator makes links (`user reset-link`)
-    with database.reading() as connection:
-        mail = PasswordResetStore(connection).claim_mail(mails.FIRST_WAIT_SECONDS)
-    if mail is None:
-        return 0
-    if mail.has_account and not mails.attempt(
-        config.smtp,
-        message(config, config.smtp, mail),
-        send,
-        kind="reset",
-        attempts=mail.attempts,
-        of=mail.id,
-    ):
-        return 0
-    with database.reading() as connection:
-        PasswordResetStore(connection).end_mail(mail.id)
-    return 1
-
-
 def forget(connection: Connection) -> None:
     """Deletes expired reset links."""
     PasswordResetStore(connection).delete_expired()
-
-
-def message(config: AccountsConfig, server: SmtpConfig, mail: DueResetMail) -> EmailMessage:
-    return mails.compose(
-        config,
-        server,
-        to=mail.email,
-        subject="Choose a new password for {host}",
-        text=_TEXT % _link(config, mail.id),
-        name=mail.id,
-    )
-
-
-def _link(config: AccountsConfig, reset_id: str) -> str:
-    return f"{config.link_prefix}/reset/{reset_id}/{derived_secrets.reset_code(config, reset_id)}"
 
 
 def _linked(connection: Connection, config: AccountsConfig, link: ResetLink) -> ResetRow:

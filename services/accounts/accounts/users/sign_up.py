@@ -8,8 +8,7 @@ from accounts import fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.users import UserStore
-from accounts.store.verification_mails import VerificationMailStore
-from accounts.users import invites, limits, passwords, users
+from accounts.users import invites, limits, mails, passwords, users
 from chassis.db.database import Database
 from contracts.accounts import CreatedUser, SignUp, User
 from contracts.caller import Caller
@@ -31,9 +30,6 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
     def use_invite(connection: Connection, user: User) -> None:
         invites.use(connection, config, user.email, str(code))
 
-    def queue_mail(connection: Connection, user: User) -> None:
-        VerificationMailStore(connection).add(user.id)
-
     with database.reading() as connection:
         is_repeated = users.made_by(UserStore(connection), caller) is not None
         if not is_repeated and code is not None:
@@ -48,7 +44,7 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
             request,
             tier="free",
             verified=code is not None,
-            on_opened=queue_mail if code is None else use_invite,
+            on_opened=mails.queue_verification if code is None else use_invite,
         )
     except ApiError as error:
         if error.row is EMAIL_TAKEN and code is None:
@@ -71,4 +67,4 @@ def _send_mail_again(database: Database, email: str, password: str) -> None:
     with database.transaction() as connection:
         unverified = UserStore(connection).lock_unverified(email)
         if unverified is not None and unverified.id == holder.id:
-            VerificationMailStore(connection).add(holder.id)
+            mails.queue_verification(connection, holder)

@@ -10,11 +10,11 @@ from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.invites import InviteStore
+from accounts.store.mails import MailStore
 from accounts.store.sign_up_tries import TryStore
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
-from accounts.store.verification_mails import VerificationMailStore
-from accounts.users import limits, passwords
+from accounts.users import limits, mails, passwords
 from chassis.db.database import Database
 from contracts.accounts import (
     ConfirmVerification,
@@ -89,12 +89,9 @@ def make_verification_link(
     """
     caller.check_operator()
     user = access.account(connection, request.user_id)
-    return MadeVerificationLink(email=user.email, verified=user.verified, link=link_of(config, user.id))
-
-
-def link_of(config: AccountsConfig, user_id: str) -> str:
-    """Returns the link with which the user verifies their e-mail address."""
-    return f"{config.link_prefix}/verify/{user_id}/{derived_secrets.verification_code(config, user_id)}"
+    return MadeVerificationLink(
+        email=user.email, verified=user.verified, link=mails.verification_link(config, user.id)
+    )
 
 
 def list_unverified(connection: Connection, caller: Caller) -> UserList:
@@ -109,6 +106,7 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
     Its row must be locked.
     """
     TokenStore(connection).delete_of(user.id)
+    MailStore(connection).delete_verification(user.id)
     UserStore(connection).delete(user.id)
     access.announce_caller_changed(connection, user.id)
     log.info("unverified_account_deleted", user_id=user.id, reason=reason)
@@ -141,7 +139,7 @@ def _verify(connection: Connection, user_id: str) -> User:
     user = UserStore(connection).set_verified(user_id)
     if user is None:  # verified before, or deleted
         return access.account(connection, user_id)
-    VerificationMailStore(connection).delete(user.id)
+    MailStore(connection).delete_verification(user.id)
     access.announce_caller_changed(connection, user.id)
     log.info("address_verified", user_id=user.id)
     return user

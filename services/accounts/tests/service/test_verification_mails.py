@@ -70,7 +70,7 @@ def test_a_silent_mail_server_holds_up_nothing_and_a_kill_meanwhile_loses_no_mai
     assert silent.mails.empty()
     service.kill()
     with create_engine(service.env["DATABASE_URL"]).begin() as connection:  # the wait is over
-        connection.execute(text("UPDATE verification_mails SET next_attempt_at = clock_timestamp()"))
+        connection.execute(text("UPDATE mails SET next_attempt_at = clock_timestamp()"))
     service.env["SMTP_PORT"] = str(server.port)
     service.restart()
     _, recipients, _ = server.mails.get(timeout=20)

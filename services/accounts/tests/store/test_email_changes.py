@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from accounts.config import SmtpConfig
 from accounts.store.users import UserStore
-from accounts.users import email_changes, password_changes, passwords, queued_mails, sessions, totp
+from accounts.users import email_changes, mails, password_changes, passwords, sessions, totp
 from chassis.db import clock
 from contracts.accounts import (
     BeginTotp,
@@ -70,18 +70,18 @@ def ask(
 
 def sent(accounts: Any) -> dict[str, str]:
     """Sends the due mails. Returns recipient and subject → text."""
-    mails: dict[str, str] = {}
+    taken: dict[str, str] = {}
 
     def take(_: SmtpConfig, mail: Any) -> None:
-        mails[f"{mail['To']} {mail['Subject']}"] = mail.get_content()
+        taken[f"{mail['To']} {mail['Subject']}"] = mail.get_content()
 
-    while queued_mails.send_next(accounts.database, replace(accounts.config, smtp=SMTP), take):
+    while mails.send_next(accounts.database, replace(accounts.config, smtp=SMTP), take):
         pass
-    return mails
+    return taken
 
 
 def link_in(mails: dict[str, str], to: str = NEW) -> str:
-    [text] = [text for head, text in mails.items() if head.startswith(f"{to} Confirm")]
+    [text] = [text for head, text in mails.items() if head.startswith(f"{to} Confirm this")]
     [link] = [line for line in text.splitlines() if line.startswith("http")]
     return link
 

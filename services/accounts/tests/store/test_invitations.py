@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from accounts import collaborators, invitations
 from accounts.config import SmtpConfig
-from accounts.users import limits, queued_mails, sessions
+from accounts.users import limits, mails, sessions
 from contracts.accounts import (
     AcceptedInvitation,
     AcceptInvitation,
@@ -61,16 +61,16 @@ class Inviting:
         self.accounts.call(invitations.withdraw_invitation, self.caller(**by), request)
 
     def mails(self) -> list[tuple[str, str]]:
-        """Sends the due mails; returns them as (recipient, link)."""
+        """Sends the due mails; returns the invitations as (recipient, link)."""
         sent: list[tuple[str, str]] = []
 
         def take(_: SmtpConfig, mail: Any) -> None:
             [link] = [line for line in mail.get_content().splitlines() if line.startswith("http")]
             sent.append((mail["To"], link))
 
-        while queued_mails.send_next(self.accounts.database, replace(self.accounts.config, smtp=SMTP), take):
+        while mails.send_next(self.accounts.database, replace(self.accounts.config, smtp=SMTP), take):
             pass
-        return sent
+        return [(to, link) for to, link in sent if "/invitations/" in link]
 
     def link(self) -> str:
         [(_, link)] = self.mails()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from accounts.config import SmtpConfig
-from accounts.users import queued_mails, smtp
+from accounts.users import mails, smtp
 from contracts.events import Event
 
 SMTP = SmtpConfig(
@@ -43,11 +43,11 @@ def refuse(accounts: Any, account_id: str) -> None:
         id="evt_1", event="page.connect.refused", created_at=datetime.now(UTC), account_id=account_id,
         brand_id="brd_1", data=REFUSED,
     )  # fmt: skip
-    accounts.call(queued_mails.queue_connect_refused, event)
+    accounts.call(mails.queue_connect_refused, event)
 
 
 def send_next(accounts: Any, post: Post) -> int:
-    return queued_mails.send_next(accounts.database, accounts.config, post)
+    return mails.send_next(accounts.database, accounts.config, post)
 
 
 def test_the_owner_is_told_which_platform_it_was_and_nothing_that_others_wrote(with_mail: Any) -> None:
@@ -88,7 +88,7 @@ def test_without_a_mail_server_a_mail_waits_for_a_week(with_mail: Any) -> None:
     with_mail.config = replace(with_mail.config, smtp=None)
     assert send_next(with_mail, Post()) == 0
     with_mail.shift_clock(7 * 86_400 + 1)
-    with_mail.call(queued_mails.forget)
+    with_mail.call(mails.forget)
     with_mail.shift_clock(0)
     with_mail.config = replace(with_mail.config, smtp=SMTP)
     assert send_next(with_mail, Post()) == 0

@@ -232,8 +232,8 @@ def test_an_account_that_stays_unverified_for_a_week_is_deleted_and_no_other(acc
     for token in (verified.sandbox_api_token, late.sandbox_api_token):
         assert accounts.authenticate(token)
     assert accounts.call(users.get_user, operator(), GetUser(user_id=ours.id)) == ours
-    assert {table: rows(accounts, table) for table in ("verification_mails", "sign_up_tries")} == {
-        "verification_mails": 1,
+    assert {table: rows(accounts, table) for table in ("mails", "sign_up_tries")} == {
+        "mails": 1,
         "sign_up_tries": 1,
     }
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from accounts import derived_secrets
 from accounts.config import SmtpConfig
-from accounts.users import mails, smtp, verification, verification_mails
+from accounts.users import mails, smtp, verification
 from contracts.accounts import CreatedUser, UserId
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -42,18 +42,16 @@ def with_mail(accounts: Any) -> Any:
 
 
 def send_next(accounts: Any, post: Callable[..., None]) -> int:
-    return verification_mails.send_next(accounts.database, accounts.config, post)
+    return mails.send_next(accounts.database, accounts.config, post)
 
 
 def bring_due(accounts: Any) -> None:
-    accounts.call(
-        lambda c: c.execute(text("UPDATE verification_mails SET next_attempt_at = clock_timestamp()"))
-    )
+    accounts.call(lambda c: c.execute(text("UPDATE mails SET next_attempt_at = clock_timestamp()")))
 
 
 def waits(accounts: Any) -> list[float]:
     """Returns the seconds until each mail's next attempt."""
-    query = text("SELECT extract(epoch FROM next_attempt_at - clock_timestamp()) FROM verification_mails")
+    query = text("SELECT extract(epoch FROM next_attempt_at - clock_timestamp()) FROM mails")
     return [float(seconds) for seconds in accounts.call(lambda c: c.execute(query).scalars().all())]
 
 
@@ -176,6 +174,25 @@ def test_without_a_mail_server_mails_wait_and_are_sent_once_there_is_one(account
     assert send_next(accounts, post) == 0
     accounts.config = replace(accounts.config, smtp=SMTP)
     assert send_next(accounts, post) == 1
+
+
+def test_mails_that_the_release_before_has_queued_are_sent_once_they_are_due(with_mail: Any) -> None:
+    created, ann = sign_up(with_mail), with_mail.user()
+    send_next(with_mail, Post())
+    with_mail.call(
+        lambda c: c.execute(
+            text(
+                "INSERT INTO verification_mails (user_id, next_attempt_at) VALUES (:id, clock_timestamp());"
+                "INSERT INTO password_resets (email, id, expires_at, next_attempt_at)"
+                " VALUES (:email, 'rst_1', clock_now() + interval '1 hour', clock_timestamp()),"
+                " ('late@example.com', 'rst_2', clock_now() + interval '1 hour', 'infinity')"
+            ),
+            {"id": created.user.id, "email": ann.email},
+        )
+    )
+    post = Post()
+    assert [send_next(with_mail, post) for _ in range(3)] == [1, 1, 0]
+    assert {mail["To"] for mail in post.mails} == {created.user.email, ann.email}
 
 
 def test_the_operators_accounts_and_deleted_ones_get_no_mail(with_mail: Any) -> None:
