@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from e2e_kit.accessibility import findings, flaws
+from e2e_kit.files import uploaded
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
@@ -119,6 +120,23 @@ def test_a_finding_is_told_beside_the_field_that_it_is_about(writer: Any, pictur
     window.type("#files-input", str(picture))
     until(lambda: not window.has(".beside .finding"), 30, "nothing is wrong any more")
     assert window.run("return document.querySelectorAll('#findings .finding.good').length") == 2
+
+
+def test_the_composer_offers_every_file_of_the_library_page_by_page(writer: Any, jpeg: bytes) -> None:
+    window, account = writer.window, writer.account
+    names = [f"{number:02}.jpg" for number in range(26)]
+    for name in names:
+        uploaded(account.api, jpeg, name)
+    window.run(
+        "[...document.querySelectorAll('summary')].find(it => it.innerText.includes('your files')).click()"
+    )
+    shows(writer, "#library", "25.jpg")
+    assert "00.jpg" not in window.text("#library")
+    window.click("#library .after a")
+    shows(writer, "#library", "00.jpg")
+    told = "return [...document.querySelectorAll('#library .name')].map(it => it.textContent)"
+    assert window.run(told) == names[::-1]
+    assert not window.has("#library .after")
 
 
 def test_each_page_has_a_preview_with_its_own_text_and_the_pictures(writer: Any, picture: Path) -> None:

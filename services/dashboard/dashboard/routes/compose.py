@@ -137,10 +137,13 @@ def check() -> str:
 
 @screens.get("/library")
 def library() -> str:
-    """Shows the part of the form that offers the files that were uploaded before."""
-    chosen = set(request.args.getlist("media_id"))
-    files = api.reader().list_media(limit=_LIBRARY).media
-    return render_template("compose_library.html", files=[it for it in files if it.media_id not in chosen])
+    """Shows the part of the form that offers the files that were uploaded before, newest first."""
+    chosen, cursor = set(request.args.getlist("media_id")), request.args.get("after") or None
+    found = api.reader().list_media(limit=_LIBRARY, cursor=cursor)
+    return render_template(
+        "compose_library.html", files=[it for it in found.media if it.media_id not in chosen],
+        after=found.next_cursor, is_first=cursor is None,
+    )  # fmt: skip
 
 
 @screens.get("/files")
