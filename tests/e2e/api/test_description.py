@@ -31,7 +31,7 @@ CHECKS = (
     response_schema_conformance,
 )
 #: Requests per operation that fit its schema, and as many that do not.
-EXAMPLES = 40 if os.environ.get("FULL_SIZE") else 25
+EXAMPLES = 40 if os.environ.get("FULL_SIZE") else 12
 #: Sign-ups are limited per client address.
 FEW_EXAMPLES = 8
 #: Accounts that are used in turn, so that none exceeds 300 requests a minute.
