@@ -52,8 +52,9 @@ class Chromium:
         until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
 
     def click(self, css: str) -> None:
-        """Clicks on an element that changes the present page. One that the page exchanges for another in between has not
-        been clicked: the new one is.
+        """Clicks on an element that changes the present page.
+
+        An element that the page exchanges for another in between has not been clicked: the new one is.
         """
         attempts = 3
         while True:
