@@ -3,9 +3,12 @@
 Old and new releases exchange records. A reader ignores unknown fields, so every field added later must have a default.
 """
 
-from typing import dataclass_transform
+from typing import Any, Final, Self, dataclass_transform
 
 import msgspec
+
+#: Stands for an attribute that an object does not have.
+_ABSENT: Final = object()
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -15,6 +18,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     msgspec applies `kw_only` only to a class's own fields, so a subclass that has required fields after optional ones
     sets `kw_only` again.
     """
+
+    @classmethod
+    def made_from(cls, source: object, **known: Any) -> Self:
+        """Returns a record with the attributes of `source` that have the names of its fields, and with the fields in
+        `known`, which take precedence. A field that neither of them has gets its default."""
+        for name in cls.__struct_fields__:
+            if name not in known and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
+                known[name] = value
+        return cls(**known)
 
 
 class Nothing(Record):

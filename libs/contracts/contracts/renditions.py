@@ -5,7 +5,6 @@ mend (shape, length) is not judged here (publishing's `platforms/limits.py`).
 """
 
 import math
-from typing import Any
 
 from msgspec import structs
 
@@ -40,12 +39,6 @@ class FileFacts(Record):
     video_codec: str | None = None
     #: ffmpeg's name of the codec of its sound (`contracts.media.Media`); "none": without sound.
     audio_codec: str | None = None
-
-    @classmethod
-    def of(cls, file: Any, **known: Any) -> "FileFacts":
-        """Returns the facts of a file: its attributes of these names. Those in `known` are given instead."""
-        found: dict[str, Any] = {name: getattr(file, name, None) for name in cls.__struct_fields__}
-        return cls(**found | known)
 
 
 class Need(Record):

@@ -91,25 +91,20 @@ class Job:
 
     def view(self) -> AiJob:
         is_video = self.kind == VIDEO
-        return AiJob(
+        return AiJob.made_from(
+            self,
             job_id=self.id,
-            kind=self.kind,
             status=self.state,
-            prompt=self.prompt,
             url=self.media.url if self.media else None,
             media_id=self.media.media_id if self.media else None,
             media_type="video" if is_video else "photo",
             mime_type=self.media.mime_type if self.media else None,
             size_bytes=self.media.size_bytes if self.media else 0,
-            credits_charged=self.credits_charged,
             params=JobParams(
                 aspect_ratio=self.aspect_ratio,
                 model=self.model,
                 image_to_video=is_video and self.has_source,
             ),
-            error=self.error,
-            created_at=self.created_at,
-            completed_at=self.completed_at,
         )
 
 

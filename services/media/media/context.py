@@ -4,8 +4,6 @@ from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 
-from msgspec.structs import asdict
-
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
 from chassis.runtime.pool import Pool
@@ -67,18 +65,14 @@ class AppContext:
         return f"{self.settings.public_base_url}/{object_name}"
 
     def view(self, row: MediaRow) -> Media:
-        return Media(
+        thumbnail = row.object_of(names.thumbnail_slug(row.slug)) if row.thumbnail_size_bytes else None
+        return Media.made_from(
+            row,
             media_id=row.id,
-            filename=row.filename,
-            **asdict(row.facts),
+            type=row.kind,
             url=self.public_url(row.object_name),
-            scheduled_post_id=row.scheduled_post_id,
             scheduled_post_ids=tuple(row.scheduled_post_ids),
-            scheduled_post_count=row.scheduled_post_count,
-            created_at=row.created_at,
-            thumbnail_url=self.public_url(row.object_of(names.thumbnail_slug(row.slug)))
-            if row.thumbnail_size_bytes
-            else None,
+            thumbnail_url=thumbnail and self.public_url(thumbnail),
         )
 
 

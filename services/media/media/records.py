@@ -82,7 +82,7 @@ class MediaRow(Stored):
     @property
     def facts(self) -> FileFacts:
         """The properties of the file that decide which rendition a platform needs."""
-        return FileFacts.of(self, type=self.kind)
+        return FileFacts.made_from(self, type=self.kind)
 
     def object_of(self, slug: str) -> str:
         """Returns the name of another object under the file's key, such as a rendition or thumbnail."""

@@ -85,14 +85,14 @@ def attach(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
     )
     answer = _asked(app.media.attach_media, caller, request)
-    known = {media.media_id: Attached.of(media) for media in answer.media}
+    known = {media.media_id: Attached.made_from(media) for media in answer.media}
     return tuple(known[media_id] for media_id in media_ids)
 
 
 def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Attached, ...]:
     """Reads the details of files without attaching them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
     known = {
-        media_id: Attached.of(_asked(app.media.get_media, caller, api.MediaId(id=media_id)))
+        media_id: Attached.made_from(_asked(app.media.get_media, caller, api.MediaId(id=media_id)))
         for media_id in _plausible(media_ids)
     }
     return tuple(known[media_id] for media_id in media_ids)

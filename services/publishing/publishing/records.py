@@ -12,7 +12,6 @@ import msgspec
 from contracts import publishing as api
 from contracts.caller import Caller, Maker
 from contracts.errors import NOT_FOUND, ApiError
-from contracts.media import Media
 from contracts.record import Record
 from contracts.renditions import FileFacts
 from publishing.platforms.base import MediaSource
@@ -48,14 +47,10 @@ class Attached(Record):
     video_codec: str | None = None
     audio_codec: str | None = None
 
-    @classmethod
-    def of(cls, media: Media) -> "Attached":
-        return cls(**{name: getattr(media, name) for name in cls.__struct_fields__})
-
     @property
     def source(self) -> MediaSource:
         """The file in the form in which platforms' limits are checked. Its bytes are fetched when it is sent."""
-        return MediaSource.of(FileFacts.of(self), url=self.url)
+        return MediaSource.of(FileFacts.made_from(self), url=self.url)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
@@ -111,19 +106,7 @@ class PageRow(Row):
         return remote_page(self.platform, self.remote_account_id)
 
     def view(self) -> api.Page:
-        return api.Page(
-            id=self.id,
-            platform=self.platform,
-            name=self.name,
-            username=self.username,
-            account_id=self.remote_account_id,
-            brand_id=self.brand_id,
-            brand_name=self.brand_name,
-            followers=self.followers,
-            picture=self.picture,
-            expired=self.expired,
-            created_at=self.created_at,
-        )
+        return api.Page.made_from(self, account_id=self.remote_account_id)
 
 
 def reached(caller: Caller, page: PageRow | None, field: str | None = "page_id") -> PageRow:
@@ -201,6 +184,10 @@ class Post(Row):
         return self.out_at if self.state == "published" else None
 
     @property
+    def next_attempt_at(self) -> datetime | None:
+        return self.out_at if self.state == "queued" else None
+
+    @property
     def error(self) -> api.PostError | None:
         if self.error_code is None:
             return None
@@ -262,60 +249,16 @@ class Post(Row):
         )
 
     def scheduled_view(self) -> api.ScheduledPost:
-        return api.ScheduledPost(
-            id=self.id,
-            page_id=self.page_id,
-            brand_id=self.brand_id,
-            platform=self.platform,
-            message=self.message,
-            media_ids=tuple(self.media_ids),
-            media_urls=tuple(self.media_urls),
-            media=self.media,
-            first_comment=self.first_comment,
-            scheduled_at=self.scheduled_at,
-            status=self.status,
-            created_at=self.created_at,
-            attempts=self.attempts,
-            next_attempt_at=self.out_at if self.state == "queued" else None,
-            remote_id=self.remote_id,
-            permalink=self.permalink,
-            published_at=self.published_at,
-            error=self.error,
-            hold=self.hold,
-            first_comment_result=self.first_comment_result,
-            **(self.settings or {}),
+        return api.ScheduledPost.made_from(
+            self, media_ids=tuple(self.media_ids), media_urls=tuple(self.media_urls), **self.settings or {}
         )
 
     def published_view(self) -> api.PublishedPost:
-        assert self.remote_id is not None
-        assert self.out_at is not None
-        return api.PublishedPost(
-            id=self.id,
-            page_id=self.page_id,
-            brand_id=self.brand_id,
-            platform=self.platform,
-            remote_id=self.remote_id,
-            permalink=self.permalink,
-            published_at=self.out_at,
-            message=self.message,
-            metrics=api.Metrics(likes=self.likes, comments=self.comments, shares=self.shares),
-            first_comment_result=self.first_comment_result,
-        )
+        return api.PublishedPost.made_from(self, metrics=api.Metrics.made_from(self))
 
     def result_view(self) -> api.PublishResult:
-        assert self.out_at is not None
-        return api.PublishResult(
-            post_id=self.id,
-            platform=self.platform,
-            page_id=self.page_id,
-            brand_id=self.brand_id,
-            message=self.message,
-            media=self.media,
-            status=self.state,
-            was_published=True,
-            platform_post_id=self.remote_id,
-            published_at=self.out_at,
-            permalink=self.permalink,
+        return api.PublishResult.made_from(
+            self, post_id=self.id, status=self.state, was_published=True, platform_post_id=self.remote_id
         )
 
 

@@ -4,6 +4,8 @@ A session is a token of its own kind: it has every scope and reaches the whole a
 accounts are in brand_sessions.py.
 """
 
+from msgspec.structs import replace
+
 from accounts import access, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
@@ -117,8 +119,7 @@ def _begin(connection: Connection, user: User, request: LogIn) -> LoggedIn:
 
 
 def _marked(session: Session, caller: Caller) -> Session:
-    values = {name: getattr(session, name) for name in Session.__struct_fields__}
-    return Session(**values | {"current": session.id == caller.token_id})
+    return replace(session, current=session.id == caller.token_id)
 
 
 def is_session(caller: Caller) -> bool:

@@ -37,12 +37,4 @@ def _before(cursor: str | None) -> int:
 
 
 def _view(row: LedgerRow) -> api.LedgerEntry:
-    return api.LedgerEntry(
-        created_at=row.created_at,
-        kind=row.kind,
-        amount=row.amount,
-        balance_after=row.balance_after,
-        owed=row.owed,
-        action=row.action,
-        job_id=None if row.action == CAPTION else row.job_id,
-    )
+    return api.LedgerEntry.made_from(row, job_id=None if row.action == CAPTION else row.job_id)

@@ -117,7 +117,7 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
             if error.row is not SERVICE_UNAVAILABLE:
                 raise
         else:
-            return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
+            return Media.made_from(kept)
     raise CommitOutcomeUnknown(SERVICE_UNAVAILABLE, retry_after_seconds=_RETRY_AFTER_SECONDS, job_id=job.id)
 
 

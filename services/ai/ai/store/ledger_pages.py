@@ -41,15 +41,8 @@ def page(connection: Connection, account_id: str, *, before: int, limit: int) ->
     """Returns the account's ledger entries with an id below `before`, newest first."""
     values = {"account_id": account_id, "before": before, "limit": limit}
     return [
-        LedgerRow(
-            id=row.id,
-            created_at=row.created_at.astimezone(UTC),
-            kind=row.kind,
-            amount=row.amount,
-            balance_after=int(row.balance_after),
-            owed=row.owed,
-            action=row.action,
-            job_id=row.job_id,
+        LedgerRow.made_from(
+            row, created_at=row.created_at.astimezone(UTC), balance_after=int(row.balance_after)
         )
         for row in connection.exec_driver_sql(_PAGE, values)
     ]

@@ -77,13 +77,7 @@ def get_me(exchange: Exchange, _request: Nothing) -> views.Me:
         authenticated_as=views.AuthenticatedAs(
             user_id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname
         ),
-        api_key=views.KeyInMe(
-            id=token.id,
-            name=token.name,
-            prefix=token.prefix,
-            scopes=token.scopes,
-            expires_at=token.expires_at,
-        ),
+        api_key=views.KeyInMe.made_from(token),
     )
 
 
@@ -99,18 +93,7 @@ def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
         user=_shown(user),
         credits=views.CreditsInAccount(remaining=balance.available, plan=balance.plan),
         tier=caller.tier,
-        api_key=views.KeyInAccount(
-            id=token.id,
-            name=token.name,
-            prefix=token.prefix,
-            scopes=token.scopes,
-            brand_ids=token.brand_ids,
-            expires_at=token.expires_at,
-            last_used_at=token.last_used_at,
-            request_count=token.request_count,
-            on_behalf_of_brand_id=token.on_behalf_of_brand_id,
-            issued_by_collaborator_id=token.issued_by_collaborator_id,
-        ),
+        api_key=views.KeyInAccount.made_from(token),
         quota=views.AccountQuota(
             storage=views.StorageInAccount(
                 **msgspec.structs.asdict(storage.quota), max_file_bytes=storage.max_file_bytes
@@ -128,12 +111,7 @@ def get_account(exchange: Exchange, _request: Nothing) -> views.Account:
 @endpoint("PATCH", "/account", scope="manage:account", meter="writes")
 def edit_account(exchange: Exchange, request: EditedAccount) -> views.UserInAccount:
     """Change names, time zone and language of the account's owner; fields that are not sent keep their value."""
-    changes = EditProfile(
-        firstname=request.firstname,
-        lastname=request.lastname,
-        timezone=request.timezone,
-        language=request.language,
-    )
+    changes = EditProfile.made_from(request)
     return _shown(exchange.ask(exchange.services.accounts.edit_profile, changes))
 
 

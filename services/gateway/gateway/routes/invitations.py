@@ -127,13 +127,5 @@ def accept_by_form(exchange: Exchange, request: api.InvitationLink) -> Answer:
 
 def _accept(exchange: Exchange, request: AcceptInvitation) -> api.AcceptedInvitation:
     exchange.act_as(exchange.caller, new_id("op"))  # if the call is delivered twice, one account is opened
-    accepting = api.AcceptInvitation(
-        invitation_id=request.invitation_id,
-        code=request.code,
-        password=request.password,
-        firstname=request.firstname,
-        lastname=request.lastname,
-        totp_code=request.totp_code,
-        asker=str(customer_of(exchange.client_address)),
-    )
+    accepting = api.AcceptInvitation.made_from(request, asker=str(customer_of(exchange.client_address)))
     return exchange.ask(exchange.services.accounts.accept_invitation, accepting)

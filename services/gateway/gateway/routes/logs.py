@@ -113,21 +113,7 @@ def get_usage(exchange: Exchange, request: UsageQuery) -> DailyUsage:
     """Get the number of requests of each day, today first; days are in UTC."""
     _check_reach(exchange)
     days = exchange.services.request_log.days(exchange.caller.account_id, request.days)
-    return DailyUsage(
-        days=tuple(
-            DayOfUse(
-                date=day.day.isoformat(),
-                requests=day.requests,
-                reads=day.reads,
-                writes=day.writes,
-                publishes=day.publishes,
-                replies=day.replies,
-                refused=day.refused,
-                failed=day.failed,
-            )
-            for day in days
-        )
-    )
+    return DailyUsage(days=tuple(DayOfUse.made_from(day, date=day.day.isoformat()) for day in days))
 
 
 @endpoint(
@@ -138,17 +124,7 @@ def list_logs(exchange: Exchange, request: LogQuery) -> RequestLogList:
     _check_reach(exchange)
     found = exchange.services.request_log.page(
         exchange.caller.account_id,
-        Criteria(
-            token_id=request.token_id,
-            operation=request.operation,
-            method=request.method,
-            status=request.status,
-            code=request.code,
-            request_id=request.request_id,
-            since=request.since,
-            until=request.until,
-            errors_only=request.errors_only,
-        ),
+        Criteria.made_from(request),
         before=decode_position(request.cursor),
         limit=request.limit + 1,
     )
@@ -188,19 +164,7 @@ def get_log(exchange: Exchange, request: RequestPath) -> RequestDetails:
 
 
 def _entry(line: Found) -> LogEntry:
-    return LogEntry(
-        id=line.id,
-        created_at=line.at,
-        token_id=line.token_id,
-        method=line.method,
-        path=line.path,
-        operation=line.operation,
-        status=line.status,
-        code=line.code,
-        request_id=line.request_id,
-        duration_ms=line.duration_ms,
-        replayed=line.replayed,
-    )
+    return LogEntry.made_from(line, created_at=line.at)
 
 
 def _check_reach(exchange: Exchange) -> None:

@@ -1,8 +1,5 @@
 """Posts: schedule, publish and validate; scheduled, held and published posts; engagement."""
 
-from functools import cache
-from typing import Any
-
 import msgspec
 
 from contracts import publishing as api
@@ -53,10 +50,10 @@ def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> Scheduled
         return several_pages.send(
             exchange,
             request,
-            lambda pages: api.SchedulePosts(**_fields_for(api.SchedulePosts, request), pages=pages),
+            lambda pages: api.SchedulePosts.made_from(request, pages=pages),
             publishing.schedule_posts,
         )
-    single = api.SchedulePost(**_fields_for(api.SchedulePost, request))
+    single = api.SchedulePost.made_from(request)
     return ScheduledPostView(scheduled_post=exchange.relay(publishing.schedule_post, single))
 
 
@@ -75,10 +72,10 @@ def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.Publish
         return several_pages.send(
             exchange,
             request,
-            lambda pages: api.PublishPosts(**_fields_for(api.PublishPosts, request), pages=pages),
+            lambda pages: api.PublishPosts.made_from(request, pages=pages),
             publishing.publish_posts,
         )
-    return exchange.relay(publishing.publish_post, api.PublishPost(**_fields_for(api.PublishPost, request)))
+    return exchange.relay(publishing.publish_post, api.PublishPost.made_from(request))
 
 
 @endpoint(
@@ -92,12 +89,12 @@ def validate_post(
     publishing = exchange.services.publishing
     ignored = _ignored(exchange)
     if request.page_ids is None:
-        single = api.ValidatePost(**_fields_for(api.ValidatePost, request))
+        single = api.ValidatePost.made_from(request)
         if not ignored:
             return exchange.relay(publishing.validate_post, single)
         only = exchange.ask(publishing.validate_post, single)
         return msgspec.structs.replace(only, warnings=(*only.warnings, *ignored))
-    asked = api.ValidatePosts(**_fields_for(api.ValidatePosts, request), pages=overrides.pages_of(request))
+    asked = api.ValidatePosts.made_from(request, pages=overrides.pages_of(request))
     found = exchange.ask(publishing.validate_posts, asked)
     results = tuple(
         msgspec.structs.replace(
@@ -198,13 +195,3 @@ def _ignored(exchange: Exchange) -> tuple[api.Finding, ...]:
         api.Finding(code=VALIDATION_ERROR.code, message=f"{name}: is ignored; {advice}", field=name)
         for name, advice in exchange.endpoint.reader.ignored(exchange.body)
     )
-
-
-@cache
-def _shared_names(record: type[msgspec.Struct], request: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(set(record.__struct_fields__) & set(request.__struct_fields__))
-
-
-def _fields_for(record: type[msgspec.Struct], request: msgspec.Struct) -> dict[str, Any]:
-    """Returns those fields of the request that the type `record` has too, as name → value."""
-    return {name: getattr(request, name) for name in _shared_names(record, type(request))}

@@ -93,14 +93,7 @@ def get_token(exchange: Exchange, request: TokenPath) -> api.Token:
 )
 def edit_token(exchange: Exchange, request: EditedToken) -> api.Token:
     """Change a token; fields that are not sent keep their value."""
-    edited = api.EditToken(
-        token_id=request.id,
-        name=request.name,
-        scopes=request.scopes,
-        brand_ids=request.brand_ids,
-        ip_allowlist=request.ip_allowlist,
-        expires_at=request.expires_at,
-    )
+    edited = api.EditToken.made_from(request, token_id=request.id)
     return exchange.relay(exchange.services.accounts.edit_token, edited)
 
 

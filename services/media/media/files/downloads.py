@@ -1,7 +1,5 @@
 """Serves files to our own services: the URLs of the originals, or of the renditions that a platform needs."""
 
-from msgspec.structs import asdict
-
 from contracts.caller import Caller
 from contracts.media import GetFiles, MediaFile, MediaFiles
 from contracts.platforms import JPEG, PLATFORMS
@@ -46,10 +44,10 @@ def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: flo
             duration_seconds=made.duration_seconds or row.duration_seconds,
             frame_rate=need.frame_rate or row.frame_rate,
         )
-    return MediaFile(
+    return MediaFile.made_from(
+        facts,
         media_id=row.id,
         source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
         public_url=context.public_url(name),
         generated=row.generated,
-        **asdict(facts),
     )

@@ -248,6 +248,4 @@ def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
 def uploaded(context: AppContext, caller: Caller, row: MediaRow) -> UploadedMedia:
     with context.database.reading() as connection:
         quota = context.storage(connection, caller)
-    view = context.view(row)
-    fields = {name: getattr(view, name) for name in view.__struct_fields__}
-    return UploadedMedia(tier=caller.tier, quota=quota, **fields)
+    return UploadedMedia.made_from(context.view(row), tier=caller.tier, quota=quota)

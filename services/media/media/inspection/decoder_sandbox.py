@@ -53,10 +53,4 @@ def report(context: AppContext, caller: Caller) -> SandboxReport:
 
 
 def _report(held: Confinement, required: bool) -> SandboxReport:
-    return SandboxReport(
-        landlock_abi=held.landlock_abi,
-        seccomp=held.seccomp,
-        network_namespace=held.network_namespace,
-        missing=held.missing,
-        required=required,
-    )
+    return SandboxReport.made_from(held, required=required)

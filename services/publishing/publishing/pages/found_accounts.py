@@ -92,14 +92,8 @@ def _link_account(
 
 
 def shown(account: FoundAccount, platform: str) -> api.LinkableAccount:
-    return api.LinkableAccount(
-        account_id=account.account_id,
-        name=account.name,
-        username=account.username,
-        followers=account.followers,
-        picture=account.picture,
-        page_id=account.page_id,
-        can_comment=may_comment(platform, account.grant.credentials.scopes),
+    return api.LinkableAccount.made_from(
+        account, can_comment=may_comment(platform, account.grant.credentials.scopes)
     )
 
 

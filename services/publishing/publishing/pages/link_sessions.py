@@ -278,15 +278,12 @@ def _verifier(app: AppContext, link: LinkRow) -> str:
 
 def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
     accounts = accounts_in(app, link.found)
-    return api.LinkSession(
+    return api.LinkSession.made_from(
+        link,
         session_id=link.id,
-        platform=link.platform,
-        brand_id=link.brand_id,
         status=status_of(link, accounts),
         accounts=tuple(shown(account, link.platform) for account in accounts),
         error=error_of(link),
-        expires_at=link.expires_at,
-        brand_name=link.brand_name,
     )
 
 

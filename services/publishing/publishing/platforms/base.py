@@ -107,7 +107,7 @@ class MediaSource:
     @property
     def facts(self) -> FileFacts:
         """The properties of the file that platforms limit."""
-        return FileFacts.of(self, mime_type=self.content_type)
+        return FileFacts.made_from(self, mime_type=self.content_type)
 
     @classmethod
     def of(cls, file: FileFacts, **given: Any) -> "MediaSource":

@@ -29,12 +29,9 @@ def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement
         now = clock.now(connection)
     assert post.remote_id is not None
     assert post.out_at is not None
-    return api.Engagement(
-        id=post.id,
-        platform=post.platform,
+    return api.Engagement.made_from(
+        post,
         platform_post_id=post.remote_id,
-        page_id=post.page_id,
-        brand_id=post.brand_id,
         engagement=api.EngagementCounts(
             likes=counts.likes,
             comments=counts.comments,

@@ -36,62 +36,29 @@ def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPo
 
 
 def _in_short(post: Post, attempts: list[AttemptRow]) -> api.PostOfRequest:
-    return api.PostOfRequest(
-        id=post.id,
-        origin=post.origin,
-        status=post.status,
-        platform=post.platform,
-        page_id=post.page_id,
-        brand_id=post.brand_id,
-        permalink=post.permalink,
-        error=_problem(post.error_code, post.error_message),
-        attempts=tuple(map(_attempt, attempts)),
+    return api.PostOfRequest.made_from(
+        post, error=_problem(post.error_code, post.error_message), attempts=tuple(map(_attempt, attempts))
     )
 
 
 def _view(post: Post, page: PageRow, attempts: list[AttemptRow]) -> api.FullPost:
-    return api.FullPost(
-        id=post.id,
-        origin=post.origin,
-        status=post.status,
-        platform=post.platform,
-        page_id=page.id,
-        page=api.PageOfPost(
-            id=page.id,
-            name=page.name,
-            username=page.username,
-            expired=page.expired,
-            unlinked_at=page.unlinked_at,
-        ),
-        brand_id=post.brand_id,
+    return api.FullPost.made_from(
+        post,
+        page=api.PageOfPost.made_from(page),
         brand_name=page.brand_name,
-        message=post.message,
         media_ids=tuple(post.media_ids),
         media_urls=tuple(post.media_urls),
-        media=post.media,
-        first_comment=post.first_comment,
-        created_at=post.created_at,
         scheduled_at=post.scheduled_at if post.origin == "scheduled" else None,
-        next_attempt_at=post.out_at if post.state == "queued" else None,
-        published_at=post.published_at,
-        remote_id=post.remote_id,
-        permalink=post.permalink,
         error=_problem(post.error_code, post.error_message),
-        hold=post.hold,
-        first_comment_result=post.first_comment_result,
         attempts=tuple(_attempt(row) for row in attempts),
         made_by=post.made_by if post.maker_user_id else None,
-        **(post.settings or {}),
+        **post.settings or {},
     )
 
 
 def _attempt(row: AttemptRow) -> api.PostAttempt:
-    return api.PostAttempt(
-        number=row.number,
-        outcome=row.outcome or "open",
-        began_at=row.began_at,
-        ended_at=row.ended_at,
-        error=_problem(row.error_code, row.error_message),
+    return api.PostAttempt.made_from(
+        row, outcome=row.outcome or "open", error=_problem(row.error_code, row.error_message)
     )
 
 

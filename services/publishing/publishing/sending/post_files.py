@@ -123,7 +123,9 @@ def content_type_of(head: bytes) -> str | None:
 
 def _source(file: MediaFile) -> MediaSource:
     opener = stored(file.source_url, file.size_bytes)
-    return MediaSource.of(FileFacts.of(file), url=file.public_url, is_ai_made=file.generated, opener=opener)
+    return MediaSource.of(
+        FileFacts.made_from(file), url=file.public_url, is_ai_made=file.generated, opener=opener
+    )
 
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
@@ -135,7 +137,7 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     request = LocateFile(key=found[0], filename=found[1], platform=post.platform)
     with _refusals():
         file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_FILES_SECONDS)
-    facts = FileFacts.of(file, type=_kind_of(file.mime_type))
+    facts = FileFacts.made_from(file, type=_kind_of(file.mime_type))
     opener = stored(file.source_url, file.size_bytes)
     return MediaSource.of(facts, url=file.public_url or url, is_ai_made=file.generated, opener=opener)
 

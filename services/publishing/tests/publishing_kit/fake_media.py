@@ -101,7 +101,7 @@ class FakeMedia:
         self._called("files")
         files = []
         for media_id in request.media_ids:
-            facts = Attached.of(self._media(caller, media_id)).source.facts
+            facts = Attached.made_from(self._media(caller, media_id)).source.facts
             need = need_of(request.platform, facts) if request.platform else None
             if need is not None and self.is_busy:
                 raise ApiError(MEDIA_PROCESSING, retry_after_seconds=5, media_id=media_id)

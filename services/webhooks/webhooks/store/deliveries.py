@@ -179,12 +179,6 @@ class Deliveries:
         found: dict[str, list[Attempt]] = {}
         statement = select(attempts).where(attempts.c.delivery_id.in_(delivery_ids))
         for row in self._connection.execute(statement.order_by(attempts.c.delivery_id, attempts.c.number)):
-            attempt = Attempt(
-                at=row.at,
-                status_code=row.status_code,
-                duration_ms=row.duration_ms,
-                error=row.error,
-                answer=row.answer,
-            )
+            attempt = Attempt.made_from(row)
             found.setdefault(row.delivery_id, []).append(attempt)
         return found

@@ -60,9 +60,7 @@ def cancel_email_change(exchange: Exchange, _request: Nothing) -> api.EmailChang
 )  # fmt: skip
 def confirm_email(exchange: Exchange, request: ConfirmEmail) -> api.EmailChange:
     """Change the account's address with the link of the mail, which works once, and the account's password."""
-    confirmed = api.ConfirmEmailChange(
-        change_id=request.change_id, code=request.code, password=request.password
-    )
+    confirmed = api.ConfirmEmailChange.made_from(request)
     return exchange.ask(exchange.services.accounts.confirm_email_change, confirmed)
 
 

@@ -44,11 +44,9 @@ def log_in(exchange: Exchange, request: LogIn) -> sign_in.LoggedIn:
     """Sign in with e-mail address and password; the session's token is shown only in this answer."""
     return exchange.ask(
         exchange.services.accounts.log_in,
-        sign_in.LogIn(
-            email=request.email,
-            password=request.password,
+        sign_in.LogIn.made_from(
+            request,
             asker=str(customer_of(exchange.client_address)),
-            totp_code=request.totp_code,
             user_agent=agent_of(exchange),
             address=str(exchange.client_address or ""),
         ),

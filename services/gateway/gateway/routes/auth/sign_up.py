@@ -46,14 +46,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     exchange.act_as(exchange.caller, new_id("op"))  # if the call is delivered twice, one account is opened
     created = exchange.ask(
         exchange.services.accounts.sign_up,
-        OpenAccount(
-            email=request.email,
-            password=request.password,
-            firstname=request.firstname,
-            lastname=request.lastname,
-            invite_code=request.invite_code,
-            asker=str(customer_of(exchange.client_address)),
-        ),
+        OpenAccount.made_from(request, asker=str(customer_of(exchange.client_address))),
     )
     return SignedUp(user=created.user, sandbox_api_token=created.sandbox_api_token)
 
