@@ -1,8 +1,8 @@
 """The RPC methods, loops and event handlers of the accounts service: each opens a transaction and delegates."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import wraps
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 from nameko.extensions import DependencyProvider
@@ -24,14 +24,11 @@ from accounts.users import (
     users,
     verification,
 )
-from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.service import DatabaseProvider, loop, on_event, rpc
-from contracts import accounts as contract
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
 from contracts.events import Event
-from contracts.record import Nothing
 
 
 class Settings(DependencyProvider):
@@ -53,41 +50,28 @@ class AccountsDatabase(DatabaseProvider):
         self.database.on_commit(QUEUED, mails.DUE.wake)
 
 
-UseCase = Callable[[Connection, Caller, Any], Any]
-Entrypoint = Callable[..., Any]
+def call(use_case: Callable[..., Any], *, is_read: bool = False) -> Callable[..., Any]:
+    """Makes the RPC method that answers a call with `use_case`, which gets what its parameters name.
 
-
-def _within(
-    begin: Callable[[Database], AbstractContextManager[Connection]],
-) -> Callable[[UseCase], Entrypoint]:
-    """Makes decorators of use cases `(connection, caller, request)`: each becomes an RPC method.
-
-    `begin` opens the connection.
+    These may be `caller` and `request`, `config`, and either `database` or a `connection`: in a transaction or, if
+    `is_read`, for single statements.
     """
-
-    def entrypoint(use_case: UseCase) -> Entrypoint:
-        @wraps(use_case)
-        def method(self: "AccountsService", caller: Caller, request: Any) -> Any:
-            with begin(self.database) as connection:
-                return use_case(connection, caller, request)
-
-        return rpc(method)
-
-    return entrypoint
-
-
-writing, reading = _within(Database.transaction), _within(Database.reading)
-
-
-def configured(use_case: Callable[[Connection, AccountsConfig, Caller, Any], Any]) -> Entrypoint:
-    """Makes the RPC method that answers calls with `use_case(connection, config, caller, request)`."""
+    names = tuple(signature(use_case).parameters)
+    assert {"caller", "config", "connection", "database", "request"}.issuperset(names), use_case
 
     @wraps(use_case)
     def method(self: "AccountsService", caller: Caller, request: Any) -> Any:
-        with self.database.transaction() as connection:
-            return use_case(connection, self.config, caller, request)
+        given = {"caller": caller, "config": self.config, "database": self.database, "request": request}
+        if "connection" not in names:
+            return use_case(**{name: given[name] for name in names})
+        with self.database.reading() if is_read else self.database.transaction() as connection:
+            given["connection"] = connection
+            return use_case(**{name: given[name] for name in names})
 
     return rpc(method)
+
+
+read = partial(call, is_read=True)
 
 
 class AccountsService:
@@ -96,171 +80,78 @@ class AccountsService:
     database = AccountsDatabase()
     config = Settings()
 
-    @rpc
-    def sign_up(self, caller: Caller, request: contract.SignUp) -> contract.CreatedUser:
-        return sign_up.sign_up(self.database, self.config, caller, request)
+    sign_up = call(sign_up.sign_up)
+    view_verification = read(verification.view)
+    confirm_verification = call(verification.confirm)
+    refuse_verification = call(verification.refuse)
+    make_verification_link = call(verification.make_verification_link)
+    create_user = call(users.create_user)
+    verify_user = call(verification.verify_user)
+    list_unverified = read(verification.list_unverified)
+    invite_user = call(invites.invite_user)
 
-    @rpc
-    def view_verification(self, caller: Caller, request: contract.VerificationLink) -> contract.Verification:
-        with self.database.reading() as connection:
-            return verification.view(connection, self.config, request)
+    log_in = call(sessions.log_in)
+    log_out = call(sessions.log_out)
+    list_sessions = read(sessions.list_sessions)
+    end_session = call(sessions.end_session)
+    list_shared_brands = read(brand_sessions.list_shared_brands)
+    enter_brand = call(brand_sessions.enter_brand)
 
-    @rpc
-    def confirm_verification(
-        self, caller: Caller, request: contract.ConfirmVerification
-    ) -> contract.Verification:
-        return verification.confirm(self.database, self.config, request)
+    get_totp = read(totp.get_totp)
+    begin_totp = call(totp.begin_totp)
+    confirm_totp = call(totp.confirm_totp)
+    disable_totp = call(totp.disable_totp)
+    turn_off_totp = call(totp.turn_off_totp)
 
-    @rpc
-    def refuse_verification(
-        self, caller: Caller, request: contract.VerificationLink
-    ) -> contract.Verification:
-        with self.database.transaction() as connection:
-            return verification.refuse(connection, self.config, request)
+    request_reset = call(password_changes.request_reset)
+    make_reset_link = call(password_changes.make_reset_link)
+    view_reset = read(password_changes.view_reset)
+    reset_password = call(password_changes.reset_password)
+    change_password = call(password_changes.change_password)
 
-    make_verification_link = configured(verification.make_verification_link)
+    change_email = call(email_changes.change_email)
+    get_email_change = read(email_changes.get_email_change)
+    cancel_email_change = call(email_changes.cancel_email_change)
+    view_email_change = read(email_changes.view_email_change)
+    confirm_email_change = call(email_changes.confirm_email_change)
+    make_email_link = call(email_changes.make_email_link)
 
-    @rpc
-    def create_user(self, caller: Caller, request: contract.CreateUser) -> contract.CreatedUser:
-        return users.create_user(self.database, self.config, caller, request)
+    get_user = read(users.get_user)
+    list_users = read(users.list_users)
+    edit_profile = call(users.edit_profile)
+    change_tier = call(users.change_tier)
 
-    verify_user = writing(verification.verify_user)
+    authenticate = read(authentication.authenticate)
+    record_use = call(authentication.record_use)
 
-    @rpc
-    def list_unverified(self, caller: Caller, request: Nothing) -> contract.UserList:
-        with self.database.reading() as connection:
-            return verification.list_unverified(connection, caller)
+    create_token = call(tokens.create_token)
+    edit_token = call(own_tokens.edit_token)
+    issue_token = call(own_tokens.issue_token)
+    replace_token = call(own_tokens.replace_token)
+    revoke_token = call(tokens.revoke_token)
+    rotate_token = call(tokens.rotate_token)
+    get_token = read(tokens.get_token)
+    list_tokens = read(tokens.list_tokens)
+    set_token_use = call(tokens.set_token_use)
 
-    invite_user = configured(invites.invite_user)
+    create_brand = call(brands.create_brand)
+    edit_brand = call(brands.edit_brand)
+    list_brands = read(brands.list_brands)
+    get_brand = read(brands.get_brand)
+    get_brand_owner = read(brands.get_brand_owner)
 
-    @rpc
-    def log_in(self, caller: Caller, request: contract.LogIn) -> contract.LoggedIn:
-        return sessions.log_in(self.database, self.config, request)
+    list_collaborators = read(collaborators.list_collaborators)
+    set_collaborator = call(collaborators.set_collaborator)
+    remove_collaborator = call(collaborators.remove_collaborator)
+    invite_person = call(invitations.invite_person)
+    list_invitations = read(invitations.list_invitations)
+    withdraw_invitation = call(invitations.withdraw_invitation)
+    view_invitation = read(invitations.view_invitation)
+    accept_invitation = call(invitations.accept_invitation)
+    make_invitation_link = call(invitations.make_invitation_link)
 
-    log_out = writing(sessions.log_out)
-    list_sessions = reading(sessions.list_sessions)
-    end_session = writing(sessions.end_session)
-    list_shared_brands = reading(brand_sessions.list_shared_brands)
-    enter_brand = writing(brand_sessions.enter_brand)
-
-    get_totp = reading(totp.get_totp)
-
-    @rpc
-    def begin_totp(self, caller: Caller, request: contract.BeginTotp) -> contract.BegunTotp:
-        return totp.begin_totp(self.database, self.config, caller, request)
-
-    @rpc
-    def confirm_totp(self, caller: Caller, request: contract.ConfirmTotp) -> contract.TotpEnabled:
-        return totp.confirm_totp(self.database, self.config, caller, request)
-
-    @rpc
-    def disable_totp(self, caller: Caller, request: contract.DisableTotp) -> contract.TotpDisabled:
-        return totp.disable_totp(self.database, self.config, caller, request)
-
-    turn_off_totp = writing(totp.turn_off_totp)
-
-    @rpc
-    def request_reset(self, caller: Caller, request: contract.RequestReset) -> Nothing:
-        return password_changes.request_reset(self.database, self.config, request)
-
-    make_reset_link = configured(password_changes.make_reset_link)
-
-    @rpc
-    def view_reset(self, caller: Caller, request: contract.ResetLink) -> contract.PasswordReset:
-        with self.database.reading() as connection:
-            return password_changes.view_reset(connection, self.config, request)
-
-    @rpc
-    def reset_password(self, caller: Caller, request: contract.ResetPassword) -> contract.PasswordReset:
-        return password_changes.reset_password(self.database, self.config, request)
-
-    @rpc
-    def change_password(self, caller: Caller, request: contract.ChangePassword) -> contract.PasswordChanged:
-        return password_changes.change_password(self.database, caller, request)
-
-    @rpc
-    def change_email(self, caller: Caller, request: contract.ChangeEmail) -> contract.EmailChangeRequested:
-        return email_changes.change_email(self.database, self.config, caller, request)
-
-    get_email_change = reading(email_changes.get_email_change)
-    cancel_email_change = writing(email_changes.cancel_email_change)
-
-    @rpc
-    def view_email_change(self, caller: Caller, request: contract.EmailChangeLink) -> contract.EmailChange:
-        with self.database.reading() as connection:
-            return email_changes.view_email_change(connection, self.config, request)
-
-    @rpc
-    def confirm_email_change(
-        self, caller: Caller, request: contract.ConfirmEmailChange
-    ) -> contract.EmailChange:
-        return email_changes.confirm_email_change(self.database, self.config, request)
-
-    make_email_link = configured(email_changes.make_email_link)
-
-    get_user = reading(users.get_user)
-    list_users = reading(users.list_users)
-    edit_profile = writing(users.edit_profile)
-    change_tier = writing(users.change_tier)
-
-    @rpc
-    def authenticate(self, caller: Caller, request: contract.Authenticate) -> contract.Authenticated:
-        with self.database.reading() as connection:
-            return authentication.authenticate(connection, request)
-
-    @rpc
-    def record_use(self, caller: Caller, request: contract.RecordUse) -> Nothing:
-        with self.database.transaction() as connection:
-            return authentication.record_use(connection, request)
-
-    create_token = configured(tokens.create_token)
-
-    @rpc
-    def edit_token(self, caller: Caller, request: contract.EditToken) -> contract.Token:
-        return own_tokens.edit_token(self.database, caller, request)
-
-    issue_token = configured(own_tokens.issue_token)
-
-    replace_token = configured(own_tokens.replace_token)
-
-    revoke_token = writing(tokens.revoke_token)
-
-    rotate_token = configured(tokens.rotate_token)
-
-    get_token = reading(tokens.get_token)
-    list_tokens = reading(tokens.list_tokens)
-    set_token_use = writing(tokens.set_token_use)
-    create_brand = writing(brands.create_brand)
-
-    @rpc
-    def edit_brand(self, caller: Caller, request: contract.EditBrand) -> contract.Brand:
-        return brands.edit_brand(self.database, caller, request)
-
-    list_brands = reading(brands.list_brands)
-    get_brand = reading(brands.get_brand)
-    get_brand_owner = reading(brands.get_brand_owner)
-    list_collaborators = reading(collaborators.list_collaborators)
-    set_collaborator = writing(collaborators.set_collaborator)
-    remove_collaborator = writing(collaborators.remove_collaborator)
-
-    invite_person = configured(invitations.invite_person)
-    list_invitations = reading(invitations.list_invitations)
-    withdraw_invitation = writing(invitations.withdraw_invitation)
-
-    @rpc
-    def view_invitation(self, caller: Caller, request: contract.InvitationLink) -> contract.OpenedInvitation:
-        with self.database.reading() as connection:
-            return invitations.view_invitation(connection, self.config, request)
-
-    @rpc
-    def accept_invitation(
-        self, caller: Caller, request: contract.AcceptInvitation
-    ) -> contract.AcceptedInvitation:
-        return invitations.accept_invitation(self.database, self.config, caller, request)
-
-    make_invitation_link = configured(invitations.make_invitation_link)
-    list_audit = reading(audit.list_audit)
-    record_audit = writing(audit.record_audit)
+    list_audit = read(audit.list_audit)
+    record_audit = call(audit.record_audit)
 
     @loop(interval_seconds=5.0, deadline_seconds=mails.ATTEMPT_SECONDS, woken_by=mails.DUE)
     def send_mails(self) -> int:
