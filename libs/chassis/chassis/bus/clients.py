@@ -62,7 +62,10 @@ class RemoteMethod(Protocol[RequestIn, ResultOut]):
 
 
 def remote(method: Callable[[Caller, Request], Result]) -> RemoteMethod[Request, Result]:
-    """Returns a client's method with its full type: `remote(services.publishing.get_page)`."""
+    """Returns a client's method, typed so that it can also be called with a deadline or in the background.
+
+    Used as `remote(services.publishing.get_page)`: the services' own Protocols know only the plain call.
+    """
     return cast("RemoteMethod[Request, Result]", method)
 
 

@@ -130,8 +130,10 @@ def _merged(request: SetAutoRefill, before: AutoRefillSettings | None) -> AutoRe
 
 
 def run_refills(database: Database, settings: CreditSettings, payments: PaymentProvider) -> int:
-    """Checks the accounts that are marked for auto-refill and requests open payments. Returns how many accounts and
-    payments it handled."""
+    """Opens a refill for each marked account that needs one, then asks the payment provider to charge the open refills.
+
+    Returns how many accounts and charges it handled.
+    """
     if not payments.available:
         return 0
     with database.reading() as connection:

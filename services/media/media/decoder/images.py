@@ -66,8 +66,11 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Returns the type to store, the size as displayed, and whether the replacement must be stored; or `refused` with
-    the reason."""
+    """Checks an uploaded image and writes the image to store in its place, if it must differ, into the second file.
+
+    Returns the type to store, the size as displayed, and whether the second file was written; or `refused` with the
+    reason.
+    """
     uploaded, replacement = files
     mime_type = argument["mime_type"]
     try:

@@ -82,7 +82,8 @@ def copy(
     the copy's properties.
 
     All three files are descriptors at their beginning; `read_back` is the target opened once more, for reading.
-    ffmpeg runs twice in one turn of the sandbox, so that a finished copy is not lost while others wait for a process.
+    ffmpeg makes the copy and then reads its properties without giving its place in the sandbox to another call in
+    between, so that a finished copy never fails because the sandbox is full.
     Raises Refused, SERVICE_UNAVAILABLE.
     """
     try:

@@ -66,7 +66,7 @@ def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
     """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
-    `answer` allows, the client got another answer before (`posts/answers.py`).
+    `answer` allows, the client has been told PLATFORM_OUTCOME_UNKNOWN meanwhile (`posts/answers.py`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the operation's reply is being sent or looked up.

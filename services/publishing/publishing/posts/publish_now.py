@@ -42,7 +42,7 @@ def publish(
     answer: Answer | None = None,
 ) -> api.PublishResult:
     """Publishes a post and returns when the platform has answered. If that takes longer than `answer` allows, the
-    client got another answer before.
+    client has been told PLATFORM_OUTCOME_UNKNOWN meanwhile, and the returned result is only stored.
 
     Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and what schedule raises
     except its errors about times; MEDIA_PROCESSING when files are not ready (nothing was sent then); POST_IN_PROGRESS

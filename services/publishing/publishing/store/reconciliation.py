@@ -155,8 +155,8 @@ class Reconciliation:
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
-        """Locks a page on the platform, until the transaction ends, for deciding which of its posts belong to which
-        attempts."""
+        """Takes the lock under which one process decides which of the page's posts on the platform belong to which
+        attempts. The lock ends with the transaction."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:

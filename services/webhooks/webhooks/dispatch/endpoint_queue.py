@@ -79,9 +79,10 @@ class EndpointQueue:
         return written
 
     def wanted(self, most: int) -> int:
-        """Returns how many more deliveries to load, if `most` may be loaded in all.
+        """Returns how many more deliveries to load, if the queue may hold `most`.
 
-        0 while at least half of them are loaded, and without a readable secret: nothing is sent unsigned.
+        Returns 0 while the queue is more than half full or paused, or if the secret is not readable, because nothing
+        is sent unsigned.
         """
         limit = rules.prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2

@@ -215,7 +215,7 @@ class EndpointQueues:
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
-        """Returns the endpoints that have something due, the longest waiting first, then busy ones that have not.
+        """Returns the endpoints with due deliveries, the longest waiting first, then busy endpoints without due ones.
 
         `held` are the queues that this process holds, each with whether it is busy. Secrets of a queue that another
         process holds are left out.
