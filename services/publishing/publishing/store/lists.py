@@ -6,7 +6,7 @@ history.
 """
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,10 @@ from publishing.records import PENDING, Post, column_names
 #: In the order of Post's fields.
 _COLUMNS = ", ".join(f"head.{name}" for name in column_names(Post))
 _ALL_PLATFORMS = [platform.code for platform in PLATFORMS.values()]
+#: No post has a smaller id.
+_FIRST_ID = "pst_" + 26 * "0"
+#: The smallest difference between two times of PostgreSQL.
+_TICK = timedelta(microseconds=1)
 _LAST, _FIRST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 
 #: Index `posts_published_of_account`.
@@ -46,13 +50,14 @@ _NEWEST = """
         ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
-#: The place at which a search stops: where it has read `_EACH` posts of one of its ranges.
+#: The place at which a search stops: where it has read `_EACH` posts of one of its ranges. It is a time without an id:
+#: the indexes of pages and brands have no id, for which each of these posts would be read twice.
 _NEWEST_END = """
-    SELECT last.out_at, last.id FROM {ranges}, LATERAL (
-        SELECT out_at, id FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s
-            AND (out_at, id) < (%(before_at)s, %(before_id)s)
-        ORDER BY out_at DESC, id DESC OFFSET {each} LIMIT 1) last
-    ORDER BY last.out_at DESC, last.id DESC LIMIT 1
+    SELECT last.out_at FROM {ranges}, LATERAL (
+        SELECT out_at FROM posts
+        WHERE {of_range} AND state = 'published' AND out_at > %(since)s AND out_at <= %(newest_at)s
+        ORDER BY out_at DESC OFFSET {each} LIMIT 1) last
+    ORDER BY last.out_at DESC LIMIT 1
     """
 
 #: The state is not a parameter, because it selects the partial index.
@@ -90,7 +95,7 @@ _SEARCHED = {
 #: Texts of one range and state that a page of a search reads at most: the next page goes on there. More ranges than
 #: six, the platforms of an account, share the texts of six. With an index of trigrams, each of a post's three row
 #: versions would write an entry for every trigram of the text.
-_READ = 5_000
+_READ = 1_000
 _EACH = "(SELECT greatest(6 * %(reads)s / greatest(count(*), 6), %(reads)s / 250 + 1) FROM {ranges})"
 
 #: A place in a list: time and id of a post.
@@ -122,7 +127,8 @@ class Lists:
     def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
         """Returns the place at which a search of this list must stop; None if it may read the whole list."""
         ranges, states, values = _scheduled(account_id, **where)
-        return self._place(_soonest_end(ranges, states), values | {"reads": _READ})
+        rows = _soonest_end(ranges, states).fetch(self._connection, values | {"reads": _READ})
+        return (rows[0][0], rows[0][1]) if rows else None
 
     def published(
         self,
@@ -142,14 +148,11 @@ class Lists:
     def published_end(self, account_id: str, **where: Any) -> Place | None:
         """Returns the place at which a search of this list must stop; None if it may read the whole list."""
         ranges, values = _published(account_id, **where)
-        return self._place(_newest_end(ranges), values | {"reads": _READ})
+        rows = _newest_end(ranges).fetch(self._connection, values | {"reads": _READ})
+        return (rows[0][0], _FIRST_ID) if rows else None
 
     def _posts(self, statement: Prepared, values: dict[str, Any]) -> list[Post]:
         return [Post(*row) for row in statement.fetch(self._connection, values)]
-
-    def _place(self, statement: Prepared, values: dict[str, Any]) -> Place | None:
-        rows = statement.fetch(self._connection, values)
-        return (rows[0][0], rows[0][1]) if rows else None
 
 
 def _scheduled(
@@ -210,6 +213,7 @@ def _published(
         "since": since or _FIRST,
         "before_at": before_at,
         "before_id": before_id,
+        "newest_at": before_at if before_id > _FIRST_ID else before_at - _TICK,
     }
     return ranges, values
 

@@ -193,6 +193,25 @@ def test_a_search_that_stops_before_the_end_goes_on_with_its_cursor(
     assert len(counts) > 2
 
 
+def test_a_search_goes_on_past_posts_that_went_out_at_the_same_moment(
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_READ", 2)
+    page = world.page()
+    made = [world.schedule(page, world.in_minutes(20 + 30 * number), "rye").id for number in range(12)]
+    world.run("UPDATE posts SET state = 'published', out_at = clock_now() - interval '1 day', remote_id = id")
+    found, cursors = list[str](), list[str]()
+    while True:
+        request = api.ListPublishedPosts(search="RYE", limit=3, cursor=cursors[-1] if cursors else None)
+        answer = post_lists.published(app, world.caller(), request)
+        found += ids(answer)
+        if answer.next_cursor is None:
+            break
+        assert answer.next_cursor not in cursors
+        cursors.append(answer.next_cursor)
+    assert sorted(found) == sorted(made)
+
+
 @pytest.mark.parametrize("statuses", [("published",), STATUSES])
 def test_a_page_of_a_search_reads_no_more_texts_than_its_bound(
     world: World, queued: list[str], monkeypatch: pytest.MonkeyPatch, statuses: tuple[str, ...]
