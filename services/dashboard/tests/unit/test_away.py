@@ -67,6 +67,25 @@ def form_token(browser: FlaskClient) -> str:
     return found[1]
 
 
+def test_a_search_that_has_found_nothing_yet_goes_on_by_itself(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(cursor: str | None = None, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(published_posts=[], next_cursor=None if cursor else "c2")
+
+    reader = SimpleNamespace(
+        iterate_pages=lambda **_: [], iterate_brands=lambda **_: [], list_published_posts=listed
+    )
+    monkeypatch.setattr(api, "reader", lambda: reader)
+    address = "/posts?tab=published&search=rye"
+    first = browser.get(address).text
+    assert 'hx-get="/posts?tab=published&amp;after=c2&amp;search=rye"' in first
+    assert "Search on" in first
+    last = browser.get(f"{address}&after=c2").text
+    assert "after=c2" not in last
+    assert "No posts here with" in last
+
+
 def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_screens_are_quick(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
