@@ -28,13 +28,7 @@ from gateway.http.answers import Answer, refusal, success
 from gateway.http.client_address import is_allowed
 from gateway.http.slow_clients import SENDING
 from gateway.idempotency import sealing
-from gateway.idempotency.keys import (
-    STORED_STATUSES,
-    Claim,
-    Verdict,
-    fingerprint_of,
-    leaves_outcome_open,
-)
+from gateway.idempotency.keys import STORED_STATUSES, Claim, Verdict, fingerprint_of, leaves_outcome_open
 from gateway.request_log.store import Line
 
 log = structlog.get_logger()

@@ -4,7 +4,6 @@ reported to the operator."""
 import structlog
 
 from chassis.config import ConfigError
-from chassis.sandbox.confinement import Confinement
 from chassis.sandbox.pool import NotStarted, SandboxPool
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -49,8 +48,4 @@ def report(context: AppContext, caller: Caller) -> SandboxReport:
         held = context.sandbox_pool.confinement()
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
-    return _report(held, context.settings.sandbox_required)
-
-
-def _report(held: Confinement, required: bool) -> SandboxReport:
-    return SandboxReport.made_from(held, required=required)
+    return SandboxReport.made_from(held, required=context.settings.sandbox_required)

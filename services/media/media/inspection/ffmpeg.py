@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import structlog
 
@@ -75,28 +76,39 @@ class FfmpegEnded(ApiError):
     demanding."""
 
 
-def copy(
-    context: AppContext, mime_type: str, *, source: int, target: int, read_back: int, source_bytes: int
-) -> FileFacts:
-    """Copies all tracks of pictures and sound from `source` to the empty file `target`, with its index first. Returns
-    the copy's properties.
+class FilmFiles(NamedTuple):
+    """Descriptors of the files between which ffmpeg copies or encodes a video."""
 
-    All three files are descriptors at their beginning; `read_back` is the target opened once more, for reading.
+    source: int
+    #: Empty at first.
+    target: int
+    #: The target opened once more, for reading.
+    read_back: int
+
+    def begin(self) -> None:
+        """Empties the target, and goes to the beginning of each file."""
+        os.ftruncate(self.target, 0)
+        for descriptor in self:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: int) -> FileFacts:
+    """Copies all tracks of pictures and sound from the source to the target, with its index first. Returns the copy's
+    properties.
+
     ffmpeg makes the copy and then reads its properties without giving its place in the sandbox to another call in
     between, so that a finished copy never fails because the sandbox is full.
     Raises Refused, SERVICE_UNAVAILABLE.
     """
     try:
         with context.sandbox_pool.turn():
-            _copy(context, mime_type, source, target, read_back, source_bytes)
-            return properties_in(describe(context, mime_type, read_back))
+            _copy(context, mime_type, files, source_bytes)
+            return properties_in(describe(context, mime_type, files.read_back))
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
 
 
-def _copy(
-    context: AppContext, mime_type: str, source: int, target: int, read_back: int, source_bytes: int
-) -> None:
+def _copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: int) -> None:
     demuxer, muxer = FORMATS[mime_type]
     limits = Limits(
         memory_bytes=MEMORY_BYTES,
@@ -125,10 +137,8 @@ def _copy(
             # To move the index to the front, ffmpeg opens its target for reading: `fd:` is descriptor 0 then.
             *("-movflags", "+faststart", "-f", muxer, "-y", "fd:"),
         )
-        for descriptor in (source, target, read_back):
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        os.ftruncate(target, 0)
-        status, output = run(context, arguments, (read_back, target), source, limits)
+        files.begin()
+        status, output = run(context, arguments, (files.read_back, files.target), files.source, limits)
         if _ENDS_EARLY.search(output):
             raise Refused(INCOMPLETE)
         if not status:

@@ -15,6 +15,7 @@ from contracts.renditions import FileFacts, Need
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import ffmpeg, film_plan
+from media.inspection.ffmpeg import FilmFiles
 from media.inspection.film_plan import Source
 
 log = structlog.get_logger()
@@ -34,44 +35,25 @@ _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
 Progress = Callable[[float], None]
 
 
-def make(
-    context: AppContext,
-    mime_type: str,
-    need: Need,
-    progress: Progress,
-    *,
-    source: int,
-    target: int,
-    read_back: int,
-) -> FileFacts:
-    """Makes the rendition that the need describes from `source`, in the empty file `target`. Returns its properties.
+def make(context: AppContext, mime_type: str, need: Need, progress: Progress, files: FilmFiles) -> FileFacts:
+    """Makes the rendition that the need describes. Returns its properties.
 
-    All three files are descriptors; `read_back` is the target opened once more, for reading. The caller limits how
-    many renditions are made at once. Raises Refused, SERVICE_UNAVAILABLE.
+    The caller limits how many renditions are made at once. Raises Refused, SERVICE_UNAVAILABLE.
     """
-    description = ffmpeg.describe(context, mime_type, source)
-    known = ffmpeg.properties_in(description)
-    assert known.width, "it raises Refused without a size"
-    assert known.height
-    given = Source(
-        description=description,
-        size_bytes=os.fstat(source).st_size,
-        width=known.width,
-        height=known.height,
-        duration_seconds=known.duration_seconds,
-    )
-    files = (source, target, read_back)
+    description = ffmpeg.describe(context, mime_type, files.source)
+    known, size_bytes = ffmpeg.properties_in(description), os.fstat(files.source).st_size
+    given = Source.made_from(known, description=description, size_bytes=size_bytes)
     is_made = film_plan.copies(need, given) and _run(
         context, mime_type, need, given, film_plan.copying(given), progress, files
     )
     if not is_made:
         is_made = _run(context, mime_type, need, given, film_plan.encoding(need, given), progress, files)
-    if is_made and os.fstat(target).st_size < need.min_bytes:
+    if is_made and os.fstat(files.target).st_size < need.min_bytes:
         filled = film_plan.encoding(need, given, fills=True)
         is_made = _run(context, mime_type, need, given, filled, progress, files)
-    if not is_made or not need.min_bytes <= os.fstat(target).st_size <= need.max_bytes:
+    if not is_made or not need.min_bytes <= os.fstat(files.target).st_size <= need.max_bytes:
         raise Refused(_UNMADE)
-    return ffmpeg.properties_in(ffmpeg.describe(context, need.mime_type, read_back))
+    return ffmpeg.properties_in(ffmpeg.describe(context, need.mime_type, files.read_back))
 
 
 def _run(
@@ -81,14 +63,10 @@ def _run(
     given: Source,
     arguments: Sequence[str],
     progress: Progress,
-    files: tuple[int, int, int],
+    files: FilmFiles,
 ) -> bool:
-    """Runs ffmpeg once with these arguments to make the rendition. `files` are descriptors: source, target, and the
-    target for reading. Returns whether ffmpeg succeeded."""
-    source, target, read_back = files
-    os.ftruncate(target, 0)
-    for descriptor in files:
-        os.lseek(descriptor, 0, os.SEEK_SET)
+    """Runs ffmpeg once with these arguments to make the rendition. Returns whether ffmpeg succeeded."""
+    files.begin()
     seconds = given.duration_seconds or 0
     cpu_seconds = min(_CPU_SECONDS + int(_CPU_SECONDS_FOR_EACH * seconds), _MOST_CPU_SECONDS)
     status, output = ffmpeg.run(
@@ -101,8 +79,8 @@ def _run(
             *(*arguments, "-fflags", "+bitexact", "-abort_on", "empty_output"),
             *("-movflags", "+faststart", "-f", ffmpeg.FORMATS[need.mime_type][1], "-y", "fd:"),
         ),
-        (read_back, target),
-        source,
+        (files.read_back, files.target),
+        files.source,
         Limits(
             memory_bytes=_MEMORY_BYTES,
             seconds=cpu_seconds * _TIME_FOR_CPU,

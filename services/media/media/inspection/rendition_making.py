@@ -3,10 +3,12 @@ so that a killed process leaves none."""
 
 import tempfile
 from contextlib import nullcontext
-from typing import IO, Any
+from functools import partial
+from typing import Any
 
 from media.context import AppContext
 from media.inspection import film_renditions
+from media.inspection.ffmpeg import FilmFiles
 from media.inspection.uploaded_files import opened_twice, put_file
 from media.records import MediaRow, Rendition
 
@@ -22,9 +24,7 @@ def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: 
     turn = context.sandbox_pool.turn() if is_photo else nullcontext()
     with turn, tempfile.TemporaryFile() as original, opened_twice() as (made, read_back):
         context.bucket.download(row.object_name, original)
-        if not is_photo:
-            facts = _video(context, row, rendition, original, made, read_back)
-        else:
+        if is_photo:
             argument = {
                 "mime_type": row.mime_type,
                 "width": need.width,
@@ -33,31 +33,9 @@ def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: 
             }
             files = (original.fileno(), made.fileno())
             facts = context.sandbox_pool.run("make_picture", argument, files, has_turn=True)
+        else:
+            note = partial(context.held_renditions.__setitem__, rendition.id)
+            films = FilmFiles(original.fileno(), made.fileno(), read_back.fileno())
+            found = film_renditions.make(context, row.mime_type, need, note, films)
+            facts = {"width": found.width, "height": found.height, "duration_seconds": found.duration_seconds}
         return {**facts, "size_bytes": put_file(context, object_name, made, need.mime_type)}
-
-
-def _video(
-    context: AppContext,
-    row: MediaRow,
-    rendition: Rendition,
-    original: IO[bytes],
-    made: IO[bytes],
-    read_back: IO[bytes],
-) -> dict[str, Any]:
-    def note(share: float) -> None:
-        context.held_renditions[rendition.id] = share
-
-    found = film_renditions.make(
-        context,
-        row.mime_type,
-        rendition.need,
-        note,
-        source=original.fileno(),
-        target=made.fileno(),
-        read_back=read_back.fileno(),
-    )
-    return {
-        "width": found.width,
-        "height": found.height,
-        "duration_seconds": found.duration_seconds,
-    }

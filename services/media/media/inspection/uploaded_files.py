@@ -20,6 +20,7 @@ from media import file_types, names
 from media.context import AppContext
 from media.decoder.formats import UNREADABLE, Refused
 from media.inspection import ffmpeg
+from media.inspection.ffmpeg import FilmFiles
 from media.records import Upload
 from media.storage.bucket import PIECE_BYTES
 from media.store.uploads import Uploads
@@ -85,16 +86,8 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
         opened_twice() as (made, read_back),
     ):
         context.bucket.download(upload.object_name, uploaded)
-        source_bytes = uploaded.tell()
-        uploaded.seek(0)
-        found = ffmpeg.copy(
-            context,
-            mime_type,
-            source=uploaded.fileno(),
-            target=made.fileno(),
-            read_back=read_back.fileno(),
-            source_bytes=source_bytes,
-        )
+        files = FilmFiles(uploaded.fileno(), made.fileno(), read_back.fileno())
+        found = ffmpeg.copy(context, mime_type, files, uploaded.tell())
         _blank_camcorder_notes(context, made)
         size_bytes = _replace(context, upload, made, mime_type)
     return replace(found, mime_type=mime_type, size_bytes=size_bytes)

@@ -14,7 +14,7 @@ from media_kit.world import World
 from contracts.renditions import FileFacts, Need
 from media.decoder.formats import Refused
 from media.inspection import film_renditions
-from media.inspection.ffmpeg import properties_in
+from media.inspection.ffmpeg import FilmFiles, properties_in
 from media.inspection.uploaded_files import opened_twice
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -49,9 +49,9 @@ def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, lis
         reports: list[float] = []
         need = Need(**{"mime_type": "video/mp4", "max_bytes": 250 * MIB} | fields)  # type: ignore[arg-type]
         with path.open("rb") as source, opened_twice() as (target, read_back):
-            files = {"source": source.fileno(), "target": target.fileno(), "read_back": read_back.fileno()}
+            files = FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
             mime_type = TYPES[path.suffix[1:]]
-            made = film_renditions.make(world.context, mime_type, need, reports.append, **files)
+            made = film_renditions.make(world.context, mime_type, need, reports.append, files)
             (tmp_path / "made.mp4").write_bytes(os.pread(target.fileno(), 10**9, 0))
         return made, described(tmp_path / "made.mp4"), reports
 

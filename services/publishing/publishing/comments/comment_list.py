@@ -3,13 +3,7 @@
 from chassis.cursor import decode_cursor, encode_cursor
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import (
-    INVALID_DATE,
-    NOT_FOUND,
-    UNSUPPORTED_PLATFORM,
-    ApiError,
-    invalid,
-)
+from contracts.errors import INVALID_DATE, NOT_FOUND, UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.platforms import PLATFORMS
 from publishing.comments.received import store_comments, view
 from publishing.context import AppContext

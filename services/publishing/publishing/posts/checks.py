@@ -87,11 +87,7 @@ def check_time(scheduled_at: datetime, now: datetime) -> None:
     """Raises SCHEDULE_OUT_OF_RANGE unless the time lies between SOONEST and LATEST from now."""
     earliest, latest = now + SOONEST, now + LATEST
     if not earliest <= scheduled_at <= latest:
-        raise ApiError(
-            SCHEDULE_OUT_OF_RANGE,
-            earliest=stamp(earliest),
-            latest=stamp(latest),
-        )
+        raise ApiError(SCHEDULE_OUT_OF_RANGE, earliest=stamp(earliest), latest=stamp(latest))
 
 
 def instant(value: datetime) -> datetime:

@@ -2,11 +2,7 @@
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import (
-    NOT_FOUND,
-    POST_IN_PROGRESS,
-    ApiError,
-)
+from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, ApiError
 from publishing.context import AppContext
 from publishing.records import Post
 from publishing.store.posts import Posts

@@ -7,9 +7,7 @@ from typing import Any
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import (
-    ApiError,
-)
+from contracts.errors import ApiError
 from publishing import attachments
 from publishing.context import AppContext
 from publishing.platforms.limits import changes

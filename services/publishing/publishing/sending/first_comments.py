@@ -27,13 +27,7 @@ from contracts.publishing import PostError
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
 from publishing.pages.renewal import effective_refusal
-from publishing.platforms.base import (
-    NotConnected,
-    OpenComment,
-    OutcomeUnknown,
-    PlatformRefusal,
-    Refusal,
-)
+from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.permission import permission_until
 from publishing.records import PageRow, Post
 from publishing.rules.content import storable
