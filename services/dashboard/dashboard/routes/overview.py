@@ -55,6 +55,9 @@ def account() -> str:
     shares = {
         "posts": (quota.monthly.publishes.used, quota.monthly.publishes.limit),
         "storage": (quota.storage.used_bytes, quota.storage.limit_bytes),
+        "replies": (quota.monthly.replies.used, quota.monthly.replies.limit),
+        "reads": (quota.monthly.reads.used, quota.monthly.reads.limit),
+        "webhooks": (quota.monthly.webhooks.used, quota.monthly.webhooks.limit),
     }
     near = [name for name, (used, limit) in shares.items() if limit and used >= _NEAR_SHARE * limit]
     return render_template("overview_account.html", disabled=disabled, account=told, near=near)

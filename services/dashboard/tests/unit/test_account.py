@@ -148,3 +148,24 @@ def test_the_overview_warns_of_limits_that_are_nearly_reached(
     page = browser.get("/overview/account").text
     assert (f"{used} of 10 posts of this month are used" in page) == is_near
     assert ("of the storage are used" in page) == is_near
+
+
+def test_the_overview_warns_of_each_limit_of_the_month(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(sells=False)
+    monthly = dict.fromkeys(("publishes", "reads"), USE) | {
+        "replies": SimpleNamespace(used=19, limit=20), "webhooks": SimpleNamespace(used=9, limit=10),
+        "resets_at": ACCOUNT.quota.monthly["resets_at"],
+    }  # fmt: skip
+    quota = SimpleNamespace(
+        monthly=SimpleNamespace(**monthly), storage=SimpleNamespace(used_bytes=0, limit_bytes=10)
+    )
+    monkeypatch.setattr(client, "get_account", lambda: SimpleNamespace(quota=quota))
+    monkeypatch.setattr(client, "list_webhooks", lambda **_: SimpleNamespace(webhooks=[]), raising=False)
+    monkeypatch.setattr(api, "reader", lambda: client)
+    monkeypatch.setattr(kept, "_values", {})
+    page = browser.get("/overview/account").text
+    assert "19 of 20 replies of this month are used" in page
+    assert "9 of 10 webhook deliveries of this month are used" in page
+    assert "reads of this month" not in page
