@@ -183,9 +183,9 @@ class CompleteParts(Record):
 class AttachMedia(Record):
     """Attaches files to a post that is about to be stored.
 
-    The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the
-    attachment stays visible for ten minutes and protects its files from deletion for a day. Repeating the call changes
-    nothing; other `media_ids` replace those of the post.
+    The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the files
+    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call changes nothing;
+    other `media_ids` replace those of the post.
     """
 
     post_id: str

@@ -60,7 +60,7 @@ class Verdicts(Record):
 class Refund(Record):
     """A request to refund the month unit of a refused call, which the operation and try of the caller identify.
 
-    Only the previous release reads the two fields.
+    Only the previous release reads `meter` and `year_month`.
     """
 
     meter: str = ""

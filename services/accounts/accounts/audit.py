@@ -87,7 +87,7 @@ def note_hold_ended(connection: Connection, event: Event) -> None:
 
 
 def note_of_user(connection: Connection, actor_id: str, user_id: str, action: str) -> None:
-    """Records a change of how a person signs in, in each brand of their account: the log is kept by brand."""
+    """Records a change of how a person signs in, for each brand of their account, because the log is kept by brand."""
     for brand_id in BrandStore(connection).ids_of(user_id, None):
         AuditStore(connection).add(brand_id=brand_id, actor_id=actor_id, action=action, subject_id=user_id)
 

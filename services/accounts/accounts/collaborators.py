@@ -38,7 +38,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     """Changes the role of a collaborator, or adds one, which only the operator may do.
 
     With another role than full, the collaborator's tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation
-    changes nothing, also after a later change: it does not bring a removed person back. Raises NOT_FOUND,
+    changes nothing, even after a later change, so it does not bring a removed person back. Raises NOT_FOUND,
     VALIDATION_ERROR.
     """
     invitations.check_role(request.role)

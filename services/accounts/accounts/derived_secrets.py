@@ -63,7 +63,7 @@ def totp_secret(config: AccountsConfig, totp_id: str) -> str:
 
 
 def recovery_codes(config: AccountsConfig, totp_id: str) -> tuple[str, ...]:
-    """Returns ten codes that replace one of the app each: 80 bits in base32, in lower case."""
+    """Returns ten codes, each of which replaces one code of the app: 80 bits in base32, in lower case."""
     secrets = (_derive(config, "recovery", f"{totp_id}:{number}")[:10] for number in range(10))
     return tuple(base64.b32encode(secret).decode().lower() for secret in secrets)
 
@@ -74,7 +74,7 @@ def is_code(expected: str, given: str) -> bool:
 
 
 def pseudonym(config: AccountsConfig, kind: str, value: str) -> str:
-    """Returns a hash that stands for an address where attempts are counted, because the address must not be stored."""
+    """Returns the name of a counter of attempts: `kind` and a hash of `value`, an address that must not be stored."""
     return f"{kind}:{_derive(config, f'pseudonym-{kind}', value).hex()[:_CODE_LENGTH]}"
 
 

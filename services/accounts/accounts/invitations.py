@@ -1,8 +1,8 @@
 """Invitations to work on a brand. The brand's owner names an address and a role; a link is mailed to the address.
 
-The owner of the mailbox accepts with the link, which proves who reads the mailbox: an account that is opened with it is
-verified at once. Only the account with this address gets the role. Nothing that the brand's owner sees depends on
-whether the address has an account.
+The owner of the mailbox accepts with the link, which proves who reads the mailbox. So an account that is opened with
+the link is verified at once. Only the account with this address gets the role. Nothing that the brand's owner sees
+depends on whether the address has an account.
 """
 
 import msgspec
@@ -208,7 +208,7 @@ def _linked(connection: Connection, config: AccountsConfig, link: InvitationLink
 def _holder(connection: Connection, email: str) -> User | None:
     """Returns the verified account with this address.
 
-    An unverified one does not count: it may be a stranger's, and is replaced.
+    An unverified account does not count, because a stranger may have opened it. It is replaced.
     """
     user = UserStore(connection).find_by_email(email)
     return user if user is not None and user.verified else None

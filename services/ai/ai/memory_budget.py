@@ -11,7 +11,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 class MemoryBudget:
     """Limits the memory that the calls of one process reserve: `total_bytes` for all accounts together.
 
-    One account gets at most half of it at a time, except for a single reservation.
+    One account gets at most half of it at a time, or a single reservation of any size.
     """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:

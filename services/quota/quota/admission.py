@@ -2,7 +2,7 @@
 
 Locks the counter rows of all requests of a call, decides in Python by the pure rule and writes the changes: two round
 trips per call. The row locks make the counts exact over any number of callers and replicas. If another transaction
-holds a row for longer than a moment, that account's requests get no decision; the others are decided without it.
+holds a row for longer than a moment, the requests of that account get no decision; all others are decided.
 """
 
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,7 @@ class Admissions:
     ) -> tuple[bool | None, ...]:
         """Takes one month unit for each of the requests, which come from other services, not from the API.
 
-        Returns for each whether it got its unit. An operation never takes a second one. `may_defer`: those whose
+        Returns for each whether it got its unit. An operation never takes a second one. `may_defer`: requests whose
         account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
         demands = [_demand_of_unit(request) for request in requests]

@@ -1,7 +1,7 @@
 """Which try of an operation holds a month unit, if any (pure).
 
-Charges and refunds of one operation may arrive late, twice and in any order: a unit is held if and only if the last
-charged try has not been refunded.
+A unit is held if and only if the last charged try has not been refunded. So charges and refunds of one operation may
+arrive late, twice and in any order.
 """
 
 import msgspec

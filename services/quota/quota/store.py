@@ -1,8 +1,8 @@
 """All SQL of the quota service.
 
 Every change of an account's units locks its counters row first: one order of locks for all, no deadlocks. A statement
-on charges of many accounts locks no counters: its commit goes to the server with it, so that a process that stops in
-the middle holds nobody's charges.
+on charges of many accounts locks no counters. It is sent together with its COMMIT, so that a process that stops in the
+middle holds nobody's charges.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -142,8 +142,8 @@ class Store:
     ) -> Locked | None:
         """Locks the counter rows of all subjects. Returns None when one of them has no row yet (see `add`).
 
-        Rows are always locked in the same order. The commit of this transaction does not wait for the disk: counters
-        that a crash of the database loses are under a second's worth. See `wait_for_disk`. Raises LockTimeout when
+        Rows are always locked in the same order. The commit of this transaction does not wait for the disk (see
+        `wait_for_disk`), so a crash of the database may lose the counts of its last second. Raises LockTimeout when
         another transaction holds a row for longer than `wait_seconds`.
         """
         values = {
@@ -174,7 +174,7 @@ class Store:
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
-        """Makes this transaction's commit durable, for events: unlike counts, they must not be lost."""
+        """Makes this transaction's commit durable, for events, which must not be lost as counts may."""
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
@@ -258,7 +258,7 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Moves charges (operation id, try number) to the end of the order, and commits: publishing is asked again.
+        """Moves charges (operation id, try number) to the end of the order, so that publishing is asked again. Commits.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """

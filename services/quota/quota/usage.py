@@ -87,8 +87,8 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
     """Asks publishing about one batch of units that are still held. Returns how many charges were looked through.
 
-    Looks at each charge once, oldest first: the event and the new position are committed together. A charge commits
-    within seconds of its time, so none can appear behind the position.
+    Looks at charges oldest first, and at each once, because the event and the new position are committed together. A
+    charge commits within seconds of its time, so no charge appears before the position later.
     """
     reached = store.lock_confirmation()
     found = store.unconfirmed(reached, older_than, ASK_BATCH) if reached is not None else []
@@ -101,7 +101,8 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
     """Makes sure that publishing is asked again, at the usual age, about charges that it could not decide. Commits.
 
-    Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of them: the event is delivered again.
+    Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of the charges; then the event is delivered
+    again.
     """
     store.ask_again([(one.operation_id, one.try_number) for one in undecided.charges])
 

@@ -58,8 +58,9 @@ def check(
     Exits with 1 when a check failed or the platform did not answer.
 
     The test post is a private video on YouTube, an unpublished post on Facebook, a container on Instagram that is never
-    published. X and LinkedIn have public posts alone: one is made with --yes-public only. TikTok deletes none, so there
-    is no test post. If a check is interrupted, the next one with --post deletes what it left.
+    published. On X and LinkedIn every post is public, so a test post is made only with --yes-public. On TikTok a post
+    cannot be deleted, so there is no test post. If a check is interrupted, the next one with --post deletes what it
+    left.
     """
     if has_post and page_id is None:
         raise click.UsageError("--post needs --page")

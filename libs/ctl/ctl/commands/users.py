@@ -27,7 +27,8 @@ def create(
 ) -> None:
     """Create a user with a verified address. Prints the user and the sandbox token.
 
-    Deletes an unverified sign-up with the same address, and its token. Its id is printed as voided_user_id.
+    Deletes an unverified sign-up with the same address, and its token. Prints the deleted account's id as
+    voided_user_id.
     """
     request = CreateUser(email=email, tier=tier, password=password, firstname=firstname, lastname=lastname)
     session.show(session.accounts.create_user(session.caller, request))

@@ -60,7 +60,7 @@ class SessionStore:
     def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
         """Renews the brand session that was opened from the session `parent_id`. Returns None if there is none.
 
-        `values` are its new columns, such as the hash of another token.
+        `values`: new columns of the brand session, such as the hash of another token.
         """
         statement = update(tokens).where(
             tokens.c.parent_id == parent_id, tokens.c.on_behalf_of_brand_id == brand_id, _LIVE
@@ -79,10 +79,10 @@ class SessionStore:
         since: datetime,
         **values: object,
     ) -> Session | None:
-        """Adds a brand session that is opened from the session `parent_id`. Returns None if that one has ended.
+        """Adds a brand session that is opened from the session `parent_id`. Returns None if that session has ended.
 
-        Uses a row of the person on this brand again, under its id, whose session ended a day ago or earlier. `since`:
-        when the person began to work on the brand.
+        If a session of the person on this brand ended at least a day ago, uses its row and id again. `since`: when the
+        person began to work on the brand.
         """
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
@@ -105,9 +105,10 @@ class SessionStore:
     def _begin_again(
         self, brand_id: str, person_id: str, since: datetime, values: dict[str, object]
     ) -> Session | None:
-        """Makes a brand session of a row whose session ended. Returns None if the person has none on this brand.
+        """Makes a brand session of a row whose session ended. Returns None if the person has no such row on this brand.
 
-        A row from before `since` is not used: the person was removed then, which stops whatever its id makes.
+        A row from before `since` is not used, because the person has been removed from the brand after it, and whatever
+        is made with its id is stopped.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id
@@ -154,7 +155,8 @@ class SessionStore:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
         Sessions on brands of others stay, because posts that were made with them are held when the person is removed.
-        The person's next session on the brand uses such a row again, so that there are as many as there were at once.
+        The person's next session on the brand uses such a row again, so that there are only as many rows as there were
+        sessions at once.
         """
         some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))

@@ -63,7 +63,7 @@ class OwnedToken(Record):
 
 
 class Credential(Record):
-    """All that authentication needs to know of a token. `role` is that of the collaborator who issued it, else None."""
+    """All that authentication needs to know of a token. `role`: the role of the collaborator who issued it, if any."""
 
     account_id: str
     tier: str
@@ -111,8 +111,8 @@ class TokenStore:
     def page_of(self, user_id: str, *, limit: int, before: tuple[datetime, str] | None) -> list[Token]:
         """Returns one page of a user's API tokens, newest first.
 
-        They are those of the user's account, and those that the user issued for brands of others. `before`: time and id
-        of the previous page's last token.
+        They are the tokens of the user's account, and tokens that the user issued for brands of others. `before`: time
+        and id of the previous page's last token.
         """
         theirs = (tokens.c.account_id == user_id) | (tokens.c.issued_by_collaborator_id == user_id)
         statement = select(*_COLUMNS).where(theirs, ~tokens.c.session)

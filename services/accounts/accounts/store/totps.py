@@ -29,7 +29,7 @@ class TotpStore:
         return self._one(select(*_COLUMNS).where(totps.c.user_id == user_id))
 
     def begin(self, user_id: str, totp_id: str) -> bool:
-        """Stores a secret that waits for its first code; it replaces one that waits already.
+        """Stores a secret that waits for its first code, in place of an earlier one that waits.
 
         Returns False if the second factor is on already.
         """
@@ -51,7 +51,7 @@ class TotpStore:
     def use_step(self, user_id: str, step: int) -> bool:
         """Records that the code of a 30-second step was used.
 
-        Returns False if that one or a later one was used before.
+        Returns False if the code of this or a later step was used before.
         """
         newer = (totps.c.user_id == user_id) & (totps.c.last_step < step)
         return self.connection.execute(update(totps).where(newer).values(last_step=step)).rowcount > 0

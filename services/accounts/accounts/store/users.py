@@ -33,11 +33,11 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(users.c.operation_id == operation_id))
 
     def lock(self, user_id: str) -> User | None:
-        """Returns the account, and locks its row until commit: changes of its tokens and collaborators take turns."""
+        """Returns the account and locks its row until commit. So changes of its tokens and collaborators take turns."""
         return self._one(select(*_COLUMNS).where(users.c.id == user_id).with_for_update(key_share=True))
 
     def lock_unverified(self, email: str) -> User | None:
-        """Returns the unverified account with this address, and locks its row until commit. None if it is verified."""
+        """Returns the unverified account with this address, and locks its row until commit. None if there is none."""
         held = (users.c.email == email) & ~users.c.verified
         return self._one(select(*_COLUMNS).where(held).with_for_update())
 

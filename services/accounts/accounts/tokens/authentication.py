@@ -52,7 +52,7 @@ def authenticated(found: Credential) -> Authenticated:
 
 
 def _of_collaborator(found: Credential) -> Token:
-    """Returns a collaborator's token with its present scopes: those of a session follow the collaborator's role.
+    """Returns a collaborator's token with its present scopes. A session's scopes follow the collaborator's role.
 
     Raises TOKEN_REVOKED for a session whose parent has ended, COLLABORATOR_INSUFFICIENT.
     """

@@ -106,7 +106,7 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the token that the request was made with, from the database: a gateway's copy may be old.
+    """Returns the token that the request was made with, from the database, because a gateway's copy may be old.
 
     Raises TOKEN_REVOKED, MISSING_SCOPE.
     """

@@ -42,8 +42,8 @@ def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[
     """Checks the scopes for a token and returns them without repetitions.
 
     `brand_ids` are the brands that the token is limited to, if any. Raises VALIDATION_ERROR for an empty list or an
-    unknown scope, and for a scope that manages the account when the token is limited: it could make itself a token
-    without limits.
+    unknown scope, and, if the token is limited, for a scope that manages the account, because such a token could create
+    one without limits.
     """
     if not scopes:
         raise invalid("scopes", "must name at least one scope")

@@ -29,9 +29,10 @@ def check(
     totp_code: str | None,
     asker: str,
 ) -> Proof:
-    """Checks an address's password and code. Counts the attempt first, and takes that back when it succeeds.
+    """Checks an address's password and code.
 
-    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
+    Counts the attempt first, and takes the count back when the attempt succeeds. `asker`: the client's network. Raises
+    INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
     TOTP_REQUIRED, which does not count as a failure, and INVALID_TOTP, which does.
     """
     with database.reading() as connection:

@@ -1,7 +1,8 @@
 """Changes the e-mail address of an account: requested in a session, confirmed with a link mailed to the new address.
 
-Nothing changes before that. Neither the answer nor the mails depend on whether the new address has an account; only the
-reader of its mailbox learns it. The old address gets two mails: about the request, and about the change.
+Nothing changes before the confirmation. Neither the answer nor the mails depend on whether the new address has an
+account. Only the reader of its mailbox learns that. The old address gets two mails: about the request, and about the
+change.
 """
 
 from accounts import access, audit, derived_secrets, fields

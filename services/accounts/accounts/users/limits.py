@@ -26,8 +26,8 @@ RESETS_PER_ADDRESS = 5
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
     """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED.
 
-    The network is counted first: one over its limit cannot use up the tries of an address. The error does not depend on
-    whether the address has an account.
+    The network is counted first, so that a network over its limit cannot use up the tries of an address. The error does
+    not depend on whether the address has an account.
     """
     if asker is not None and config.signups_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "asker", asker)
@@ -38,7 +38,7 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 def count_password(connection: Connection, linked_id: str) -> None:
     """Counts a password that is tried with a link that confirms an address. Raises RATE_LIMITED.
 
-    `linked_id` is that of the user, or of the requested change of address.
+    `linked_id`: the id of the user, or of the requested change of address.
     """
     _take(connection, f"verification:{linked_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
@@ -46,9 +46,9 @@ def count_password(connection: Connection, linked_id: str) -> None:
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
     """Counts a sign-in from a network (`asker`) to an address. Raises RATE_LIMITED.
 
-    Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
-    an address. The network is counted first: one over its limit cannot use up the attempts of an address. The error
-    does not depend on whether the address has an account.
+    Returns the names of the counters of the address, for `TryStore.give_back` after a success, because only failures
+    count for an address. The network is counted first, so that a network over its limit cannot use up the attempts of
+    an address. The error does not depend on whether the address has an account.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")

@@ -37,7 +37,7 @@ def request_reset(database: Database, config: AccountsConfig, request: RequestRe
     """Queues a mail with a reset link, if a verified account has the address. An earlier link becomes invalid.
 
     The same row is stored for every address; the loop that sends the mails checks whether there is an account. Raises
-    RATE_LIMITED, which does not reveal it either.
+    RATE_LIMITED, which does not reveal that either.
     """
     email = fields.email(request.email)
     with database.reading() as connection:

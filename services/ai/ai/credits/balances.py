@@ -147,7 +147,7 @@ def give(connection: Connection, account_id: str, kind: str, operation_id: str, 
     """Adds credits that do not expire (kind `purchase`, `auto_refill` or `referral`), once per operation. Returns
     False if that was done before.
 
-    If the account owes credits, they are taken out of bought credits.
+    If the account owes credits, bought credits pay the debt first.
     """
     store = Ledgers(connection)
     state = store.lock(account_id)

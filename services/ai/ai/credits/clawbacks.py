@@ -1,9 +1,9 @@
 """Clawbacks: when a payment is refunded or disputed, its credits are taken back; when the dispute is won, they are
 given again.
 
-Of each payment it is stored how much is refunded, and the status of each dispute. This determines how many credits to
-take back, and every notification adjusts the ledger to that number. So notifications that are repeated, out of order
-or ahead of the purchase lead to the same result.
+For each payment we store how much is refunded, and the status of each dispute. This determines how many credits to take
+back, and every notification adjusts the ledger to that number. So notifications that are repeated, out of order or
+ahead of the purchase lead to the same result.
 
 Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
 refund takes exactly what was bought.
@@ -43,8 +43,8 @@ _KEEP_UNMATCHED = timedelta(days=90)
 class Adjustment:
     """A change of an account's credits because of a refund or dispute.
 
-    `credits` are taken back (negative) or given again; `owed` is the account's debt after it, `newly_owed` the part
-    of the debt that is new.
+    `credits` are taken back (negative) or given again; `owed` is the account's debt after the change, `newly_owed` the
+    part of it that is new.
     """
 
     account_id: str

@@ -87,8 +87,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
     """Reserves the upload. Repeats the call while the service media is down or busy, because the provider's work is
     already paid for.
 
-    What an unanswered call has reserved, media frees itself. Raises ApiError; SERVICE_UNAVAILABLE once the time of
-    the job's claim is up.
+    Media itself frees what an unanswered call has reserved. Raises ApiError: SERVICE_UNAVAILABLE if the job's claim
+    ends first.
     """
     while True:
         try:

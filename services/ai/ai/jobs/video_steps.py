@@ -133,8 +133,8 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits the file that an earlier worker of this job stored, and returns it. Returns None if there is none, or
-    if it is gone."""
+    """Commits the file that an earlier worker of this job stored, and returns it; None if no file was stored or it is
+    gone."""
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
@@ -201,7 +201,7 @@ def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
 
 
 def _write_under_claim(context: AppContext, write: Callable[[Jobs], bool]) -> None:
-    """Writes to a job whose claim this worker holds. Raises ClaimLost if it does not hold it any more."""
+    """Writes to a job whose claim this worker holds. Raises ClaimLost if the claim is lost."""
     if not lifecycle.persist(context, lambda connection: write(Jobs(connection))):
         raise ClaimLost
 

@@ -75,8 +75,8 @@ class PaymentRefund:
 
 @dataclass(frozen=True, slots=True)
 class PaymentDispute:
-    """The state of a dispute of a payment. `status` is in Stripe's words; `event_at` and `amount` are as in
-    PaymentRefund."""
+    """The state of a dispute of a payment. `status` is in Stripe's words; `amount` is in the currency's smallest unit;
+    `event_at` is the provider's time in seconds."""
 
     dispute_id: str
     payment_id: str

@@ -225,8 +225,8 @@ def _intent(answer: dict[str, Any]) -> PaymentOutcome:
 
 
 def _payment(intent: dict[str, Any]) -> PaymentOutcome:
-    """Reads the outcome of a payment from a PaymentIntent. One that waits for the customer has failed, because the
-    customer is absent."""
+    """Reads the outcome of a payment from a PaymentIntent. A payment that waits for the customer has failed, because
+    the customer is absent."""
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
     return PaymentOutcome(

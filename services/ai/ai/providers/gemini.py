@@ -214,7 +214,7 @@ def _retry_delay(problem: _Problem) -> float | None:
 
 
 def _no_result(answer: _Answer) -> GenerationFailed:
-    """Returns the error for an answer without a result, which was mostly blocked for safety."""
+    """Returns the error for an answer without a result. Most such answers are blocked for safety."""
     blocked = answer.prompt_feedback.block_reason if answer.prompt_feedback else ""
     reasons = [blocked, *(candidate.finish_reason for candidate in answer.candidates)]
     why = next((reason for reason in reasons if reason and reason != "STOP"), "")

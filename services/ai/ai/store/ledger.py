@@ -1,7 +1,7 @@
 """SQL of the ledger of credits: locks and reads an account's ledger, adds entries, sums them up (a closing).
 
 A ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
-database refuses it.
+database refuses changes.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """SQL of auto-refill: the owners' settings, and the requested payments.
 
 Limits and due times use business time (`clock_now()`); claims and time-outs use real time (`clock_timestamp()`). Lock
-the account's ledger before writing; only a claim does without.
+the account's ledger before writing, except for a claim.
 """
 
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ class Refills:
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
         """Stores that a refill is open but must not be sent again, only searched for.
 
-        `unanswered`: how long ago it was last sent with any effect.
+        `unanswered`: how long ago the order that may have taken effect was sent.
         """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 

@@ -42,8 +42,8 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message. In a sequence of two zeros and a three these bytes stay: the three is
-    not part of the message (H.264 7.4.1)."""
+    """Overwrites `length` bytes of a message. Leaves each sequence of two zeros and a three, whose three does not count
+    as part of the message (H.264 7.4.1)."""
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":
             at, length = at + 3, length - 2

@@ -38,8 +38,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches a post's files at once. The event that says the same comes later; earlier events may still be on their
-    way."""
+    """Detaches a post's files at once, before its event arrives. Events about earlier revisions that arrive later
+    change nothing."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:

@@ -74,8 +74,8 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts) -> None:
-    """Has the storage assemble the parts, after checking that all are there: some storages drop the whole upload for
-    one wrong etag. Raises UPLOAD_ERROR, NOT_FOUND."""
+    """Checks that all parts are there, because some storages drop the whole upload for one wrong etag, then has the
+    storage assemble them. Raises UPLOAD_ERROR, NOT_FOUND."""
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}

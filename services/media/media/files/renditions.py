@@ -60,10 +60,10 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition. Makes it if it is a picture that nobody is making, and waits if somebody is.
+    """Returns the finished rendition. Makes a picture that nobody is making; waits for one that somebody is.
 
-    `give_up_at` is a time of `time.monotonic`. Raises MEDIA_PROCESSING, INVALID_FILE_CONTENT, NOT_FOUND (deleted
-    meanwhile), SERVICE_UNAVAILABLE.
+    Raises MEDIA_PROCESSING for an unfinished video, or if a picture is unfinished at `give_up_at` (by
+    `time.monotonic`); INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile), SERVICE_UNAVAILABLE.
     """
     with context.database.transaction() as connection:
         if not Files(connection).many([row.id], lock=True):

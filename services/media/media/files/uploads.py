@@ -165,7 +165,7 @@ def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_b
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
-    """Turns the upload into a file of the account, in one transaction. Of two files of one generation the first is
+    """Turns the upload into a file of the account, in one transaction. Of two files of one AI generation the first is
     kept.
 
     Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted, and the errors of

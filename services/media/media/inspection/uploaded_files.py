@@ -135,7 +135,7 @@ def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: st
     """Stores a file in place of the uploaded object, and returns its size in bytes. The size is stored in the row
     first.
 
-    Raises SERVICE_UNAVAILABLE if the claim is lost: the other call may have kept the stored file by now.
+    If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the uploaded object.
     """
     size_bytes = file.seek(0, 2)
     with context.database.transaction() as connection:

@@ -187,8 +187,8 @@ class Bucket:
         return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
     def _send(self, method: str, url: str, *, known: int | None = None, **options: Any) -> BaseHTTPResponse:
-        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors; if `known` is
-        given, answers with status 400 to 499 are returned instead."""
+        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors. With `known`, a
+        status that the caller handles, answers from 400 to 499 are no errors."""
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and known is None):

@@ -1,7 +1,7 @@
 """SQL of attachments: which files belong to which posts.
 
 A provisional attachment is shown, and counts as use of the file, for some minutes. After that it only prevents the
-file's removal: either the post was never stored, or its event is late.
+file's removal, because the post may have been stored although its event is late.
 """
 
 from collections.abc import Collection
@@ -31,8 +31,8 @@ _FORGET_POSTS = text(
 
 
 def is_counted() -> Any:
-    """Returns the SQL condition of attachments whose file counts as used: the post is confirmed, or may still be
-    stored."""
+    """Returns the SQL condition of attachments whose file counts as used: those that are confirmed or not yet
+    COUNTED_FOR old."""
     return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 

@@ -253,8 +253,7 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers which of the dropped deliveries `due` have a unit that their rows do not show yet, until the rows
-        do."""
+        """Remembers those of the dropped deliveries `due` that have a unit, until their rows show the unit."""
         self._dropped = [*self._dropped, *(one for one in due if one.needs_unit)]
 
     def _note_dropped(self, store: EndpointQueues) -> None:

@@ -1,6 +1,6 @@
 """The deliveries that this process has loaded for one endpoint, and what it knows of that endpoint. No I/O.
 
-One process at a time serves an endpoint: that makes the limits of concurrent attempts exact and lets connections be
+One process at a time serves an endpoint, so that the limits of concurrent attempts are exact and connections can be
 kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves
 nothing to repair.
 """

@@ -34,7 +34,7 @@ def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
 
 
 def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
-    """Whether a failure to reach an endpoint is its own, and not one of our network: other endpoints were reached
+    """Whether a failure to reach an endpoint is the receiver's and not our network's, because others were reached
     meanwhile.
 
     `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success

@@ -1,6 +1,6 @@
 """Parsers of the four image formats: they read a file's type and structure, and decide which parts are kept. Pure.
 
-Pixels are decoded in `decoder/images.py`. A parser is as lenient as Pillow and browsers: what they skip, it drops.
+Pixels are decoded in `decoder/images.py`. A parser is as lenient as Pillow and browsers: it drops what they skip.
 """
 
 from dataclasses import dataclass, field

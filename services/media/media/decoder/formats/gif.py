@@ -13,7 +13,7 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file. If its end is missing, adds it, since decoders do not need it either. Raises Refused."""
+    """Parses a GIF file. If its end is missing, adds it: decoders accept such a file too. Raises Refused."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage(frames=0)
