@@ -1,7 +1,9 @@
 """Names that every `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 import eventlet
@@ -44,6 +46,7 @@ T = TypeVar("T")
 #: Commits wake the relay. The interval only matters for events of a process that died: they are late by this much.
 _RELAY_INTERVAL_SECONDS = 1.0
 _SWEEP_INTERVAL_SECONDS = 3600.0
+_NO_SLOT = nullcontext()
 
 
 class DatabaseProvider(DependencyProvider):
@@ -141,12 +144,20 @@ class BusProvider(DependencyProvider):
             self.bus.close()
 
 
-def call(use_case: Callable[[Any, Caller, Any], Any]) -> Callable[..., Any]:
-    """Makes the RPC method that answers a call with `use_case(self.app, caller, request)`."""
+def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., Any]:
+    """Makes the RPC method that answers a call with `use_case`, which gets `self.app` and those of `caller` and
+    `request` that its parameters name.
+
+    `live`: it runs in one of the account's slots for calls that go outside while their client waits
+    (`self.app.live_call`).
+    """
+    names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
 
     @wraps(use_case)
     def method(self: Any, caller: Caller, request: Any) -> Any:
-        return use_case(self.app, caller, request)
+        given = {"caller": caller, "request": request}
+        with self.app.live_call(caller.account_id) if live else _NO_SLOT:
+            return use_case(self.app, *(given[name] for name in names))
 
     return rpc(method)
 

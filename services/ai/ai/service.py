@@ -38,33 +38,13 @@ class AiService:
     def app(self) -> AppContext:
         return _context(self.database, self.bus)
 
-    @rpc
-    def generate_image(self, caller: Caller, request: contract.GenerateImage) -> contract.AiResult:
-        with self.app.live_call():
-            return images.generate(self.app, caller, request)
-
-    @rpc
-    def edit_image(self, caller: Caller, request: contract.EditImage) -> contract.AiResult:
-        with self.app.live_call():
-            return images.edit(self.app, caller, request)
-
-    @rpc
-    def generate_video(self, caller: Caller, request: contract.GenerateVideo) -> contract.AiResult:
-        with self.app.live_call():
-            return videos.generate(self.app, caller, request)
-
+    generate_image = call(images.generate, live=True)
+    edit_image = call(images.edit, live=True)
+    generate_video = call(videos.generate, live=True)
     list_jobs = call(views.show_list)
     get_job = call(views.show)
-
-    @rpc
-    def write_caption(self, caller: Caller, request: contract.WriteCaption) -> contract.Caption:
-        with self.app.live_call():
-            return captions.write(self.app, caller, request)
-
-    @rpc
-    def get_credits(self, caller: Caller, request: Nothing) -> contract.CreditsBalance:
-        return billing.balance(self.app, caller)
-
+    write_caption = call(captions.write, live=True)
+    get_credits = call(billing.balance)
     list_ledger = call(ledger_list.show_list)
     grant_credits = call(billing.grant)
     set_auto_refill = call(billing.set_auto_refill)

@@ -2,11 +2,9 @@
 
 import msgspec
 
-from chassis.service import DatabaseProvider, call, on_event, repeat, rpc
+from chassis.service import DatabaseProvider, call, on_event, repeat
 from contracts import media as contract
-from contracts.caller import Caller
 from contracts.events import Event, PostMedia
-from contracts.record import Nothing
 from media.cleanup import removals, sweeps
 from media.config import Settings
 from media.context import AppContext, context_of
@@ -37,26 +35,12 @@ class MediaService:
     list_media = call(library.show_list)
     get_media = call(library.show)
     delete_media = call(library.delete)
-
-    @rpc
-    def get_storage(self, caller: Caller, request: Nothing) -> contract.StorageView:
-        return library.show_storage(self.app, caller)
-
+    get_storage = call(library.show_storage)
     attach_media = call(attachments.attach)
-
-    @rpc
-    def detach_media(self, caller: Caller, request: contract.DetachMedia) -> Nothing:
-        return attachments.detach(self.app, request)
-
+    detach_media = call(attachments.detach)
     get_files = call(downloads.get_files)
-
-    @rpc
-    def locate_file(self, caller: Caller, request: contract.LocateFile) -> contract.LocatedFile:
-        return library.locate(self.app, request)
-
-    @rpc
-    def get_sandbox(self, caller: Caller, request: Nothing) -> contract.SandboxReport:
-        return decoder_sandbox.report(self.app, caller)
+    locate_file = call(library.locate)
+    get_sandbox = call(decoder_sandbox.report)
 
     @on_event("post.media")
     def on_post_media(self, connection: Connection, event: Event) -> None:

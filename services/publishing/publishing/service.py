@@ -9,8 +9,6 @@ from chassis.service import BusProvider, DatabaseProvider, call, finish, loop, o
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
-from contracts.platform_checks import CheckPlatform, PlatformReport
-from contracts.record import Nothing
 from publishing.comments import comment_list, hooks, polls, replies, subscriptions
 from publishing.context import COMMENT_DETAILS, DUE_POSTS, FIRST_COMMENTS, RENEWALS, SUBSCRIPTIONS
 from publishing.pages import (
@@ -62,32 +60,13 @@ class PublishingService:
     link_page = call(linked_pages.link)
     expire_page = call(linked_pages.expire)
     begin_link = call(link_sessions.begin)
-
-    @rpc
-    def finish_link(self, caller: Caller, request: contract.FinishLink) -> contract.LinkSession:
-        return link_sessions.finish(self.app, request)
-
-    @rpc
-    def view_link(self, caller: Caller, request: contract.ViewLink) -> contract.LinkPageView:
-        return link_consent.view(self.app, request)
-
-    @rpc
-    def decide_link(self, caller: Caller, request: contract.DecideLink) -> contract.LinkPageView:
-        return link_consent.decide(self.app, request)
-
+    finish_link = call(link_sessions.finish)
+    view_link = call(link_consent.view)
+    decide_link = call(link_consent.decide)
     get_link = call(link_sessions.show)
     choose_accounts = call(link_sessions.choose)
-
-    @rpc
-    def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
-        with self.app.live_call(caller.account_id):
-            return health.check(self.app, caller, request)
-
-    @rpc
-    def check_platform(self, caller: Caller, request: CheckPlatform) -> PlatformReport:
-        with self.app.live_call(caller.account_id):
-            return platform_check.check(self.app, caller, request)
-
+    check_page = call(health.check, live=True)
+    check_platform = call(platform_check.check, live=True)
     unlink_page = call(unlinking.unlink)
     schedule_post = call(schedule.schedule)
 
@@ -111,29 +90,15 @@ class PublishingService:
     cancel_held_posts = call(held_posts.cancel)
     bring_post_due = call(retry.bring_due)
     list_published_posts = call(post_lists.published)
-
-    @rpc
-    def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
-        with self.app.live_call(caller.account_id):
-            return engagement.read(self.app, caller, request)
-
-    @rpc
-    def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
-        with self.app.live_call(caller.account_id):
-            return comment_list.show_list(self.app, caller, request)
+    get_engagement = call(engagement.read, live=True)
+    list_comments = call(comment_list.show_list, live=True)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
         return answers.at_platform(self.app, caller, partial(replies.reply, self.app, caller, request))
 
-    @rpc
-    def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:
-        return hooks.verify(self.app, request)
-
-    @rpc
-    def receive_hook(self, caller: Caller, request: contract.ReceiveHook) -> Nothing:
-        return hooks.receive(self.app, request)
-
+    verify_hook = call(hooks.verify)
+    receive_hook = call(hooks.receive)
     rotate_keys = call(key_rotation.rotate_keys)
 
     # With 1 s a hundredth of the posts was more than a second late.

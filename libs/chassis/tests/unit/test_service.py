@@ -1,5 +1,7 @@
 """The rows of a service.py: calls and loops that only name their use case."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -42,6 +44,26 @@ def takes_nothing(app: str, caller: Caller, request: Nothing) -> Word:
 def test_a_use_case_answers_with_the_services_context() -> None:
     service = SimpleNamespace(name="words", app="app")
     assert call(say)(service, CALLER, Word(text="hello")) == Word(text="app usr_1 hello")
+
+
+def test_a_use_case_gets_only_what_its_parameters_name() -> None:
+    service = SimpleNamespace(name="words", app="app")
+    assert call(lambda app, caller: caller.user_id)(service, CALLER, Nothing()) == "usr_1"
+    assert call(lambda app, request: request.text)(service, CALLER, Word(text="hello")) == "hello"
+
+
+def test_a_live_call_holds_one_of_the_accounts_slots_while_it_runs() -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def live_call(account_id: str) -> Iterator[None]:
+        held.append(account_id)
+        yield
+        held.clear()
+
+    service = SimpleNamespace(name="words", app=SimpleNamespace(live_call=live_call))
+    assert call(lambda app: [*held], live=True)(service, CALLER, Nothing()) == ["usr_1"]
+    assert held == []
 
 
 def test_a_use_case_is_repeated_with_the_services_context() -> None:
