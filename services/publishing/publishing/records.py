@@ -12,7 +12,6 @@ import msgspec
 from contracts import publishing as api
 from contracts.caller import Caller, Maker
 from contracts.errors import NOT_FOUND, ApiError
-from contracts.record import Record
 from contracts.renditions import FileFacts
 from publishing.platforms.base import MediaSource
 
@@ -29,23 +28,15 @@ _ENDINGS = {
 }
 
 
-class Attached(Record):
+class Attached(FileFacts, kw_only=True):
     """A file as the service media described it when it was attached: enough to show and check it without asking
     again."""
 
     media_id: str
     #: Public.
     url: str
-    #: photo or video
-    type: str
     mime_type: str
     size_bytes: int
-    width: int | None = None
-    height: int | None = None
-    duration_seconds: float | None = None
-    frame_rate: float | None = None
-    video_codec: str | None = None
-    audio_codec: str | None = None
 
     @property
     def source(self) -> MediaSource:

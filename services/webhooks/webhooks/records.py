@@ -34,25 +34,16 @@ class SubscriptionRow:
     consecutive_failures: int
     last_delivery_at: datetime | None
 
-    def fields(self) -> dict[str, Any]:
-        """Returns the fields of a subscription that clients see."""
-        last = self.last_delivery_at
-        return {
-            "id": self.id,
-            "name": self.name,
-            "url": self.url,
-            "events": tuple(self.events),
-            "brand_ids": tuple(self.brand_ids),
-            "status": self.status,
-            "disabled_reason": self.disabled_reason,
-            "consecutive_failures": self.consecutive_failures,
-            "last_delivery_at": last.astimezone(UTC) if last else None,
-            "created_at": self.created_at.astimezone(UTC),
-            "immediate_posts": self.immediate_posts,
-        }
-
     def view(self) -> api.Subscription:
-        return api.Subscription(**self.fields())
+        """Returns what clients see of the subscription."""
+        last = self.last_delivery_at
+        return api.Subscription.made_from(
+            self,
+            events=tuple(self.events),
+            brand_ids=tuple(self.brand_ids),
+            last_delivery_at=last.astimezone(UTC) if last else None,
+            created_at=self.created_at.astimezone(UTC),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +56,8 @@ class DeliveryRow:
     created_at: datetime
 
     def view(self, attempts: Sequence[api.Attempt]) -> api.Delivery:
-        return api.Delivery(
-            id=self.id,
-            event_id=self.event_id,
-            event=self.event,
+        return api.Delivery.made_from(
+            self,
             status=self.state,
             attempts=tuple(attempts),
             next_attempt_at=self.due_at.astimezone(UTC) if self.state == "pending" else None,

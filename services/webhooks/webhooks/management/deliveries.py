@@ -2,8 +2,6 @@
 
 import time
 
-import msgspec
-
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db import clock
 from chassis.ids import is_id, new_id
@@ -60,7 +58,7 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
         "X-Svc-Signature": signature(secrets, body),
         **standard_headers(secrets, delivery.event_id, int(time.time()), body),  # receivers compare real time
     }
-    return api.DeliveryContent(**msgspec.structs.asdict(delivery), body=body.decode(), headers=headers)
+    return api.DeliveryContent.made_from(delivery, body=body.decode(), headers=headers)
 
 
 def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
@@ -74,9 +72,7 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
         attempts = store.attempts_of([row.id for _, row in found])
     return api.FoundDeliveries(
         deliveries=tuple(
-            api.FoundDelivery(
-                webhook_id=subscription_id, **msgspec.structs.asdict(row.view(attempts.get(row.id, ())))
-            )
+            api.FoundDelivery.made_from(row.view(attempts.get(row.id, ())), webhook_id=subscription_id)
             for subscription_id, row in found
         )
     )

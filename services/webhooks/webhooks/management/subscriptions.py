@@ -44,7 +44,7 @@ def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.Creat
         if row is None or row.id != subscription_id:
             return None
         secret = _secret_again(app, store, row, caller.operation_id)
-    return api.CreatedSubscription(**row.fields(), secret=secret)
+    return api.CreatedSubscription.made_from(row.view(), secret=secret)
 
 
 def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
@@ -71,7 +71,7 @@ def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) ->
         else:  # created by an older release
             secret = _secret_again(app, store, row, caller.operation_id)
         operations.end(caller, row.id)
-    return api.CreatedSubscription(**row.fields(), secret=secret)
+    return api.CreatedSubscription.made_from(row.view(), secret=secret)
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -> api.SubscriptionList:
