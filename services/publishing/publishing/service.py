@@ -13,7 +13,6 @@ from publishing.comments import comment_list, hooks, polls, replies, subscriptio
 from publishing.context import COMMENT_DETAILS, DUE_POSTS, FIRST_COMMENTS, RENEWALS, SUBSCRIPTIONS
 from publishing.pages import (
     health,
-    key_rotation,
     link_consent,
     link_sessions,
     linked_pages,
@@ -99,7 +98,7 @@ class PublishingService:
 
     verify_hook = call(hooks.verify)
     receive_hook = call(hooks.receive)
-    rotate_keys = call(key_rotation.rotate_keys)
+    rotate_keys = call(linked_pages.rotate_keys)
 
     # With 1 s a hundredth of the posts was more than a second late.
     publish_due_posts = repeat(due_posts.publish_due_posts, 0.5, woken_by=DUE_POSTS)

@@ -15,7 +15,7 @@ from webhooks import events, maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE, ENDPOINTS_DISABLED
-from webhooks.management import deliveries, key_rotation, subscriptions
+from webhooks.management import deliveries, subscriptions
 from webhooks.store import Connection
 
 #: Decrypted signing secrets that are kept in memory, some hundred bytes each.
@@ -66,7 +66,7 @@ class WebhooksService:
     get_delivery = call(deliveries.show)
     find_deliveries = call(deliveries.find)
     replay_delivery = call(deliveries.replay)
-    rotate_keys = call(key_rotation.rotate_keys)
+    rotate_keys = call(subscriptions.rotate_keys)
 
     @on_events(*get_args(contract.EventName))
     def on_events(self, connection: Connection, found: list[Event]) -> None:

@@ -10,7 +10,9 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import structlog
@@ -21,7 +23,6 @@ from contracts.renditions import FileFacts
 from media.context import AppContext
 from media.decoder.formats import INCOMPLETE, Refused
 from media.inspection import film_plan
-from media.inspection.channels import channel
 
 log = structlog.get_logger()
 
@@ -214,7 +215,7 @@ def run(
     messages = _Messages(hear)
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)
     try:
-        with channel(messages.collect) as errors:
+        with _channel(messages.collect) as errors:
             status = context.sandbox_pool.run_program(command, (*ends, errors, source), limits, has_turn=True)
     except (NotStarted, WorkFailed) as error:
         log.warning("ffmpeg_not_run", problem=str(error))
@@ -225,6 +226,34 @@ def run(
         kind = FfmpegEnded if status in _ENDED_FROM_OUTSIDE else ApiError
         raise kind(SERVICE_UNAVAILABLE, retry_after_seconds=5)
     return status, output
+
+
+@contextmanager
+def _channel(work: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Opens a channel and yields its end for a sandboxed process, as a descriptor. A thread runs `work` with the
+    other end.
+
+    An ApiError of `work` is raised at the block's end, whatever the process returned.
+    """
+    ours, theirs = socket.socketpair()
+    errors: list[ApiError] = []
+
+    def run() -> None:
+        with ours:
+            try:
+                work(ours)
+            except ApiError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        with theirs:
+            yield theirs.fileno()
+    finally:
+        thread.join()
+        if errors:
+            raise errors[0]
 
 
 class _Messages:

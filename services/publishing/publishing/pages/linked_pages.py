@@ -1,13 +1,15 @@
-"""Stores linked pages; links and expires pages for the operator."""
+"""Stores linked pages; for the operator links and expires pages, and encrypts their credentials with a new key."""
 
 from functools import partial
 from typing import Any
 
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
+from chassis.vault import ROTATED_AT_ONCE
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
+from contracts.keys import KeysRotated, RotateKeys
 from publishing.context import RENEWALS, SUBSCRIPTIONS, AppContext
 from publishing.pages.expiry import Expired
 from publishing.pages.expiry import expire as expire_page
@@ -109,3 +111,13 @@ def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
         )
         operations.end(caller, page.id)
     return expired.view()
+
+
+def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
+    """Encrypts the credentials of the next pages with the newest key. Leaves credentials alone that are renewed
+    meanwhile, because they use that key already."""
+    caller.check_operator()
+    with app.database.transaction() as connection:
+        pages = Pages(connection)
+        batch = pages.stored_credentials(request.after, ROTATED_AT_ONCE)
+        return app.vault.rotate_batch(batch, pages.exchange_credentials)

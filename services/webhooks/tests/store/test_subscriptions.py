@@ -13,7 +13,7 @@ from contracts import webhooks as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks.management import key_rotation, subscriptions
+from webhooks.management import subscriptions
 
 URL = "https://shop.example.com/hooks?key=1"
 
@@ -272,15 +272,15 @@ def test_secrets_go_under_the_newest_key_and_stay_what_they_are(desk: Any) -> No
     old, new = desk.app.vault, Fernet.generate_key().decode()
     settings = desk.app.settings
     desk.app.vault = Vault([new, *settings.secret_keys])
-    assert key_rotation.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=3)
+    assert subscriptions.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=3)
     stored = [secret for (secret,) in desk.query("SELECT secret FROM secrets ORDER BY id")]
     assert [Vault([new]).decrypt(secret) for secret in stored] == made
-    assert key_rotation.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=0)
+    assert subscriptions.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=0)
     desk.app.vault = old
-    assert len(key_rotation.rotate_keys(desk.app, operator(), RotateKeys()).unreadable) == 3
+    assert len(subscriptions.rotate_keys(desk.app, operator(), RotateKeys()).unreadable) == 3
 
 
 def test_only_the_operator_rotates_keys(desk: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        key_rotation.rotate_keys(desk.app, desk.caller(), RotateKeys())
+        subscriptions.rotate_keys(desk.app, desk.caller(), RotateKeys())
     assert code_of(refused) == "MISSING_SCOPE"

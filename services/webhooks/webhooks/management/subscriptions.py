@@ -1,4 +1,4 @@
-"""Subscriptions: create, list, edit, delete, enable, and rotate their secrets."""
+"""Subscriptions: create, list, edit, delete, enable, rotate their secrets, and encrypt these with a new key."""
 
 from datetime import UTC, timedelta
 from functools import partial
@@ -7,6 +7,7 @@ from chassis.cursor import decode_position, encode_position
 from chassis.db.operations import Operations, once
 from chassis.http.addresses import UnsafeAddress, check_url
 from chassis.ids import is_id, new_id
+from chassis.vault import ROTATED_AT_ONCE
 from contracts import webhooks as api
 from contracts.caller import Caller, maker_columns
 from contracts.errors import (
@@ -17,6 +18,7 @@ from contracts.errors import (
     ApiError,
     invalid,
 )
+from contracts.keys import KeysRotated, RotateKeys
 from webhooks.context import AppContext
 from webhooks.management import access
 from webhooks.records import SubscriptionRow
@@ -244,3 +246,13 @@ def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
 def _existing(row: SubscriptionRow | None) -> SubscriptionRow:
     assert row is not None, "locked by this transaction"
     return row
+
+
+def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
+    """Encrypts the next few secrets with the newest key. The secrets themselves stay the same, so receivers notice
+    nothing."""
+    caller.check_operator()
+    with app.database.transaction() as connection:
+        store = Subscriptions(connection)
+        batch = store.stored_secrets(request.after, ROTATED_AT_ONCE)
+        return app.vault.rotate_batch(batch, store.replace_secret)

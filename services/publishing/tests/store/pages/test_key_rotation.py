@@ -10,7 +10,7 @@ from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
 from publishing.credentials import CredentialVault
-from publishing.pages import key_rotation
+from publishing.pages import linked_pages
 from publishing.store.pages import Pages
 
 
@@ -23,23 +23,23 @@ def test_credentials_go_under_the_newest_key(world: World, make_app: Any, settin
     made = [world.page(platform).id for platform in ("FB", "IG", "TW")]
     new = Fernet.generate_key().decode()
     app = make_app(credential_keys=(new, *settings.credential_keys))
-    assert key_rotation.rotate_keys(app, operator(), RotateKeys()) == KeysRotated(rotated=3)
+    assert linked_pages.rotate_keys(app, operator(), RotateKeys()) == KeysRotated(rotated=3)
     for page_id in made:
         assert CredentialVault([new]).credentials(stored(world, page_id)).access_token == "token"
-    assert key_rotation.rotate_keys(app, operator(), RotateKeys()).rotated == 0
+    assert linked_pages.rotate_keys(app, operator(), RotateKeys()).rotated == 0
 
 
 def test_the_next_call_goes_on_after_the_last_page(world: World, make_app: Any, settings: Any) -> None:
     made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
     app = make_app(credential_keys=(Fernet.generate_key().decode(), *settings.credential_keys))
-    assert key_rotation.rotate_keys(app, operator(), RotateKeys(after=made[0])).rotated == 2
+    assert linked_pages.rotate_keys(app, operator(), RotateKeys(after=made[0])).rotated == 2
 
 
 def test_credentials_that_no_key_reads_are_left_alone(world: World, make_app: Any) -> None:
     page = world.page()
     before = stored(world, page.id)
     app = make_app(credential_keys=(Fernet.generate_key().decode(),))
-    answer = key_rotation.rotate_keys(app, operator(), RotateKeys())
+    answer = linked_pages.rotate_keys(app, operator(), RotateKeys())
     assert answer == KeysRotated(rotated=0, unreadable=(page.id,))
     assert stored(world, page.id) == before
 
@@ -53,5 +53,5 @@ def test_a_renewal_that_comes_between_wins(world: World) -> None:
 
 def test_only_the_operator_rotates_keys(world: World) -> None:
     with pytest.raises(ApiError) as refused:
-        key_rotation.rotate_keys(world.app, world.caller(), RotateKeys())
+        linked_pages.rotate_keys(world.app, world.caller(), RotateKeys())
     assert refused.value.code == "MISSING_SCOPE"
