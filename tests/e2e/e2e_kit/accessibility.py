@@ -15,6 +15,15 @@ axe.run(document, {resultTypes: ['violations'], %s}).then(
   (found) => done(found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.map((one) => one.html).join(' ')}`)),
   (error) => done([String(error)]));
 """
+#: What stands out of the window at its right, where `main` cuts it off. Parts that scroll by themselves may.
+_CUT_OFF = """
+const scrolls = (it) => ["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(it).overflowX);
+const inScroller = (it) => it.tagName !== "MAIN" && (scrolls(it) || inScroller(it.parentElement));
+const standsOut = (it) => it.checkVisibility() && it.getBoundingClientRect().right > innerWidth + 1;
+return [...document.querySelectorAll("main *")]
+  .filter((it) => standsOut(it) && !inScroller(it.parentElement))
+  .map((it) => it.outerHTML.slice(0, 120)).slice(0, 3)
+"""
 #: The rules about colours.
 _COLOURS = "runOnly: ['color-contrast', 'link-in-text-block']"
 
@@ -35,13 +44,15 @@ def findings(window: Chromium, only: str = "") -> list[str]:
 
 def flaws(window: Chromium, *widths: int) -> list[str]:
     """Returns what is wrong with the present page in a window of each of these widths: rules broken by day, rules about
-    colours broken by night (the style sheet changes nothing else), and a page that is wider than its window."""
+    colours broken by night (the style sheet changes nothing else), a page that is wider than its window, and what is
+    cut off at its edge."""
     found = []
     for width in widths:
         window.emulate_phone(width, 900, "light")
         found += [f"{width}, light: {it}" for it in findings(window)]
         if (wide := window.run("return document.documentElement.scrollWidth")) > width:
             found.append(f"{width}: the page is {wide} wide")
+        found += [f"{width}: cut off: {it}" for it in window.run(_CUT_OFF)]
         window.emulate_phone(width, 900, "dark")
         found += [f"{width}, dark: {it}" for it in findings(window, _COLOURS)]
     return found
