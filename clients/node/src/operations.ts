@@ -646,7 +646,7 @@ export abstract class Operations {
   }
 
   /**
-   * Cancel a queued or held post.
+   * Cancel a queued, held or failed post.
    *
    * `DELETE /api/v1/posts/scheduled/{id}`. Needs the scope `write:posts`.
    */

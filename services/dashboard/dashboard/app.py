@@ -46,15 +46,17 @@ def create_app(config: Config) -> Flask:
 def _add_words(app: Flask, config: Config) -> None:
     app.jinja_env.filters.update(
         size=words.size,
+        files=words.files,
         length_of=words.length_of,
         initials=words.initials,
     )
     app.jinja_env.globals.update(
-        PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, OUTCOMES=words.OUTCOMES, HOLDS=words.HOLDS,
-        ADVICE=words.ADVICE, LEDGER=words.LEDGER, AUDITED=words.AUDITED, REFILL_STATES=words.REFILL_STATES,
-        RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS, DELIVERY_STATES=words.DELIVERY_STATES,
-        is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
-        count=words.count, field_name=words.field_name, label_of=words.label_of, plainly=words.plainly, min=min,
+        PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, HOLDS=words.HOLDS, outcome=words.outcome,
+        advice=words.advice, ABOUT_THE_PAGE=words.ABOUT_THE_PAGE, LEDGER=words.LEDGER, AUDITED=words.AUDITED,
+        REFILL_STATES=words.REFILL_STATES, RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
+        DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
+        count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
+        plainly=words.plainly, min=min,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
     )  # fmt: skip
 

@@ -5,12 +5,15 @@ of the account write the cookie.
 """
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 from flask import Flask, g
 from markupsafe import Markup
 
 from dashboard import languages, times
+
+#: Until then a time is told by how long ago it was.
+_DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,11 @@ def remember(zone: str | None, language: str | None) -> None:
 def attach(app: Flask) -> None:
     """Gives the templates the functions with which they write dates."""
     app.jinja_env.filters.update(
-        shown=shown, mine=mine, tagged=tagged, in_calendar=in_calendar,
+        shown=shown, mine=mine, tagged=tagged, in_calendar=in_calendar, clock=clock, ago=ago,
         local_fields=times.local_fields, offset=times.offset,
         short_day=lambda day: languages.short_day(day, g.dates.language),
         weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
+        weekday_and_number=lambda day: languages.weekday_and_number(day, g.dates.language),
     )  # fmt: skip
     app.jinja_env.globals.update(
         weekdays=lambda: languages.weekdays(g.dates.language), date_attributes=_attributes
@@ -82,7 +86,7 @@ def day_name(text: str) -> str:
 
 def here(at: datetime) -> str:
     """Returns a time in the person's zone as text, with the zone's name."""
-    return f"{shown(at, g.dates.zone)} {g.dates.zone}"
+    return _in_full(at, g.dates.zone)
 
 
 def mine(at: datetime) -> Markup:
@@ -91,14 +95,46 @@ def mine(at: datetime) -> Markup:
 
 
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
-    """Returns a time in `zone` as HTML, without the zone's name. Its tooltip has the time in the person's zone or,
-    with `says_zone`, in `zone`, and the zone's name."""
-    if says_zone or zone == g.dates.zone:
-        hover = f"{shown(at, zone)} {zone}"
-    else:
-        hover = here(at)
+    """Returns a time in `zone` as HTML, without the zone's name and, if it is the present one, without the year. A
+    pointer shows all of it in the person's zone or, with `says_zone`, in `zone`."""
+    text = times.shown(at, zone, g.dates.language, present_year=present_year())
+    return _tagged(at, text, _in_full(at, zone if says_zone else g.dates.zone))
+
+
+def clock(at: datetime, zone: str) -> Markup:
+    """Returns the time of day in `zone` as HTML, for lists whose headings say the day. A pointer shows all of it."""
+    text = languages.clock(at.astimezone(times.zone_of(zone)), g.dates.language)
+    return _tagged(at, text, _in_full(at, g.dates.zone))
+
+
+def ago(at: datetime, zone: str) -> Markup:
+    """Returns how long ago a time was as HTML; a time more than a day ago as date. A pointer shows all of it."""
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    if not 0 <= seconds < _DAY_SECONDS:
+        return tagged(at, zone, says_zone=True)
+    text = languages.ago(max(seconds, 60.0), g.dates.language)
+    return _tagged(at, text, _in_full(at, zone))
+
+
+def day_heading(day: date, today: date) -> str:
+    """Returns the heading of a day in a list: `Today`, `Tomorrow`, `Sun, 29 Nov`; with its year if that is another."""
+    near = {0: "Today", 1: "Tomorrow", -1: "Yesterday"}.get((day - today).days)
+    if near or day.year == today.year:
+        return near or languages.weekday_and_day(day, g.dates.language)
+    return languages.full_day(day, g.dates.language)
+
+
+def present_year() -> int:
+    return datetime.now(UTC).year
+
+
+def _in_full(at: datetime, zone: str) -> str:
+    return f"{shown(at, zone)} {zone}"
+
+
+def _tagged(at: datetime, text: str, hover: str) -> Markup:
     return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(
-        at.isoformat(), hover, _attributes(), shown(at, zone)
+        at.isoformat(), hover, _attributes(), text
     )
 
 

@@ -1,10 +1,11 @@
 """Writes dates and times of day in the languages of the world (Unicode CLDR, by Babel). Pure."""
 
-from datetime import date, datetime, time
+import re
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 
 from babel import Locale
-from babel.dates import format_date, format_interval, format_skeleton, format_time
+from babel.dates import format_date, format_interval, format_skeleton, format_time, format_timedelta
 
 #: BCP 47 tag → the language's own name for itself. Babel keeps about 1 MB for each one that is used.
 LANGUAGES = {
@@ -32,10 +33,11 @@ def closest(tag: str) -> str:
     return next((it for it in LANGUAGES if it.partition("-")[0] == primary), DEFAULT)
 
 
-def moment(local: datetime, language: str) -> str:
-    """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`."""
+def moment(local: datetime, language: str, *, has_year: bool = True) -> str:
+    """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`, or without the year."""
     before, between, after, day_is_first = _order(language)
-    day, hour = _day(local.date(), language), clock(local, language)
+    day = _day(local.date(), language) if has_year else weekday_and_day(local.date(), language)
+    hour = clock(local, language)
     return f"{before}{day if day_is_first else hour}{between}{hour if day_is_first else day}{after}"
 
 
@@ -49,6 +51,7 @@ def short_day(day: date, language: str) -> str:
     return format_skeleton("MMMd", day, locale=_locale(language))
 
 
+@lru_cache(4_096)
 def weekday_and_day(day: date, language: str) -> str:
     """Writes a day with its weekday, without its year: `Fri, 27 Nov`."""
     return format_skeleton("MMMEd", day, locale=_locale(language))
@@ -66,13 +69,25 @@ def month(day: date, language: str) -> str:
 
 def days(first: date, last: date, language: str) -> str:
     """Writes a range of days: `30 Nov – 6 Dec 2026`."""
-    return format_interval(first, last, "yMMMd", locale=_locale(language))
+    text = format_interval(first, last, "yMMMd", locale=_locale(language))
+    # CLDR puts thin spaces around the dash; between two bare numbers none is usual: 23–29 Nov 2026.
+    return re.sub(r"\s–\s", "–", text) if first.month == last.month else text
 
 
 def weekdays(language: str) -> list[str]:
     """Returns the short names of the days of a week, Monday first."""
     names = _locale(language).days["stand-alone"]["abbreviated"]
     return [names[it] for it in range(7)]
+
+
+def weekday_and_number(day: date, language: str) -> str:
+    """Writes a weekday with the number of the day: `Fri 27`."""
+    return format_skeleton("Ed", day, locale=_locale(language))
+
+
+def ago(seconds: float, language: str) -> str:
+    """Writes how long ago something was: `12 minutes ago`."""
+    return format_timedelta(timedelta(seconds=-seconds), add_direction=True, locale=_locale(language))
 
 
 @lru_cache(len(LANGUAGES))

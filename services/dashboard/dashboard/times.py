@@ -24,9 +24,12 @@ def zones() -> tuple[str, ...]:
     return ("UTC", *sorted(it for it in available_timezones() if it.startswith(continents) and "/" in it))
 
 
-def shown(at: datetime, zone: str, language: str = languages.DEFAULT) -> str:
-    """Writes a time without its zone: `Fri, 27 Nov 2026, 09:00`."""
-    return languages.moment(at.astimezone(zone_of(zone)), language)
+def shown(
+    at: datetime, zone: str, language: str = languages.DEFAULT, *, present_year: int | None = None
+) -> str:
+    """Writes a time without its zone: `Fri, 27 Nov 2026, 09:00`; without its year if that is `present_year`."""
+    local = at.astimezone(zone_of(zone))
+    return languages.moment(local, language, has_year=local.year != present_year)
 
 
 def offset(at: datetime, zone: str) -> str:

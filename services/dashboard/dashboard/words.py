@@ -1,8 +1,10 @@
 """The words with which screens name what the API names by a code. Pure."""
 
 import re
+from collections.abc import Iterable
 
 from posthaste.errors import ApiError, FieldError
+from posthaste.records import MediaItem
 
 PLATFORMS = {
     "FB": "Facebook",
@@ -29,12 +31,15 @@ REFILL_STATES = {
 }
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
-    "PLATFORM_REJECTED": "This is the platform's own reason. If it may be temporary, try again; else change the post.",
-    "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on the platform. Try again only if the post is not there.",
+    "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, change the post and send it as a "
+    "new one. If it is about a permission, check the page's connection, then try again.",
+    "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on {platform}. Try again only if the post is not there.",
     "PAGE_EXPIRED": "Reconnect the page, then try again.",
-    "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that the platform asks, then try again.",
-    "UNSUPPORTED_PLATFORM": "Change the post: this platform does not take it as it is.",
+    "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that {platform} asks, then try again.",
+    "UNSUPPORTED_PLATFORM": "Change the post: {platform} does not take it as it is.",
 }
+#: Errors of a post whose remedy is on the screen of the pages.
+ABOUT_THE_PAGE = ("PLATFORM_REJECTED", "PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
 #: Errors of a post that pass: the same post can go out later. All others want somebody to look at it first.
 _PASSING = (
     "PAGE_EXPIRED",
@@ -44,11 +49,11 @@ _PASSING = (
     "MEDIA_PROCESSING",
 )
 OUTCOMES = {
-    "open": "No answer yet. Posthaste is asking the platform.",
-    "published": "Published",
-    "refused": "The platform refused it",
-    "not_published": "Not sent: Posthaste looked and the platform does not have it",
-    "given_up": "The platform did not tell within a day whether it has it",
+    "open": "No answer yet. Posthaste is asking {platform}.",
+    "published": "Published.",
+    "refused": "{platform} refused the post.",
+    "not_published": "Not published: Posthaste looked, and {platform} does not have the post.",
+    "given_up": "{platform} did not say within a day whether it has the post.",
 }
 HOLDS = {
     "token_revoked": "The token that made it was revoked.",
@@ -202,6 +207,23 @@ def is_passing(code: str) -> bool:
     return code in _PASSING
 
 
+def advice(code: str, platform: str, recommended_fix: str) -> str:
+    """Returns what a person can do about a post's error, in a sentence with the platform's name."""
+    return ADVICE.get(code, recommended_fix.replace("`", "")).replace("{platform}", PLATFORMS[platform])
+
+
+def outcome(code: str, platform: str) -> str:
+    """Returns what came of an attempt to publish a post, in a sentence with the platform's name."""
+    return OUTCOMES.get(code, code).replace("{platform}", PLATFORMS[platform])
+
+
+def files(media: Iterable[MediaItem]) -> str:
+    """Returns what a post has attached: `2 photos`, `1 photo, 1 video`; empty for a post of text alone."""
+    kinds = [it.type for it in media]
+    counts = ((kinds.count("photo"), "photo", "photos"), (kinds.count("video"), "video", "videos"))
+    return ", ".join(count(number, one, many) for number, one, many in counts if number)
+
+
 def field_name(field: str | None) -> str:
     """Returns the label of a field of the API, as the screens name it; empty for a field that they do not have."""
     name, _, setting = (field or "").partition("[")[0].partition(".")
@@ -246,11 +268,14 @@ def count(number: int, one: str, many: str) -> str:
 
 
 def size(number: int) -> str:
-    """Returns a number of bytes as people read it, such as `1.5 MB`."""
-    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= bytes_:
-            return f"{number / bytes_:.1f} {unit}"
-    return f"{number} bytes"
+    """Returns a number of bytes as people read it, with at most three figures: `1.5 MB`, `291 kB`, `5 GB`.
+
+    A unit is 1,024 of the smaller one: limits are sold so.
+    """
+    for unit, bytes_ in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
+        if number >= 0.9995 * bytes_:
+            return f"{float(f'{number / bytes_:.3g}'):,g} {unit}"
+    return count(number, "byte", "bytes")
 
 
 def length_of(seconds: float) -> str:
@@ -258,6 +283,11 @@ def length_of(seconds: float) -> str:
     whole = round(seconds)
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def took(seconds: float) -> str:
+    """Returns how long something took: `55 ms`, `1.2 s`, `130 s`."""
+    return f"{round(1000 * seconds)} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def initials(name: str) -> str:

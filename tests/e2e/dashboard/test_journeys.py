@@ -98,16 +98,35 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     person.open("/")
     assert "Rye bread today" in person.window.text("[aria-labelledby=next]")
     assert "Nobody wants this" in person.window.text("[aria-labelledby=needs]")
-    shows(person, "[aria-labelledby=needs]", "All limits and credits")  # which htmx adds
+    shows(person, "#month", "2 of")  # which htmx adds; the first look had none
     person.window.press("[aria-labelledby=needs] .row a")
     told = person.window.text("main")
-    assert "Why it failed" in told
-    assert "What to do: This is the platform's own reason." in told
+    assert "X refused the post." in told
+    assert "What to do: X gave this reason." in told
+    assert person.window.text(".actions .primary") == "Change and send as new"  # a refusal seldom passes
     person.window.press("form[action$=retry] button")
     assert "goes out in a moment" in person.window.text("[role=status]")
     until(
         lambda: person.account.api.get(f"/posts/{failed}")["post"]["status"] == "published", 30, "it goes out"
     )
+
+
+def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
+    person: Any, simulator: Simulator, operator: Operator
+) -> None:
+    window, failed = person.window, schedule(person, "Nobody wants this", platform="TW")
+    simulator.fault("reject", person.account.pages["TW"], operation="publish")
+    operator("post", "due", failed)
+    until(lambda: person.account.api.get(f"/posts/{failed}")["post"]["status"] == "failed", 30, "it fails")
+    person.open("/posts")
+    shows(person, ".tabs", "Needs attention (1)")
+    person.open("/")
+    window.press("[aria-label='Dismiss: Nobody wants this']")
+    assert window.text("h1") == "Overview"
+    assert "Nothing failed" in window.text("[aria-labelledby=needs]")
+    assert person.account.api.get(f"/posts/{failed}")["post"]["status"] == "cancelled"
+    person.open("/posts?tab=cancelled")
+    assert "Nobody wants this" in window.text("#posts")
 
 
 def test_a_disabled_webhook_is_enabled_where_it_is_told(stranger: Any, receiver: Receiver) -> None:

@@ -416,7 +416,7 @@ class PostsOperations(Caller):
         )
 
     def cancel_post(self, id: str, *, idempotency_key: str | None = None) -> records.Cancelled:
-        """Cancel a queued or held post.
+        """Cancel a queued, held or failed post.
 
         `DELETE /api/v1/posts/scheduled/{id}`. Needs the scope `write:posts`.
         """
@@ -1013,7 +1013,7 @@ class AsyncPostsOperations(AsyncCaller):
         )
 
     async def cancel_post(self, id: str, *, idempotency_key: str | None = None) -> records.Cancelled:
-        """Cancel a queued or held post.
+        """Cancel a queued, held or failed post.
 
         `DELETE /api/v1/posts/scheduled/{id}`. Needs the scope `write:posts`.
         """

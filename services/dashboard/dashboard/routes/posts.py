@@ -7,9 +7,10 @@ from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
+from dashboard.kept import forget, kept
 from dashboard.routes.shared import Filters, recent_places
 from posthaste import Posthaste
-from posthaste.errors import ApiError, PosthasteError
+from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 from posthaste.records import FullPost, Metrics, PublishedPost, ScheduledPost
 
 screens = Blueprint("posts", __name__, url_prefix="/posts")
@@ -22,10 +23,16 @@ TABS = {
     "cancelled": ("Cancelled", "cancelled"),
 }
 _ON_A_PAGE = 25
+#: Name and time of the kept number of posts that need attention.
+_ATTENTION, _ATTENTION_SECONDS = "attention", 60.0
 #: The API compares times exactly: long enough to hold one, short enough to hold few.
 _MOMENT = timedelta(seconds=1)
 #: What a person can do with a post in a state.
-_ACTIONS = {"queued": ("edit", "cancel"), "held": ("release", "edit", "cancel"), "failed": ("retry",)}
+_ACTIONS = {
+    "queued": ("edit", "cancel"),
+    "held": ("release", "edit", "cancel"),
+    "failed": ("retry", "dismiss"),
+}
 
 
 @screens.get("")
@@ -50,6 +57,25 @@ def index() -> str:
     )  # fmt: skip
 
 
+@screens.get("/attention")
+def attention() -> str:
+    """Shows how many posts need attention, as a part of the tab that lists them; nothing if none do."""
+    client = api.reader()
+
+    def read() -> str:
+        found = client.list_scheduled_posts(status=TABS["attention"][1], limit=_ON_A_PAGE)
+        number = len(found.scheduled_posts)
+        return f"&nbsp;({number}{'+' if found.next_cursor else ''})" if number else ""
+
+    try:
+        told = kept(_ATTENTION, _ATTENTION_SECONDS, read)()
+    except AuthenticationError:
+        raise
+    except PosthasteError:  # the tab is the same without its number
+        told = ""
+    return f"<span>{told}</span>"
+
+
 @screens.get("/<post_id>")
 def show(post_id: str) -> str:
     return _shown(post_id)
@@ -57,13 +83,15 @@ def show(post_id: str) -> str:
 
 @screens.post("/<post_id>/<action>")
 def act(post_id: str, action: str) -> tuple[str, int] | Response:
-    """Retries, releases or cancels a post, according to `action`. A refusal is shown on the post's own screen."""
+    """Retries, releases, cancels or changes a post, or dismisses one that failed, according to `action`. A refusal is
+    shown on the post's own screen."""
     client = api.writer()
+    forget(_ATTENTION)
     key = request.form.get("key") or None
     try:
         if action == "retry":
             client.retry_post(post_id, idempotency_key=key)
-        elif action == "cancel":
+        elif action in ("cancel", "dismiss"):
             client.cancel_post(post_id, idempotency_key=key)
         elif action == "release":
             done = client.release_held_posts(post_ids=[post_id], past_due="now", idempotency_key=key)
@@ -77,6 +105,8 @@ def act(post_id: str, action: str) -> tuple[str, int] | Response:
         if error.status in (401, 404) or error.status >= 500:
             raise
         return _shown(post_id, words.said(error)), error.status
+    if request.form.get("to") == "overview":
+        return redirect(url_for("overview.show"))
     return redirect(url_for("posts.show", post_id=post_id, done=action))
 
 
@@ -123,6 +153,7 @@ def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:
-    """Returns what a person can do with a post in its state. A post that was published at once has no time to edit."""
+    """Returns what a person can do with a post in its state. A post that was published at once has no time to edit, and
+    is in no list of failed posts from which it could be dismissed."""
     found = _ACTIONS.get(post.status, ())
-    return tuple(it for it in found if it != "edit" or post.scheduled_at is not None)
+    return tuple(it for it in found if it not in ("edit", "dismiss") or post.scheduled_at is not None)

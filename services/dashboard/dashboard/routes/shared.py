@@ -1,9 +1,10 @@
 """What several screens need: linked pages and brands by id, times in a brand's zone, and the filters of lists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 from flask import request
 
@@ -11,6 +12,8 @@ from dashboard import dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
+
+T = TypeVar("T")
 
 #: How long a screen may show names and zones that another one read.
 _PAGES_SECONDS, _BRANDS_SECONDS = 60.0, 120.0
@@ -42,10 +45,20 @@ class Places:
         """Returns a time in the brand's time zone as text, with the zone's name."""
         return f"{dates.shown(when, self.zone(brand_id))} {self.zone(brand_id)}"
 
-    def is_today(self, when: datetime, brand_id: str, now: datetime) -> bool:
-        """Whether a time is on the present day in the brand's zone."""
-        there = times.zone_of(self.zone(brand_id))
-        return when.astimezone(there).date() == now.astimezone(there).date()
+    def one_zone(self, posts: Iterable[Any]) -> str:
+        """Returns the time zone that all these posts' brands have; empty if they differ."""
+        zones = {self.zone(it.brand_id) for it in posts}
+        return zones.pop() if len(zones) == 1 else ""
+
+    def by_day(self, posts: Iterable[T], at: str, now: datetime) -> list[tuple[str, list[T]]]:
+        """Returns posts under the headings of their days, each in the zone of its brand and in the given order. `at` is
+        the name of the field with the time."""
+
+        def heading(post: Any) -> str:
+            there = times.zone_of(self.zone(post.brand_id))
+            return dates.day_heading(getattr(post, at).astimezone(there).date(), now.astimezone(there).date())
+
+        return [(day, list(found)) for day, found in groupby(posts, heading)]
 
     @property
     def brand_names(self) -> list[tuple[str, str]]:

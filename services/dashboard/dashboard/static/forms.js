@@ -33,3 +33,12 @@ addEventListener("pageshow", release); // a page that the browser kept and shows
 addEventListener("keydown", (event) => {
   if (event.key === "Escape") release(); // which stops the loading
 });
+
+// A button with data-copy copies a text, and says so.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button[data-copy]");
+  if (!button) return;
+  const done = await navigator.clipboard.writeText(button.dataset.copy).then(() => true, () => false);
+  button.textContent = done ? "Copied" : "Select it and copy";
+  setTimeout(() => (button.textContent = "Copy"), 2_000);
+});

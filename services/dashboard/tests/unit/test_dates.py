@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -29,7 +29,8 @@ def test_every_language_of_the_list_writes_every_kind_of_date(language: str) -> 
     day = AT.date()
     written = [
         languages.moment(AT, language), languages.clock(AT, language), languages.short_day(day, language),
-        languages.weekday_and_day(day, language), languages.full_day(day, language), languages.month(day, language),
+        languages.weekday_and_day(day, language), languages.weekday_and_number(day, language),
+        languages.ago(720, language), languages.full_day(day, language), languages.month(day, language),
         languages.days(day, date(2026, 12, 3), language), *languages.weekdays(language),
     ]  # fmt: skip
     assert all(text.strip() for text in written)
@@ -53,12 +54,40 @@ def test_a_cookie_that_we_did_not_write_shows_utc_and_english(packed: str) -> No
 
 
 @pytest.mark.usefixtures("german")
-def test_a_time_is_shown_with_its_zone_and_marked_with_its_language() -> None:
+def test_a_time_is_shown_with_its_zone_and_marked_with_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dates, "present_year", lambda: 2027)
     assert dates.here(AT) == "Fr., 27. Nov. 2026, 22:05 Europe/Berlin"
     mine = dates.mine(AT)
     assert ' lang="de" dir="auto">Fr., 27. Nov. 2026, 22:05</time> <span class="zone">Europe/Berlin' in mine
     assert 'title="Fr., 27. Nov. 2026, 22:05 Europe/Berlin"' in dates.tagged(AT, "Asia/Tokyo")
     assert 'title="Sa., 28. Nov. 2026, 06:05 Asia/Tokyo"' in dates.tagged(AT, "Asia/Tokyo", says_zone=True)
+
+
+@pytest.mark.usefixtures("german")
+def test_the_present_year_is_left_out_except_for_a_pointer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dates, "present_year", lambda: 2026)
+    told = dates.tagged(AT, "Europe/Berlin")
+    assert 'title="Fr., 27. Nov. 2026, 22:05 Europe/Berlin"' in told
+    assert told.endswith(">Fr., 27. Nov., 22:05</time>")
+    assert dates.clock(AT, "Asia/Tokyo").endswith(">06:05</time>")
+
+
+@pytest.mark.usefixtures("german")
+def test_a_time_of_the_last_day_is_told_by_how_long_ago_it_was() -> None:
+    now = datetime.now(UTC)
+    assert ">vor 12 Minuten</time>" in dates.ago(now - timedelta(minutes=12), "UTC")
+    assert ">vor 1 Minute</time>" in dates.ago(now, "UTC")
+    assert "vor" not in dates.ago(now - timedelta(days=2), "UTC")
+    assert "vor" not in dates.ago(now + timedelta(hours=2), "UTC")
+
+
+@pytest.mark.usefixtures("german")
+def test_a_day_of_a_list_has_its_name() -> None:
+    today = date(2026, 12, 30)
+    days = (date(2026, 12, 29), today, date(2026, 12, 31), date(2026, 12, 1), date(2027, 1, 2))
+    assert [dates.day_heading(it, today) for it in days] == [
+        *("Yesterday", "Today", "Tomorrow", "Di., 1. Dez.", "Samstag, 2. Januar 2027"),
+    ]
 
 
 def test_a_month_a_week_and_a_day_have_names_in_the_language() -> None:

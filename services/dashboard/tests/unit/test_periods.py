@@ -56,7 +56,7 @@ def test_a_period_has_a_name() -> None:
         "week": "28 Dec 2026\u2009–\u20093 Jan 2027",
     }
     assert Period.read("week", "2026-12-02", "UTC", NOW).name == "30 Nov\u2009–\u20096 Dec 2026"
-    assert Period.read("week", "2026-12-09", "UTC", NOW).name == "7\u2009–\u200913 Dec 2026"
+    assert Period.read("week", "2026-12-09", "UTC", NOW).name == "7–13 Dec 2026"
 
 
 def test_the_days_of_other_months_are_told_apart_in_a_month_alone() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from dashboard import words
 from posthaste.errors import InvalidRequest
+from posthaste.records import MediaItem
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,10 @@ def test_an_error_of_several_fields_says_all() -> None:
 
 def test_figures_read_well() -> None:
     assert [words.count(it, "post", "posts") for it in (0, 1, 2000)] == ["0 posts", "1 post", "2,000 posts"]
-    assert [words.size(it) for it in (12, 31_514, 5 * 10**9)] == ["12 bytes", "31.5 kB", "5.0 GB"]
+    assert [words.size(it) for it in (1, 12, 31_514, 298_000, 2**20, 5 * 2**30)] == [
+        *("1 byte", "12 bytes", "30.8 kB", "291 kB", "1 MB", "5 GB"),
+    ]
+    assert [words.took(it) for it in (0.055, 1.234, 130)] == ["55 ms", "1.23 s", "130 s"]
     fields = (
         "media_ids[0]",
         "first_comment",
@@ -69,6 +73,21 @@ def test_figures_read_well() -> None:
 )
 def test_a_finding_has_its_place_below_a_field_of_the_composer(field: str | None, place: str) -> None:
     assert words.beside(field) == place
+
+
+def test_what_to_do_and_what_came_of_an_attempt_name_the_platform() -> None:
+    assert "Look at the page on X." in words.advice("PLATFORM_OUTCOME_UNKNOWN", "TW", "")
+    assert words.advice("PAGE_RATE_LIMITED", "TW", "Wait for `retry_after`.") == "Wait for retry_after."
+    assert words.outcome("refused", "LN") == "LinkedIn refused the post."
+
+
+def test_what_a_post_has_attached_is_counted_by_kind() -> None:
+    photo, video = MediaItem(src="a", type="photo"), MediaItem(src="b", type="video")
+    assert [words.files(it) for it in ([], [photo], [photo, video, photo])] == [
+        "",
+        "1 photo",
+        "2 photos, 1 video",
+    ]
 
 
 def test_a_post_is_tried_again_unseen_only_after_an_error_that_passes() -> None:

@@ -144,7 +144,7 @@ def edit_post(exchange: Exchange, request: api.EditPost) -> ScheduledPostView:
     "DELETE", "/posts/scheduled/{id}", scope="write:posts", meter="writes", errors=(*_REACH, POST_IN_PROGRESS)
 )
 def cancel_post(exchange: Exchange, request: api.PostId) -> api.Cancelled:
-    """Cancel a queued or held post."""
+    """Cancel a queued, held or failed post."""
     return exchange.relay(exchange.services.publishing.cancel_post, request)
 
 

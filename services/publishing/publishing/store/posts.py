@@ -269,8 +269,9 @@ class Posts:
         return {row.id: row.media_revision for row in rows}
 
     def cancel(self, post_id: str) -> Post | None:
-        """Cancels a queued or held post; None when it is neither."""
-        return self.change(post_id, {"state": "cancelled", "out_at": None}, states=("queued", "held"))
+        """Cancels a queued, held or failed post; None when it is in another state."""
+        states = ("queued", "held", "failed")
+        return self.change(post_id, {"state": "cancelled", "out_at": None}, states=states)
 
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Locks and returns the posts of a page that are neither published nor ended, until the transaction ends."""

@@ -73,6 +73,19 @@ def test_a_cancelled_post_is_gone_for_every_change(world: World, app: SendingCon
     assert reading.show(app, world.caller(), api.PostId(id=post.id)).status == "cancelled"
 
 
+def test_a_failed_post_that_nobody_needs_is_cancelled_and_never_sent_again(
+    world: World, app: SendingContext
+) -> None:
+    post = world.schedule(world.page(), world.in_minutes(11))
+    world.run(
+        "UPDATE posts SET state = 'failed', out_at = NULL, error_code = 'PLATFORM_REJECTED', error_message = 'No.'"
+    )
+    cancellation.cancel(app, world.caller(), api.PostId(id=post.id))
+    shown = reading.show(app, world.caller(), api.PostId(id=post.id))
+    assert (shown.status, shown.error.code if shown.error else "") == ("cancelled", "PLATFORM_REJECTED")
+    assert refused(retry.retry, app, world.caller(), api.PostId(id=post.id)).code == "NOT_FOUND"
+
+
 @pytest.mark.parametrize(
     ("state", "code"),
     [("published", "NOT_FOUND"), ("cancelled", "NOT_FOUND"), ("unknown", "POST_IN_PROGRESS")],
