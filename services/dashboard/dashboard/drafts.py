@@ -1,7 +1,7 @@
 """A post as a person writes it: what the composer's form contains, and the call of the API that is made of it. Pure."""
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from werkzeug.datastructures import MultiDict
@@ -58,6 +58,14 @@ class Draft:
             key=form.get("key", "")[:64] or secrets.token_hex(16),
             settings=settings.raw(form),
         )
+
+    def on(self, date: str) -> "Draft":
+        """Returns this draft for a day (`2026-12-08`), at the proposed time; for any other text the draft itself."""
+        try:
+            day = datetime.fromisoformat(date).date() if len(date) == 10 else None
+        except ValueError:
+            day = None
+        return self if day is None else replace(self, is_later=True, date=day.isoformat())
 
     def text_for(self, page_id: str) -> str:
         return self.own_texts.get(page_id) or self.message

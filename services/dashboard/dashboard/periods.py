@@ -1,6 +1,7 @@
 """The period that a calendar shows, in one time zone: a month in whole weeks, a month as a list, a week or a day.
 Pure."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -72,6 +73,16 @@ class Period:
         if self.view in ("month", "week"):
             first, last = first - first.weekday() * _DAY, last + (6 - last.weekday()) * _DAY
         return [first + it * _DAY for it in range((last - first).days + 1)]
+
+    def gaps(self, taken: Collection[date]) -> dict[date, date]:
+        """Returns the runs of days that are not in `taken`: the first day of each, with its last one."""
+        found: dict[date, date] = {}
+        first = None
+        for day in self.days:
+            first = None if day in taken else first or day
+            if first:
+                found[first] = day
+        return found
 
     @property
     def bounds(self) -> tuple[datetime, datetime]:

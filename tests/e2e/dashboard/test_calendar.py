@@ -37,7 +37,8 @@ def test_a_post_is_on_its_day_and_leads_to_its_page(person: Any) -> None:
     day = window.run(
         f"return document.querySelector('time[datetime=\"{at:%Y-%m-%d}\"]').closest('li').innerText"
     )
-    assert "12:00 Facebook" in day
+    assert "12:00" in day
+    assert window.text(".entry .where").split()[-1] == "Facebook"  # after the page's name
     assert "In the middle of the month" in day
     window.press(".entry")
     assert "In the middle of the month" in window.text(".text")
@@ -48,8 +49,16 @@ def test_what_is_out_is_there_too(person: Any) -> None:
     person.account.api.post("/posts/publish", body)
     person.open("/calendar")
     today = person.window.text(".today")
-    assert "Facebook, published" in today
+    assert "Published" in today
     assert "Out today" in today
+
+
+def test_a_day_to_come_begins_a_post_for_itself(person: Any) -> None:
+    at, window = next_month(), person.window
+    person.open(f"/calendar?month={at:%Y-%m}")
+    window.press(f"[data-day='{at:%Y-%m-%d}'] .add")
+    assert window.run("return document.querySelector('#date').value") == f"{at:%Y-%m-%d}"
+    assert window.run("return document.querySelector('[name=when]:checked').value") == "later"
 
 
 def test_one_page_is_shown_alone(person: Any) -> None:

@@ -12,6 +12,7 @@ from dashboard import api, dates, times, words
 from dashboard.periods import VIEWS, Period
 from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
+from posthaste.records import ScheduledPost
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
@@ -40,6 +41,9 @@ class Entry:
     page_id: str
     message: str | None
     status: str
+    brand_id: str
+    #: What is attached, as text; the API does not list it for published posts.
+    files: str = ""
 
 
 @screens.get("")
@@ -66,10 +70,7 @@ def show() -> str:
                 cursor=cursor,
                 **filters.values,
             )
-            entries = [
-                Entry(it.id, it.scheduled_at, it.platform, it.page_id, it.message, it.status)
-                for it in found.scheduled_posts
-            ]
+            entries = [_waiting(it) for it in found.scheduled_posts]
             return entries, found.next_cursor
 
         return _all(listed) if state != "published" else ([], False)
@@ -80,7 +81,7 @@ def show() -> str:
                 since=begin, until=end, limit=_AT_ONCE, cursor=cursor, **filters.values
             )
             entries = [
-                Entry(it.id, it.published_at, it.platform, it.page_id, it.message, "published")
+                Entry(it.id, it.published_at, it.platform, it.page_id, it.message, "published", it.brand_id)
                 for it in found.published_posts
             ]
             return entries, found.next_cursor
@@ -93,7 +94,7 @@ def show() -> str:
         days[period.day_of(entry.at)].append(entry)
     return render_template(
         "calendar.html", period=period, days=days, places=places, filters=filters, state=state, states=STATES,
-        views=VIEWS, today=period.day_of(now), is_part=(begin, end) != period.bounds,
+        gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS, today=period.day_of(now), is_part=(begin, end) != period.bounds,
         go_on_from=period.day_of(planned[-1].at) if is_cut and planned else None,
         go_back_to=period.day_of(published[-1].at) if was_cut and published else None,
     )  # fmt: skip
@@ -135,7 +136,8 @@ def move() -> str | tuple[str, int] | Response:
         problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
     else:
         if is_part:
-            return render_template("calendar_moved.html", entry=moved, zone=zone, undo=undo)
+            places = recent_places(api.reader())()
+            return render_template("calendar_moved.html", entry=moved, zone=zone, undo=undo, places=places)
         month = times.local_fields(moved.at, zone)[0][:7]
         return redirect(url_for("calendar.show", month=month, done="moved"))
     return (problem, status) if is_part else (_move_form(post_id, problem), status)
@@ -158,8 +160,14 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str
             f"Somebody has moved this post to {there}. Load the page again, then move it."
         )
     post = client.edit_post(post_id, scheduled_at=at, idempotency_key=form.get("key") or None).scheduled_post
-    entry = Entry(post.id, post.scheduled_at, post.platform, post.page_id, post.message, post.status)
-    return entry, times.local_fields(before.scheduled_at, zone)
+    return _waiting(post), times.local_fields(before.scheduled_at, zone)
+
+
+def _waiting(post: ScheduledPost) -> Entry:
+    return Entry(
+        post.id, post.scheduled_at, post.platform, post.page_id, post.message, post.status, post.brand_id,
+        words.files(post.media),
+    )  # fmt: skip
 
 
 def _move_form(post_id: str, problem: str = "") -> str:

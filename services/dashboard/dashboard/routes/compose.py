@@ -80,7 +80,7 @@ def show() -> str:
         draft = Draft(**(vars(draft) | {"media_ids": tuple(dict.fromkeys(chosen))[:_MOST_FILES]}))
     elif (page_id := request.args.get("page", "")) in places.pages:
         draft = Draft.empty(places.zone(places.pages[page_id].brand_id), (page_id,))
-    return _form(draft, places)
+    return _form(draft.on(request.args.get("date", "")), places)
 
 
 @screens.post("")

@@ -45,3 +45,10 @@ def test_line_ends_are_those_of_the_api() -> None:
 )
 def test_what_is_missing_is_said_before_the_api_is_asked(fields: dict[str, Any], problem: str) -> None:
     assert draft(**fields).problem() == problem
+
+
+def test_a_draft_begins_on_the_day_that_was_chosen_in_the_calendar() -> None:
+    draft = Draft.empty("UTC")
+    there = draft.on("2026-12-08")
+    assert (there.is_later, there.date, there.time) == (True, "2026-12-08", draft.time)
+    assert draft.on("no day") == draft.on("") == draft

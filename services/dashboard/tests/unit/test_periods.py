@@ -81,3 +81,13 @@ def test_a_span_is_a_part_of_the_period_in_its_zone() -> None:
     )
     assert december.span("1990-01-01", "2190-01-01") == december.bounds
     assert december.span("no day", "0001-01-01") == december.bounds
+
+
+def test_days_without_posts_are_told_as_runs() -> None:
+    week = Period.read("week", "2026-11-27", "UTC", NOW)
+    taken = {date(2026, 11, 27), date(2026, 11, 28)}
+    assert week.gaps(taken) == {
+        date(2026, 11, 23): date(2026, 11, 26),
+        date(2026, 11, 29): date(2026, 11, 29),
+    }
+    assert week.gaps(week.days) == {}
