@@ -94,7 +94,8 @@ def show() -> str:
         days[period.day_of(entry.at)].append(entry)
     return render_template(
         "calendar.html", period=period, days=days, places=places, filters=filters, state=state, states=STATES,
-        gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS, today=period.day_of(now), is_part=(begin, end) != period.bounds,
+        gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS,
+        today=period.day_of(now), is_part=(begin, end) != period.bounds,
         go_on_from=period.day_of(planned[-1].at) if is_cut and planned else None,
         go_back_to=period.day_of(published[-1].at) if was_cut and published else None,
     )  # fmt: skip
