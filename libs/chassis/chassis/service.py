@@ -148,8 +148,8 @@ def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., A
     """Makes the RPC method that answers a call with `use_case`, which gets `self.app` and those of `caller` and
     `request` that its parameters name.
 
-    `live`: it runs in one of the account's slots for calls that go outside while their client waits
-    (`self.app.live_call`).
+    `live`: the call takes a slot of the account (`self.app.live_call`), because it calls other servers while its client
+    waits.
     """
     names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
 

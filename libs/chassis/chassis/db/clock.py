@@ -44,8 +44,8 @@ def refuse_shifted(connection: Connection, *, allowed: bool) -> None:
 class LocalClock:
     """Tells the business time without asking the database: the local clock plus its measured difference.
 
-    The gateway checks at every request whether the token has expired; a query would be added to every read. While the
-    database is away, the last known difference stays in use.
+    The gateway checks at every request whether the token has expired, and a query for that would slow every read. While
+    the database is away, the last known difference stays in use.
     """
 
     def __init__(self, database: Database) -> None:
@@ -56,6 +56,6 @@ class LocalClock:
         return datetime.now(UTC) + self._ahead
 
     def measure(self) -> None:
-        """Measures how far the database's clock is ahead. Raises SERVICE_UNAVAILABLE when it is away."""
+        """Measures how far the database's clock is ahead. Raises SERVICE_UNAVAILABLE when the database is away."""
         with self._database.reading() as connection:
             self._ahead = now(connection) - datetime.now(UTC)

@@ -44,7 +44,7 @@ class LoggedIn(Record):
 class ListSessions(Record):
     """A request for the caller's sessions, newest first.
 
-    Gateways of the previous release send no fields and expect all of them: there are never more than the default.
+    Gateways of the previous release send no fields and expect all sessions, of which an account has at most 50.
     """
 
     limit: int = 50

@@ -81,7 +81,7 @@ class MailStore:
         self.delete(f"{user_id}.verification")
 
     def take_over(self) -> None:
-        """Moves the due mails of the release before to this queue."""
+        """Moves due mails from the tables in which the previous release queues them to this one."""
         self.connection.execute(_TAKE_OVER)
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:

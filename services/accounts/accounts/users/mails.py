@@ -1,8 +1,8 @@
 """The mails that accounts sends: their texts, and the queue (table `mails`) from which they are sent.
 
-Claim, send, delete: no transaction is open while the mail server is asked, and the time of the next attempt is stored
-before it. If the process dies in between, another one sends the mail: at worst a second mail with the same Message-ID
-and link arrives. No link is stored, because its code is derived.
+Claim, send, delete: no transaction is open while a mail is sent, and the time of the next attempt is stored before
+that. If the process dies in between, another one sends the mail: at worst a second mail with the same Message-ID and
+link arrives. No link is stored, because its code is derived.
 
 Nothing in a mail was chosen by the person who caused it, so that nobody can send texts of their own through us.
 """
