@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, redirect, request, url_for
+from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -49,6 +50,7 @@ def _add_words(app: Flask, config: Config) -> None:
         files=words.files,
         length_of=words.length_of,
         initials=words.initials,
+        breakable=words.breakable,
     )
     app.jinja_env.globals.update(
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, HOLDS=words.HOLDS, outcome=words.outcome,

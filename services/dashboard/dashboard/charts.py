@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 #: The size of the drawing, which scales with its place on the page.
-WIDTH, HEIGHT = 720, 180
-_LEFT, _BOTTOM, _TOP = 44, 22, 8
+WIDTH, HEIGHT = 400, 180
+#: Room for the scale, for half of the last label, for the days, and for a figure above the highest bar.
+_LEFT, _RIGHT, _BOTTOM, _TOP = 44, 20, 26, 20
 #: Space between two bars, as a part of the place of one.
 _GAP = 0.25
 #: Days between two labels, so that those of a month do not touch.
 _LABEL_EVERY = 7
+#: So many bars have their figure above them; the figures of more would touch.
+_MOST_FIGURES = 8
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,17 @@ class Chart:
     lines: list[tuple[float, str]]
     #: Day → what a pointer shows, with the place of its column: (x, width, text).
     columns: list[tuple[float, float, str]]
+    #: The sum of a day above its bar, if there are few: (x, y, text).
+    figures: list[tuple[float, float, str]]
 
 
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
     """Draws `values`: for each day the count of each kind, the lowest part first. `told` are the texts that a pointer
     shows."""
     top = nice_top(max((sum(one.values()) for one in values), default=0))
-    step = (WIDTH - _LEFT) / max(len(days), 1)
+    step = (WIDTH - _LEFT - _RIGHT) / max(len(days), 1)
     height = HEIGHT - _BOTTOM - _TOP
-    parts, labels, columns = [], [], []
+    parts, labels, columns, figures = [], [], [], []
     for number, (day, one) in enumerate(zip(days, values, strict=True)):
         left, floor = _LEFT + number * step, float(HEIGHT - _BOTTOM)
         for kind, count in one.items():
@@ -49,11 +54,13 @@ def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[s
                 floor -= tall
                 width = _round(step * (1 - _GAP))
                 parts.append(Part(kind, _round(left + step * _GAP / 2), _round(floor), width, _round(tall)))
+        if total := sum(one.values()):
+            figures.append((_round(left + step / 2), _round(floor - 5), f"{total:,}"))
         columns.append((_round(left), _round(step), told[number]))
         if (len(days) - 1 - number) % _LABEL_EVERY == 0:
             labels.append((_round(left + step / 2), day))
     lines = [(_round(_TOP + height * (1 - share)), f"{round(top * share):,}") for share in (0.0, 0.5, 1.0)]
-    return Chart(parts, labels, lines, columns)
+    return Chart(parts, labels, lines, columns, figures if len(figures) <= _MOST_FIGURES else [])
 
 
 def nice_top(most: int) -> int:

@@ -49,7 +49,7 @@ def remember(zone: str | None, language: str | None) -> None:
 def attach(app: Flask) -> None:
     """Gives the templates the functions with which they write dates."""
     app.jinja_env.filters.update(
-        shown=shown, mine=mine, tagged=tagged, in_calendar=in_calendar, clock=clock, ago=ago,
+        shown=shown, mine=mine, tagged=tagged, exactly=exactly, in_calendar=in_calendar, clock=clock, ago=ago,
         local_fields=times.local_fields, offset=times.offset,
         short_day=lambda day: languages.short_day(day, g.dates.language),
         weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
@@ -135,6 +135,16 @@ def _in_full(at: datetime, zone: str) -> str:
 def _tagged(at: datetime, text: str, hover: str) -> Markup:
     return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(
         at.isoformat(), hover, _attributes(), text
+    )
+
+
+def exactly(at: datetime, *, to_milliseconds: bool = False) -> Markup:
+    """Returns a time to the second in the person's zone as HTML, without the year and the zone's name, which a pointer
+    shows: for logs, whose entries follow each other within a second."""
+    local = at.astimezone(times.zone_of(g.dates.zone))
+    fraction = f".{local.microsecond // 1000:03}" if to_milliseconds else ""
+    return Markup('<time datetime="{}" title="{}">{} {:%H:%M:%S}{}</time>').format(
+        at.isoformat(), here(at), languages.short_day(local.date(), g.dates.language), local, fraction
     )
 
 

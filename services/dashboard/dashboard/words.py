@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from markupsafe import Markup
+
 from posthaste.errors import ApiError, FieldError
 from posthaste.records import MediaItem
 
@@ -23,11 +25,11 @@ STATUSES = {
 }
 #: The states of auto-refill.
 REFILL_STATES = {
-    "off": "It is off.",
-    "active": "It is on.",
+    "off": "Off.",
+    "active": "On.",
     "pending": "A payment is under way.",
     "payment_failed": "The last payment failed. Save again to try the card once more.",
-    "no_payment_method": "It is on, but there is no card yet: ask your operator to add one.",
+    "no_payment_method": "On, but there is no card yet: ask your operator to add one.",
 }
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
@@ -181,15 +183,15 @@ AUDITED = {
 #: Days until a token ends → its label.
 EXPIRIES = {"30": "In 30 days", "90": "In 90 days", "365": "In a year", "": "Never"}
 ATTEMPT_ERRORS = {
-    "status": "The answer was no success",
+    "status": "The server answered with an error",
     "timeout": "No answer within 10 seconds",
-    "refused": "The server took no connection",
-    "unreachable": "The server could not be reached",
-    "unknown_host": "There is no such host",
+    "refused": "Connection refused",
+    "unreachable": "Server not reachable",
+    "unknown_host": "The host does not exist",
     "private_address": "The address is private",
     "tls": "The certificate is not valid",
-    "disconnected": "The connection was lost",
-    "protocol": "The answer was no HTTP",
+    "disconnected": "Connection lost",
+    "protocol": "The answer was not HTTP",
 }
 #: Part of a user agent → the browser. The first that fits, because Edge and Opera name Chrome and Safari too.
 _BROWSERS = (
@@ -294,6 +296,11 @@ def initials(name: str) -> str:
     """Returns one or two letters that stand for a linked page."""
     words = [word for word in name.split() if word[:1].isalnum()]
     return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+def breakable(email: str) -> Markup:
+    """Returns an email address as HTML that a line may break after the @."""
+    return Markup("@<wbr>").join(email.split("@"))
 
 
 def browser_name(user_agent: str) -> str:

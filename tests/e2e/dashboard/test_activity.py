@@ -1,4 +1,4 @@
-"""What happened: use by day, the log of requests, the credits, the audit log."""
+"""Usage and billing, and what happened: use by day, credits, the log of requests, the audit log."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Accounts, Operator
 from e2e_kit.waiting import until
 
-SCREENS = ("/activity", "/activity/requests", "/activity/credits", "/activity/audit")
+SCREENS = ("/usage", "/usage/credits", "/activity/requests", "/activity/audit")
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def busy(person: Any, operator: Operator, accounts: Accounts) -> Iterator[Any]:
 
 def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
     window = busy.window
-    busy.open("/activity")
+    busy.open("/usage")
     assert window.has(".chart rect.good")
     assert window.has(".chart rect.accent")
-    window.click("main details summary")
+    window.click("main details.card summary")
     [today] = busy.account.api.get("/account/usage?days=1")["days"]
     row = window.text("tbody tr").split()
-    assert row[0] == today["date"]
-    assert row[4] == str(today["publishes"]) == "1"
+    assert today["date"] in window.run("return document.querySelector('tbody time').dateTime")
+    assert row[-4] == str(today["publishes"]) == "1"
 
 
 def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
@@ -62,14 +62,14 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
     busy: Any,
 ) -> None:
     window = busy.window
-    busy.open("/activity")
+    busy.open("/usage")
     bars = window.run(
         "return [...document.querySelectorAll('meter')].map(it => it.getAttribute('aria-label'))"
     )
-    assert bars == ["Posts", "Replies", "Reads", "Webhook deliveries", "Requests", "Storage"]
+    assert bars == ["Posts sent or scheduled", "Replies", "Reads", "Webhook deliveries", "Requests", "Storage"]
     assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
-    assert "Starts again" in window.text("[aria-labelledby=of-month]")
-    assert "Starts again at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
+    assert "Resets" in window.text("[aria-labelledby=of-month]")
+    assert "Resets at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
 
 
 def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> None:
@@ -77,7 +77,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
     [entry] = busy.account.api.get("/logs", errors_only="true")["entries"]
     busy.open(f"/activity/requests/{entry['request_id']}")
     assert "VALIDATION_ERROR" in window.text("main")
-    assert "It made and changed no post." in window.text("main")
+    assert "This request created or changed no post." in window.text("main")
     [entry] = [
         it
         for it in busy.account.api.get("/logs")["entries"]
@@ -93,7 +93,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
 
 def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any) -> None:
     window = busy.window
-    busy.open("/activity/credits")
+    busy.open("/usage/credits")
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
     busy.open("/activity/audit")

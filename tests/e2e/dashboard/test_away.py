@@ -15,8 +15,8 @@ from e2e_kit.waiting import until
 
 SCREENS = (
     "/", "/overview/account", "/calendar", "/posts", "/posts?tab=published", "/comments", "/compose",
-    "/compose/library", "/compose/ai", "/library", "/pages", "/brands", "/activity", "/activity/requests",
-    "/activity/credits", "/activity/audit", "/developers", "/account", "/account/email", "/account/codes",
+    "/compose/library", "/compose/ai", "/library", "/pages", "/brands", "/usage", "/activity/requests",
+    "/usage/credits", "/activity/audit", "/developers", "/account", "/account/email", "/account/codes",
 )  # fmt: skip
 SERVICES = ("accounts", "ai", "media", "publishing", "quota", "webhooks")
 
@@ -64,7 +64,7 @@ def test_without_the_api_a_screen_comes_back_by_itself_and_a_form_is_sent_again(
     person.open("/brands")
     window.type("#name", "Night Market")
     with stack.held_down("gateway"):
-        window.press("[aria-labelledby=new] button")
+        window.press("#new form button")
         assert "Send it again" in window.text("main")
         assert findings(window) == []
     stack.await_ready(60)

@@ -17,12 +17,12 @@ SCREENS = {
     "/library": 1,
     "/pages": 1,
     "/brands": 2,
-    "/activity": 2,
+    "/usage": 3,
+    "/usage/credits": 1,
     "/activity/requests": 2,
-    "/activity/credits": 1,
     "/activity/audit": 1,
     "/developers": 2,
-    "/account": 3,
+    "/account": 2,
     "/account/email": 2,
 }
 

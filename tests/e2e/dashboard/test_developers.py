@@ -11,7 +11,7 @@ from e2e_kit.waiting import until
 def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
     window = person.window
     person.open("/developers")
-    window.click("#tokens ~ details.card summary")
+    window.click("[aria-labelledby=tokens] .make summary")
     window.type("#token-name", "For the till")
     window.click("input[name=scope][value='read:posts']")
     window.press("form[action$='/tokens'] button")
@@ -33,7 +33,7 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
 def test_a_token_without_an_end_works_only_from_its_addresses(person: Any) -> None:
     window = person.window
     person.open("/developers")
-    window.click("#tokens ~ details.card summary")
+    window.click("[aria-labelledby=tokens] .make summary")
     window.type("#token-name", "For the office")
     window.click("input[name=scope][value='read:posts']")
     window.run("document.querySelector('#days').value = ''")
@@ -57,7 +57,7 @@ def test_a_token_without_an_end_works_only_from_its_addresses(person: Any) -> No
 def test_a_token_without_scopes_is_refused_and_its_name_stays(person: Any) -> None:
     window = person.window
     person.open("/developers")
-    window.click("#tokens ~ details.card summary")
+    window.click("[aria-labelledby=tokens] .make summary")
     window.type("#token-name", "For nothing")
     window.press("form[action$='/tokens'] button")
     assert window.has("[role=alert]")
@@ -67,7 +67,7 @@ def test_a_token_without_scopes_is_refused_and_its_name_stays(person: Any) -> No
 def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any, receiver: Receiver) -> None:
     window = person.window
     person.open("/developers")
-    window.click("#webhooks ~ details.card summary")
+    window.click("[aria-labelledby=webhooks] .make summary")
     window.type("#hook-name", "The till")
     window.type("#hook-url", receiver.url("/till"))
     window.click("input[name=event][value='post.published']")
@@ -82,7 +82,7 @@ def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any,
 
     def delivered(count: int) -> bool:
         window.open(page)
-        return window.text("[aria-labelledby=deliveries]").count("answered 2") == count
+        return window.text("[aria-labelledby=deliveries]").count("Answered 2") == count
 
     until(lambda: delivered(1), 30, "the test event is delivered")
     window.press("[aria-labelledby=deliveries] .row a")
@@ -90,6 +90,7 @@ def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any,
     assert person.account.user_id in window.text("[aria-labelledby=body]")
     window.press("main form button.primary")
     assert "sent again" in window.text("[role=status]")
+    window.click("details:has(> form[action$=rotate]) summary")
     window.press("form[action$=rotate] button")
     assert window.run("return document.querySelector('#secret').value") != secret
     window.open(page)

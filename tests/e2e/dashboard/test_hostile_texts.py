@@ -40,8 +40,8 @@ SCREENS = (
     "/", "/posts", "/posts?tab=published", "/posts/x", "/compose", "/compose?copy=x", "/calendar",
     "/calendar?view=week", "/calendar?view=list", "/calendar/move/x", "/comments?state=all", "/comments/of/x",
     "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
-    "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/activity", "/activity/requests",
-    "/activity/requests/x", "/activity/credits", "/activity/audit", "/account",
+    "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/activity/requests",
+    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account",
 )  # fmt: skip
 
 

@@ -18,9 +18,9 @@ SCREENS = (
     "/compose",
     "/comments",
     "/library",
-    "/activity",
+    "/usage",
+    "/usage/credits",
     "/activity/requests",
-    "/activity/credits",
     "/activity/audit",
     "/pages",
     "/developers",
@@ -127,6 +127,7 @@ def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
     window.press("[aria-labelledby=deliveries] .row a")
     look("delivery")
     full.open(f"/developers/webhooks/{hook_id}")
+    window.run(OPENED)
     window.press("form[action$=rotate] button")
     look("secret")
     full.open("/compose")

@@ -22,8 +22,8 @@ def log_in_at_the_platform(person: Any, who: dict[str, Any]) -> None:
 def test_a_page_is_connected_through_the_platforms_login(person: Any, simulator: Simulator) -> None:
     window, who = person.window, simulator.person("LN")
     person.open("/pages")
-    window.run("document.querySelector('#platform').value = 'LN'")
-    window.press("#connect ~ form button")
+    window.click("#connect summary")
+    window.press("#connect button[value=LN]")
     assert "Connect LinkedIn" in window.text("h1")
     log_in_at_the_platform(person, who)
     if not window.has("[name=account_id]:checked"):
@@ -36,8 +36,8 @@ def test_a_page_is_connected_through_the_platforms_login(person: Any, simulator:
 def test_a_login_that_is_refused_is_told_and_tried_again(person: Any, simulator: Simulator) -> None:
     window, who = person.window, simulator.person("TW")
     person.open("/pages")
-    window.run("document.querySelector('#platform').value = 'TW'")
-    window.press("#connect ~ form button")
+    window.click("#connect summary")
+    window.press("#connect button[value=TW]")
     window.press("main a.primary")
     window.run(f"document.cookie = 'sim_person={who['person_id']}; path=/'")
     window.press("a")

@@ -19,6 +19,7 @@ SCREENS = (
     "/pages",
     "/brands",
     "/brands/{brand}",
+    "/usage",
     "/account",
 )
 
@@ -60,11 +61,11 @@ def test_who_has_a_brand_of_their_own_chooses_and_goes_back(guest: Guest) -> Non
     person, window = guest.person, guest.person.window
     assert guest.works_on == ""
     window.press("[aria-labelledby=shared] button")
-    assert guest.works_on == "You work on Corner Bakery of Ada Full"
+    assert guest.works_on == "You are working on Ada’s Corner Bakery Full access"
     assert "Rye bread today" in window.text("[aria-labelledby=next]")
     person.open("/brands")
-    assert "You work on it" in window.text("[aria-labelledby=shared]")
-    assert not window.has("[aria-labelledby=new]")
+    assert "Open now" in window.text("[aria-labelledby=shared]")
+    assert not window.has("#new")
     window.press(".shared button")
     assert guest.works_on == ""
     assert "Rye bread today" not in window.text("main")
@@ -87,14 +88,14 @@ def test_the_menu_leads_from_any_screen_to_a_shared_brand_and_to_the_next_and_ba
     guest.person.open("/calendar")
     assert "Your account" in window.text(".work summary")
     choose(guest.owner.brand_id)
-    assert guest.works_on.startswith("You work on Corner Bakery of Ada Full")
+    assert guest.works_on.startswith("You are working on Ada’s Corner Bakery Full access")
     window.click(".work summary")
     until(lambda: window.has(".work button"), 20, "the other brands are named")
     assert flaws(window, 1280) == []
     window.emulate_phone(0, 0, "")
     guest.person.open("/posts")
     choose(market)
-    assert guest.works_on.startswith("You work on Night Market of Ada Limited")
+    assert guest.works_on.startswith("You are working on Ada’s Night Market Limited access")
     choose("/own")
     assert guest.works_on == ""
     guest.person.open("/work")
@@ -105,7 +106,7 @@ def test_the_menu_leads_from_any_screen_to_a_shared_brand_and_to_the_next_and_ba
 def test_every_screen_is_right_and_offers_nothing_that_the_role_forbids(guest: Guest) -> None:
     person, window = guest.person, guest.person.window
     window.press("[aria-labelledby=shared] button")
-    role = guest.works_on.rpartition(" ")[2]
+    role = guest.works_on.split()[-2]
     found, forbidden = {}, []
     for screen in SCREENS:
         person.open(screen.format(brand=guest.owner.brand_id))
@@ -138,7 +139,7 @@ def test_who_has_no_brand_begins_with_the_shared_one(
     api.post(f"/brands/{stranger.account.brand_id}/archive", {}, 200)
     stranger.open("/")
     stranger.sign_in()
-    assert " ".join(window.text(".shared p").split()) == "You work on Corner Bakery of Ada Limited"
+    assert " ".join(window.text(".shared p").split()) == "You are working on Ada’s Corner Bakery Limited access"
 
 
 def test_the_owner_removes_somebody_who_goes_on_in_their_own_account(
@@ -162,7 +163,7 @@ def test_a_token_that_is_made_meanwhile_reaches_this_brand_alone(guest: Guest, a
     person, window = guest.person, guest.person.window
     window.press("[aria-labelledby=shared] button")
     person.open("/developers")
-    window.click("#tokens ~ details.card summary")
+    window.click("[aria-labelledby=tokens] .make summary")
     assert not window.has("input[name=scope][value^='manage:b']")
     window.type("#token-name", "For the till")
     window.click("input[name=scope][value='read:brands']")

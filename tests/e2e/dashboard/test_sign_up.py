@@ -245,7 +245,7 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
     window.type("#password", "the owner's own")
     window.type("#code", codes[1])
     window.press("main form button")
-    assert "asks for no codes any more" in window.text("[role=status]")
+    assert "asks for no code any more" in window.text("[role=status]")
 
 
 def test_no_other_address_than_that_of_a_code_is_drawn(person: Any) -> None:
@@ -275,7 +275,7 @@ def test_every_date_is_shown_in_the_zone_and_the_language_of_the_person(person: 
     choose(window, "#zone", "Asia/Tokyo")
     choose(window, "#language", "ja")
     window.press("form[action$=dates] button")
-    assert "Dates are shown so from now on." in window.text("[role=status]")
+    assert "Your time zone and language are saved." in window.text("[role=status]")
     assert "Asia/Tokyo" in window.text("form[action$=dates]")
     assert "年" in window.text("section[aria-labelledby=sessions]")
     assert findings(window) == []

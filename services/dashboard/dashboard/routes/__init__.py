@@ -17,13 +17,14 @@ from dashboard.routes import (
     shared_work,
     sign_in,
     sign_up,
+    usage,
 )
 
 BLUEPRINTS = tuple(
     it.screens
     for it in (
         *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
-        *(media, pages, brands, activity, developers, account, codes),
+        *(media, pages, brands, usage, activity, developers, account, codes),
     )
 )
 #: The screens of the main navigation in their groups: endpoint, text, and the scope without which a collaborator does
@@ -37,7 +38,8 @@ NAVIGATION = (
     ),
     (("media.index", "Library", None), ("pages.index", "Pages", None), ("brands.index", "Brands", None)),
     (
-        ("activity.usage", "Activity", "manage:brands"),
+        ("usage.show", "Usage and billing", None),
+        ("activity.requests", "Activity", "manage:brands"),
         ("developers.show", "Developers", "manage:webhooks"),
         ("account.show", "Account", None),
     ),

@@ -1,5 +1,4 @@
-"""The screens of the account: its plan, what is left of the month, AI credits and buying them, the person, and the
-browsers that are signed in."""
+"""The screens of the account: the person, how they sign in, and the browsers that are signed in."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +9,7 @@ from werkzeug.wrappers import Response
 from dashboard import api, cookies, dates, languages, times, words
 from dashboard.kept import forget
 from posthaste import Posthaste
-from posthaste.errors import ApiError, AuthenticationError
+from posthaste.errors import ApiError
 from posthaste.records import WaitingEmailChange
 
 screens = Blueprint("account", __name__)
@@ -20,7 +19,7 @@ _SESSIONS = 10
 
 #: Field of a form → what is wrong with it.
 _PROBLEMS = {
-    "current_password": "The present password is not right.",
+    "current_password": "The current password is not right.",
     "password": "The password is not right.",
     "totp_code": "Enter a code that your authenticator app shows now, or a recovery code that you have not used.",
 }
@@ -29,35 +28,6 @@ _PROBLEMS = {
 @screens.get("/account")
 def show() -> str:
     return _shown()
-
-
-@screens.get("/billing")
-@screens.get("/billing/packs")
-@screens.get("/billing/auto-refill")
-def billing() -> Response:
-    """Redirects from the address of billing, which the API's answers name, to the credits on the account's screen."""
-    return redirect(url_for("account.show", _anchor="credits"))
-
-
-@screens.post("/account/auto-refill")
-def refill() -> str | tuple[str, int] | Response:
-    """Turns auto-refill of AI credits on, with a threshold and an amount, or off."""
-    form = request.form
-    wanted: dict[str, int] = {}
-    is_on = form.get("enabled") == "yes"
-    try:
-        if is_on:
-            wanted = {name: int(form.get(name, "")) for name in ("threshold", "amount")}
-        api.own().edit_auto_refill(enabled=is_on, **wanted, idempotency_key=form.get("key") or None)
-    except ValueError:
-        return _shown("Enter a whole number of credits."), 400
-    except AuthenticationError:
-        raise
-    except ApiError as error:
-        if error.status >= 500:
-            raise
-        return _shown(words.said(error)), error.status
-    return redirect(url_for("account.show", done="refill", _anchor="credits"))
 
 
 @screens.post("/account/name")
@@ -202,13 +172,13 @@ def _email(problem: str = "") -> str:
 
 def _shown(problem: str = "") -> str:
     client, cursor = api.own(), request.args.get("after") or None
-    told, balance, sessions = api.together(
-        client.get_account, client.get_credits, lambda: client.list_sessions(limit=_SESSIONS, cursor=cursor)
+    told, sessions = api.together(
+        client.get_account, lambda: client.list_sessions(limit=_SESSIONS, cursor=cursor)
     )
     if request.args.get("done") != "dates":  # the API may still show what was chosen before
         dates.remember(told.user.timezone, told.user.language)
     return render_template(
-        "account.html", account=told, credits=balance, sessions=sessions.sessions, after=sessions.next_cursor,
+        "account.html", account=told, sessions=sessions.sessions, after=sessions.next_cursor,
         is_first=cursor is None, problem=problem,
         dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
     )  # fmt: skip

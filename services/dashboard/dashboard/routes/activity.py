@@ -1,53 +1,25 @@
-"""The screens of what happened: use by day, the log of requests, changes of the credits, and the brands' audit log."""
+"""The screens of what happened: the log of requests, and the brands' audit log."""
 
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, render_template, request
 
-from dashboard import api, charts, dates, words
+from dashboard import api, words
 from dashboard.kept import kept
 from dashboard.routes.shared import recent_places
+from posthaste import Posthaste
+from posthaste.errors import ApiError
 
 screens = Blueprint("activity", __name__, url_prefix="/activity")
 
-_DAYS = 30
 _ON_A_PAGE = 50
 #: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
 _TOKENS = 100
+#: Posts of one request whose text is shown; each costs a call. Most requests have one.
+_TEXTS = 5
 #: The audit log needs the account only to say "You".
 _ACCOUNT_SECONDS = 600.0
-
-
-@screens.get("")
-def usage() -> str:
-    client = api.reader()
-    told, account = api.together(lambda: client.get_usage(days=_DAYS), client.get_account)
-    found = told.days
-    days = sorted(found, key=lambda it: it.date)
-    names = [dates.day_name(it.date) for it in days]
-    requests = charts.bars(
-        names,
-        [
-            {"good": max(it.requests - it.refused - it.failed, 0), "warn": it.refused, "bad": it.failed}
-            for it in days
-        ],
-        [
-            f"{name}: {words.count(it.requests, 'request', 'requests')}, {it.refused:,} refused, {it.failed:,} failed"
-            for name, it in zip(names, days, strict=True)
-        ],
-    )
-    posts = charts.bars(
-        names,
-        [{"accent": it.publishes, "calm": it.replies} for it in days],
-        [
-            f"{name}: {words.count(it.publishes, 'post', 'posts')}, {words.count(it.replies, 'reply', 'replies')}"
-            for name, it in zip(names, days, strict=True)
-        ],
-    )
-    return _page(
-        "activity_usage.html", "usage", days=days, names=names, requests=requests, posts=posts, quota=account.quota,
-        today=days[-1] if days else None,
-    )  # fmt: skip
 
 
 @screens.get("/requests")
@@ -75,17 +47,20 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """Shows a request with the posts, attempts and deliveries that it led to: from the log to the reason why a post
-    failed."""
+    """Shows a request with its token, and the posts, attempts and deliveries that it led to: from the log to the reason
+    why a post failed."""
     client = api.reader()
-    found, places = api.together(lambda: client.get_log(request_id), recent_places(client))
-    return render_template("request.html", found=found, request_id=request_id, places=places)
-
-
-@screens.get("/credits")
-def credits() -> str:  # noqa: A001
-    found = api.reader().list_credit_ledger(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
-    return _page("activity_credits.html", "credits", entries=found.entries, after=found.next_cursor)
+    found, places, tokens = api.together(
+        lambda: client.get_log(request_id),
+        recent_places(client),
+        lambda: client.list_tokens(limit=_TOKENS).tokens,
+    )
+    texts = api.all_of(partial(_text, client), [it.id for it in (found.posts or [])[:_TEXTS]])
+    return render_template(
+        "request.html", found=found, request_id=request_id, places=places,
+        names={it.id: it.name or it.prefix for it in tokens},
+        texts={post.id: text for post, text in zip(found.posts or [], texts, strict=False)},
+    )  # fmt: skip
 
 
 @screens.get("/audit")
@@ -104,9 +79,19 @@ def audit() -> str:
     )  # fmt: skip
 
 
+def _text(client: Posthaste, post_id: str) -> str:
+    """Returns the text of a post; empty for one that was deleted in the meantime."""
+    try:
+        return client.get_post(post_id).post.message
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return ""
+
+
 def _page(template: str, tab: str, **more: Any) -> str:
     return render_template(template, tab=tab, tabs=_TABS, is_first="after" not in request.args, **more)
 
 
 #: Screen → its label.
-_TABS = {"usage": "Usage", "requests": "Requests", "credits": "Credits", "audit": "Audit log"}
+_TABS = {"requests": "Requests", "audit": "Audit log"}

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
-from dashboard.routes.shared import forget_places
+from dashboard.routes.shared import by_name, forget_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
 from posthaste.records import CollaboratorList, Invitation
@@ -53,6 +53,20 @@ def change(brand_id: str) -> Answer:
         client.edit_brand(brand_id, name=form.get("name", "").strip(), timezone=form.get("zone", "UTC"))
         return url_for("brands.show", brand_id=brand_id, done="changed")
 
+    return _done(edit, lambda problem: _shown(brand_id, problem))
+
+
+@screens.post("/<brand_id>/<action>")
+def archive(brand_id: str, action: str) -> Answer:
+    """Archives a brand that has no pages, or restores it."""
+
+    def edit(client: Posthaste) -> str:
+        change = client.archive_brand if action == "archive" else client.restore_brand
+        change(brand_id, idempotency_key=request.form.get("key") or None)
+        return url_for("brands.show", brand_id=brand_id, done=f"{action}d")
+
+    if action not in ("archive", "restore"):
+        abort(404)
     return _done(edit, lambda problem: _shown(brand_id, problem))
 
 
@@ -115,14 +129,17 @@ def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answ
 def _listed(problem: str = "") -> str:
     client, own = api.reader(), api.own()
     asked = request.args
+    with_archived = asked.get("archived") == "yes"
     brands, shared = api.together(
-        lambda: client.list_brands(limit=_ON_A_PAGE, cursor=asked.get("after") or None),
+        lambda: client.list_brands(
+            archived=with_archived or None, limit=_ON_A_PAGE, cursor=asked.get("after") or None
+        ),
         lambda: own.list_shared_brands(limit=_ON_A_PAGE, cursor=asked.get("shared_after") or None),
     )
     return render_template(
         "brands.html", brands=brands.brands, after=brands.next_cursor, shared=shared.brands,
         shared_after=shared.next_cursor, is_first=not {"after", "shared_after"} & set(asked), problem=problem,
-        zones=times.zones(), form=request.form,
+        zones=times.zones(), form=request.form, with_archived=with_archived,
     )  # fmt: skip
 
 
@@ -144,7 +161,7 @@ def _shown(brand_id: str, problem: str = "") -> str:
 
     view, found = api.together(lambda: client.get_brand(brand_id), people)
     return render_template(
-        "brand.html", brand=view.brand, people=found and found[0].collaborators,
+        "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name), people=found and found[0].collaborators,
         after=found and found[0].next_cursor, invitations=found and found[1],
         problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),

@@ -71,13 +71,7 @@ def create_webhook() -> Answer:
     """Creates a webhook subscription and shows its signing secret, this once."""
 
     def make(client: Posthaste) -> Answer:
-        made = client.create_webhook(
-            name=request.form.get("name", "").strip(),
-            url=request.form.get("url", "").strip(),
-            events=cast(Any, request.form.getlist("event")),
-            immediate_posts="immediate_posts" in request.form,
-            idempotency_key=_key(),
-        )
+        made = client.create_webhook(**_fields(), idempotency_key=_key())
         return render_template("secret.html", kind="webhook", name=made.name, secret=made.secret)
 
     return _done(make)
@@ -90,7 +84,8 @@ def webhook(webhook_id: str) -> str:
 
 @screens.post("/webhooks/<webhook_id>/<action>")
 def change_webhook(webhook_id: str, action: str) -> Answer:
-    """Sends a test event to a subscription, enables it, gives it a new secret, or deletes it, according to `action`."""
+    """Changes a subscription, sends a test event to it, enables it, gives it a new secret, or deletes it, according to
+    `action`."""
 
     def change(client: Posthaste) -> Answer:
         if action == "rotate":
@@ -101,13 +96,16 @@ def change_webhook(webhook_id: str, action: str) -> Answer:
         if action == "delete":
             client.delete_webhook(webhook_id, idempotency_key=_key())
             return redirect(url_for("developers.show", done="deleted"))
+        if action == "edit":
+            client.edit_webhook(webhook_id, **_fields(), idempotency_key=_key())
+            return redirect(url_for("developers.webhook", webhook_id=webhook_id, done="changed"))
         if action == "test":
             client.send_test_event(webhook_id, idempotency_key=_key())
         else:
             client.enable_webhook(webhook_id, idempotency_key=_key())
         return redirect(url_for("developers.webhook", webhook_id=webhook_id, done=action))
 
-    if action not in ("rotate", "delete", "test", "enable"):
+    if action not in ("edit", "rotate", "delete", "test", "enable"):
         abort(404)
     return _done(change, lambda problem: _webhook(webhook_id, problem))
 
@@ -127,6 +125,17 @@ def replay(webhook_id: str, delivery_id: str) -> Answer:
         return redirect(url_for("developers.webhook", webhook_id=webhook_id, done="replay"))
 
     return _done(send, lambda problem: _webhook(webhook_id, problem))
+
+
+def _fields() -> dict[str, Any]:
+    """Returns the fields of a webhook's form."""
+    form = request.form
+    return {
+        "name": form.get("name", "").strip(),
+        "url": form.get("url", "").strip(),
+        "events": form.getlist("event"),
+        "immediate_posts": "immediate_posts" in form,
+    }
 
 
 def _key() -> str | None:

@@ -23,6 +23,11 @@ _SHORTEST_SEARCH, _LONGEST_SEARCH = 2, 100
 _AT_ONCE = 100
 
 
+def by_name(page: Page) -> tuple[str, str]:
+    """The order of linked pages on every screen."""
+    return page.name.lower(), page.platform
+
+
 class Places:
     """The linked pages and the brands that the person may use, by id."""
 
@@ -69,7 +74,7 @@ class Places:
     def by_brand(self) -> list[tuple[str, list[Page]]]:
         """Returns the brands' names with the linked pages of each, both sorted by name."""
         grouped: dict[str, list[Page]] = {}
-        for page in sorted(self.pages.values(), key=lambda it: (it.brand_name.lower(), it.platform, it.name)):
+        for page in sorted(self.pages.values(), key=lambda it: (it.brand_name.lower(), *by_name(it))):
             grouped.setdefault(page.brand_name, []).append(page)
         return list(grouped.items())
 

@@ -24,7 +24,7 @@ FORM = {
     "account_id": "1", "platform": "FB", "date": "2099-01-01", "time": "12:00", "zone": "UTC", "enabled": "yes",
     "threshold": "1", "amount": "500", "key": "k" * 32, "password": "hidden words",
 }  # fmt: skip
-_ACTIONS = {"posts": "edit", "tokens": "rotate", "webhooks": "test"}
+_ACTIONS = {"brands": "archive", "posts": "edit", "tokens": "rotate", "webhooks": "test"}
 #: They send files alone: the script keeps the row of the file with a button to try again.
 FILES = ("/library", "/library/files", "/compose/files")
 #: Parts of a page: its form stays as it is, and the answer is shown beside it.
@@ -38,7 +38,7 @@ def addresses(method: str) -> list[str]:
     for rule in APP.url_map.iter_rules():
         if method in (rule.methods or ()) and rule.endpoint not in (
             "static",
-            "account.billing",
+            "usage.billing",
             "pages.reconnect",
             "shared_work.others",
             "compose.files",  # it asks only for the files of a draft, which no address here has

@@ -38,7 +38,7 @@ def test_another_cookie_is_as_good_as_none(forged: bytes) -> None:
     packed = base64.urlsafe_b64encode(forged).decode()
     assert SharedWork.read(packed) is None
     assert SharedWork.read(forged.decode("latin-1")) is None
-    assert "You work on" not in browser(packed).get("/calendar").text
+    assert "You are working on" not in browser(packed).get("/calendar").text
 
 
 def test_nobody_but_the_owner_manages_the_account_whatever_the_cookie_says() -> None:
@@ -50,7 +50,7 @@ def test_nobody_but_the_owner_manages_the_account_whatever_the_cookie_says() -> 
 
 def test_every_page_names_the_brand_and_offers_what_the_role_permits() -> None:
     full, limited = (browser(it).get("/calendar").text for it in (FULL, LIMITED))
-    assert "You work on" in full
+    assert "You are working on" in full
     assert "&lt;b&gt;Bakery" in limited
     assert [("Developers" in it, "Activity" in it) for it in (full, limited)] == [
         (True, False),

@@ -25,7 +25,8 @@ _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"
 _ACTIONS = {
     "posts.act": ("retry", "cancel", "release", "edit"),
     "developers.change_token": ("rotate", "revoke"),
-    "developers.change_webhook": ("rotate", "delete", "test", "enable"),
+    "developers.change_webhook": ("edit", "rotate", "delete", "test", "enable"),
+    "brands.archive": ("archive", "restore"),
 }
 _LATER: Form = {"date": "2099-01-01", "time": "12:00", "zone": "UTC"}
 _POST: Form = {"page_id": "{page}", "message": "x", "when": "later", **_LATER}
@@ -52,12 +53,13 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "pages.check": ({},),
     "pages.unlink": ({"cancel": "yes"},),
     "brands.change": ({"name": "x", "zone": "UTC"},),
+    "brands.archive": ({},),
     "brands.invite": ({"email": "x@example.test", "role": "full"},),
     "brands.withdraw": ({},),
     "brands.change_role": ({"role": "full"}, {"do": "remove"}),
     "developers.create_token": ({"name": "x", "scope": "read:posts", "brand_id": "{brand}"},),
     "developers.change_token": ({},),
-    "developers.change_webhook": ({},),
+    "developers.change_webhook": ({"name": "x", "url": "https://example.com/", "event": "post.failed"},),
     "developers.replay": ({},),
     "account.end": ({},),
     "shared_work.begin": ({},),
@@ -82,9 +84,9 @@ _QUERIES = {
 _NAMELESS = {
     "static", "healthz", "sign_in.show", "sign_in.enter", "sign_in.forgot", "sign_in.ask_for_link", "sign_in.leave",
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
-    "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "activity.usage",
-    "activity.credits", "developers.show", "developers.create_webhook", "account.show", "account.billing",
-    "account.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email",
+    "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "usage.show",
+    "usage.credits", "developers.show", "developers.create_webhook", "account.show", "usage.billing",
+    "usage.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email",
     "account.choose_dates", "account.change_password",
     "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
     "shared_work.others",

@@ -1,4 +1,4 @@
-"""Buying AI credits on the account's screen, and the addresses that the API's answers name."""
+"""Usage and billing: limits, buying AI credits, and the addresses that the API's answers name."""
 
 import re
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ ACCOUNT = SimpleNamespace(
         monthly=dict.fromkeys(("publishes", "replies", "reads", "webhooks"), USE)
         | {"resets_at": datetime(2026, 12, 1, tzinfo=UTC)},
         storage=SimpleNamespace(used_bytes=1, limit_bytes=10),
+        rate_limit=SimpleNamespace(per_minute=300, per_day=1_000),
     ),
 )
 
@@ -36,8 +37,8 @@ class Client:
     def get_account(self) -> Any:
         return ACCOUNT
 
-    def list_sessions(self, **_: Any) -> Any:
-        return SimpleNamespace(sessions=[], next_cursor=None)
+    def get_usage(self, **_: Any) -> Any:
+        return SimpleNamespace(days=[])
 
     def get_credits(self) -> records.CreditsBalance:
         refill = records.AutoRefill(
@@ -85,17 +86,17 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
 
 
 def save(browser: FlaskClient, **form: str) -> Any:
-    found = re.search(r'name="form_token" value="(\w+)"', browser.get("/account").text)
+    found = re.search(r'name="form_token" value="(\w+)"', browser.get("/usage").text)
     assert found
-    return browser.post("/account/auto-refill", data={"form_token": found[1], **form})
+    return browser.post("/usage/auto-refill", data={"form_token": found[1], **form})
 
 
 def test_packs_are_links_and_auto_refill_is_a_form(selling: Client, browser: FlaskClient) -> None:
-    page = browser.get("/account").text
+    page = browser.get("/usage").text
     assert 'href="https://buy.example/500"' in page
-    assert "10.00 USD" in page
+    assert "Buy for $10.00" in page
     answer = save(browser, enabled="yes", threshold="40", amount="500")
-    assert answer.location == "/account?done=refill#credits"
+    assert answer.location == "/usage?done=refill#credits"
     assert selling.saved == [{"enabled": True, "threshold": 40, "amount": 500}]
     save(browser, enabled="no", threshold="40", amount="500")
     assert selling.saved[1:] == [{"enabled": False}]
@@ -111,16 +112,16 @@ def test_where_nothing_is_sold_nothing_is_offered(
     monkeypatch: pytest.MonkeyPatch, browser: FlaskClient
 ) -> None:
     monkeypatch.setattr(api, "own", lambda: Client(sells=False))
-    page = browser.get("/account").text
+    page = browser.get("/usage").text
     assert "Buy" not in page
 
 
 @pytest.mark.parametrize(
     ("address", "screen"),
     [
-        ("/billing", "/account#credits"),
-        ("/billing/packs", "/account#credits"),
-        ("/billing/auto-refill", "/account#credits"),
+        ("/billing", "/usage#credits"),
+        ("/billing/packs", "/usage#credits"),
+        ("/billing/auto-refill", "/usage#credits"),
         ("/pages/pag_1/reconnect", "/pages#pag_1"),
     ],
 )
