@@ -58,7 +58,7 @@ def _add_words(app: Flask, config: Config) -> None:
         REFILL_STATES=words.REFILL_STATES, RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
         DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
-        plainly=words.plainly, min=min,
+        plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
     )  # fmt: skip
 

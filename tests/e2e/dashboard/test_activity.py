@@ -66,7 +66,14 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
     bars = window.run(
         "return [...document.querySelectorAll('meter')].map(it => it.getAttribute('aria-label'))"
     )
-    assert bars == ["Posts sent or scheduled", "Replies", "Reads", "Webhook deliveries", "Requests", "Storage"]
+    assert bars == [
+        "Posts sent or scheduled",
+        "Replies",
+        "Reads",
+        "Webhook deliveries",
+        "Requests",
+        "Storage",
+    ]
     assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
     assert "Resets" in window.text("[aria-labelledby=of-month]")
     assert "Resets at 00:00 UTC" in window.text("[aria-labelledby=of-day]")

@@ -139,7 +139,9 @@ def test_who_has_no_brand_begins_with_the_shared_one(
     api.post(f"/brands/{stranger.account.brand_id}/archive", {}, 200)
     stranger.open("/")
     stranger.sign_in()
-    assert " ".join(window.text(".shared p").split()) == "You are working on Ada’s Corner Bakery Limited access"
+    assert (
+        " ".join(window.text(".shared p").split()) == "You are working on Ada’s Corner Bakery Limited access"
+    )
 
 
 def test_the_owner_removes_somebody_who_goes_on_in_their_own_account(

@@ -161,7 +161,8 @@ def _shown(brand_id: str, problem: str = "") -> str:
 
     view, found = api.together(lambda: client.get_brand(brand_id), people)
     return render_template(
-        "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name), people=found and found[0].collaborators,
+        "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name),
+        people=found and found[0].collaborators,
         after=found and found[0].next_cursor, invitations=found and found[1],
         problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),

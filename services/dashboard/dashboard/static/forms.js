@@ -1,19 +1,5 @@
-// A button with data-copy copies a text, and says so.
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest?.("button[data-copy]");
-  if (!button) return;
-  const done = await navigator.clipboard.writeText(button.dataset.copy).then(() => true, () => false);
-  button.textContent = done ? "Copied" : "Select it and copy";
-  setTimeout(() => (button.textContent = "Copy"), 2_000);
-});
-document.addEventListener("change", ({ target }) => {
-  if (target.dataset.shows) document.getElementById(target.dataset.shows).type = target.checked ? "text" : "password";
-});
-// On a phone, nobody can scan its own screen.
-if (matchMedia("(pointer: coarse)").matches) document.querySelector(".qr-code")?.removeAttribute("open");
-const zone = document.querySelector("select[data-browsers-zone]");
-const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (zone && [...zone.options].some((it) => it.value === here)) zone.value = here;
+// Shows at once that a form was sent, however long its answer takes, keeps a second press from sending it again, and
+// says so if no answer comes.
 
 function release() {
   for (const form of document.querySelectorAll("form[data-busy]")) {
