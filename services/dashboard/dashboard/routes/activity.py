@@ -82,7 +82,7 @@ def audit() -> str:
 def _text(client: Posthaste, post_id: str) -> str:
     """Returns the text of a post; empty for one that was deleted in the meantime."""
     try:
-        return client.get_post(post_id).post.message
+        return client.get_post(post_id).post.message or ""
     except ApiError as error:
         if error.status != 404:
             raise
