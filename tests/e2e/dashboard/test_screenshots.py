@@ -5,11 +5,14 @@ Each screen by day, by night and on a phone, of an account with some posts.
 
 import datetime as dt
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from e2e_kit.api import Api
 from e2e_kit.files import uploaded
 from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import schedule
@@ -29,13 +32,20 @@ FOLDER = ROOT / "docs" / "screenshots"
 UNLOADED = "return document.querySelectorAll('[hx-trigger=load], .threads:not(:has(.conversations))').length"
 #: Name → width, scheme.
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
+ZONE = ZoneInfo("Europe/Berlin")
+PAGES = {"FB": "Corner Bakery Berlin", "IG": "Corner Bakery Berlin", "TW": "Corner Bakery"}
+#: Platform, days from today, hour in Berlin, text. The first post fails.
 TEXTS = (
-    ("FB", 3, "Fresh sourdough is out of the oven. Come by before noon, it never lasts longer."),
-    ("TW", 7, "Tonight: the last mulled wine of the week at the market."),
-    ("IG", 26, "Good morning! Today we bake rye bread with caraway."),
-    ("FB", 49, "Save the date: an Advent evening with carols, cinnamon buns and a very tired baker."),
-    ("TW", 73, "We are looking for somebody who likes bread and early mornings."),
-    ("FB", 120, "Closed on Sunday. We sleep."),
+    ("TW", 1, 17, "Tonight: the last mulled wine of the week at the market."),
+    ("FB", 1, 8, "Fresh sourdough is out of the oven. Come by before noon, it never lasts longer."),
+    ("IG", 2, 7, "Good morning! Today we bake rye bread with caraway."),
+    ("FB", 3, 18, "Save the date: an Advent evening with carols, cinnamon buns and a very tired baker."),
+    ("TW", 4, 12, "We are looking for somebody who likes bread and early mornings."),
+    ("FB", 6, 8, "Second batch of stollen: sliced while you watch."),
+    ("IG", 8, 7, "Our oven turns a hundred. It still runs hot on the left."),
+    ("FB", 10, 9, "Orders for Christmas are open, until the oven is full."),
+    ("TW", 12, 12, "Twelve kinds of cookies. We counted by eating."),
+    ("FB", 15, 16, "A year in numbers: 61,000 rolls, nine bakers, no alarm slept through."),
 )
 
 
@@ -46,11 +56,36 @@ COMMENTS = (
 
 
 @pytest.fixture
+def stranger(stranger: Any, accounts: Accounts) -> Any:
+    """Ada of the Corner Bakery, with pages that have names; in place of an account whose names nobody reads."""
+    account = accounts.new(pages=(), email=f"ada.{secrets.token_hex(1)}@corner-bakery.example")
+    for platform, name in PAGES.items():
+        account.pages[platform] = accounts.page(account.brand_id, platform, name)
+    accounts.sign_in(account, PASSWORD)
+    stranger.account = account
+    return stranger
+
+
+@pytest.fixture
+def person(stranger: Any) -> Any:
+    """The same, signed in here alone, who reads times as people in Berlin do."""
+    stranger.open("/")
+    stranger.sign_in()
+    session = Api(stranger.account.api.base_url, stranger.window.cookies()["posthaste_session"])
+    for other in session.get("/auth/sessions")["sessions"]:
+        if not other["current"]:
+            session.delete(f"/auth/sessions/{other['id']}")
+    session.patch("/account", {"timezone": "Europe/Berlin"})
+    stranger.open("/account")
+    return stranger
+
+
+@pytest.fixture
 def filled(
     person: Any, simulator: Simulator, operator: Operator, photo: str, jpeg: bytes, png: bytes, mp4: bytes
 ) -> Any:
     """A person with posts that are out, waiting and failed."""
-    api, now = person.account.api, dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
+    api, today = person.account.api, dt.datetime.now(ZONE).replace(minute=0, second=0, microsecond=0)
     media = {"media_urls": [photo]}
     post = {"page_id": person.account.page_id("FB"), "message": "We are open.", **media}
     out = api.post("/posts/publish", post)["platform_post_id"]
@@ -60,12 +95,11 @@ def filled(
         (jpeg, "Bread.jpg", "image/jpeg"), (png, "Shop window.png", "image/png"), (mp4, "The oven.mp4", "video/mp4"),
     ):  # fmt: skip
         uploaded(api, sample, name, kind)
-    for platform, hours, text in TEXTS:
-        body = {"page_id": person.account.page_id(platform), "message": text}
-        body |= {"scheduled_at": (now + dt.timedelta(hours=hours)).isoformat()}
+    for platform, days, hour, text in TEXTS:
+        at = (today + dt.timedelta(days=days)).replace(hour=hour)
+        body = {"page_id": person.account.page_id(platform), "message": text, "scheduled_at": at.isoformat()}
         made = api.post("/posts/schedule", body | (media if platform == "IG" else {}))
-        if hours == 7:
-            person.post_id = made["scheduled_post"]["id"]
+        person.post_id = person.post_id or made["scheduled_post"]["id"]
     simulator.fault("reject", person.account.pages["TW"], operation="publish")
     operator("post", "due", person.post_id)
     until(lambda: api.get(f"/posts/{person.post_id}")["post"]["status"] == "failed", 30, "one fails")
@@ -131,8 +165,9 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             if name in DONE_FIRST:
                 DONE_FIRST[name](person)
             until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
+            window.run("scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
-            window.emulate_phone(width, min(height, 1600), scheme)
+            window.emulate_phone(width, min(height, 2400), scheme)
             window.keep_picture(made)
             with Image.open(made) as picture:
                 half = (picture.width // 2, picture.height // 2)
@@ -161,7 +196,9 @@ def test_each_screen_is_photographed(
             receiver.answers("/till", Answer(status, b"" if status == 204 else b"out of paper"))
             api.post(f"/webhooks/{hook_id}/test", status=202)
             receiver.await_arrivals("/till", 1 if status == 204 else 2)
-    owner = accounts.new(pages=("FB",))
+    owner = accounts.new(pages=(), firstname="Kim")
+    owner.brand_id = accounts.brand(owner.user_id, "Harbour Coffee")["id"]
+    owner.pages["FB"] = accounts.page(owner.brand_id, "FB", "Harbour Coffee")
     schedule(owner, message="Chestnuts, hot, from six o'clock on.")
     guest = ("collaborator", "add", "--user", person.account.user_id, "--role", "limited", "--brand")
     operator(*guest, owner.brand_id)
@@ -179,7 +216,10 @@ def test_each_screen_is_photographed(
         "comments": "/comments",
         "library": "/library",
         "file": f"/library/{file['media_id']}",
-        "activity": "/activity",
+        "usage": "/usage",
+        "requests": "/activity/requests",
+        "audit": "/activity/audit",
+        "credits": "/usage/credits",
         "request": f"/activity/requests/{request_id}",
         "pages": "/pages",
         "brand": f"/brands/{person.account.brand_id}",
@@ -192,7 +232,7 @@ def test_each_screen_is_photographed(
     }
     photograph(person, screens, made)
     person.open("/brands")
-    window.press("button[aria-label='Work on it: Corner Bakery']")
+    window.press("button[aria-label='Open Harbour Coffee']")
     photograph(person, {"shared-overview": "/", "shared-brand": f"/brands/{owner.brand_id}"}, made)
     window.forget()
     photograph(person, {"sign-in": "/sign-in", "sign-up": "/sign-up"}, made)

@@ -30,6 +30,8 @@ return found && (found.checkVisibility() ? found.innerText.trim() : "");
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
 _TIMEOUT_SECONDS = 60.0
+#: A narrower window is a phone's: it is touched, and nothing hovers over it.
+_PHONES_WIDTH = 600
 
 
 class Chromium:
@@ -115,12 +117,13 @@ class Chromium:
         return self._ask("POST", "/execute/async", script=script, args=[])
 
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
-        """Makes the window a phone's in a light or dark scheme, until it is called with a width of 0."""
+        """Gives the window this size in a light or dark scheme, as a phone's if it is narrow, until it is called with a
+        width of 0."""
         screen = {
             "width": width,
             "height": height,
             "deviceScaleFactor": 2 * bool(width),
-            "mobile": bool(width),
+            "mobile": 0 < width < _PHONES_WIDTH,
         }
         self._ask("POST", "/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=screen)
         features = [{"name": "prefers-color-scheme", "value": scheme}]

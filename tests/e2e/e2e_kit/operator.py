@@ -86,10 +86,16 @@ class Accounts:
         self._clients: list[Api] = []
 
     def new(
-        self, tier: str = "elite", pages: Sequence[str] = ("FB",), scopes: str = "*", pool_size: int = 10
+        self,
+        tier: str = "elite",
+        pages: Sequence[str] = ("FB",),
+        scopes: str = "*",
+        pool_size: int = 10,
+        email: str = "",
+        firstname: str = "Ada",
     ) -> Account:
-        email = f"{uuid.uuid4().hex}@example.test"
-        created = self.operator("user", "create", "--email", email, "--tier", tier, "--firstname", "Ada")
+        email = email or f"{uuid.uuid4().hex}@example.test"
+        created = self.operator("user", "create", "--email", email, "--tier", tier, "--firstname", firstname)
         user_id = created["user"]["id"]
         brand_id = self.brand(user_id)["id"]
         token = self.token(user_id, scopes)
@@ -110,8 +116,10 @@ class Accounts:
         zone = ("--timezone", "Europe/Berlin")
         return self.operator("brand", "create", "--user", user_id, "--name", name, *zone, *options)
 
-    def page(self, brand_id: str, platform: str = "FB") -> Any:
-        return self.operator("page", "link", "--brand", brand_id, "--platform", platform)
+    def page(self, brand_id: str, platform: str = "FB", name: str = "") -> Any:
+        """Links a page; the simulator makes up a name if none is given."""
+        named = ("--name", name) if name else ()
+        return self.operator("page", "link", "--brand", brand_id, "--platform", platform, *named)
 
     def token(self, user_id: str, scopes: str = "*", *options: str) -> Any:
         """Returns {token, api_token}; `options` are those of `token create`."""
