@@ -32,7 +32,7 @@ def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
     assert window.has(".chart rect.accent")
     window.click("main details.card summary")
     [today] = busy.account.api.get("/account/usage?days=1")["days"]
-    row = window.text("tbody tr").split()
+    row = window.text(".scroll tbody tr").split()
     assert today["date"] in window.run("return document.querySelector('tbody time').dateTime")
     assert row[-4] == str(today["publishes"]) == "1"
 
