@@ -148,7 +148,7 @@ def test_the_overview_warns_of_limits_that_are_nearly_reached(
     monkeypatch.setattr(kept, "_values", {})
     page = browser.get("/overview/account").text
     assert (f"{used} of 10 posts of this month are used" in page) == is_near
-    assert ("of the storage are used" in page) == is_near
+    assert ("of storage are used" in page) == is_near
 
 
 def test_the_overview_warns_of_each_limit_of_the_month(
