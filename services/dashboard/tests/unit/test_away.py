@@ -41,6 +41,7 @@ def addresses(method: str) -> list[str]:
             "usage.billing",
             "pages.reconnect",
             "shared_work.others",
+            "posts.attention",  # a number beside a tab, which is the same without it
             "compose.files",  # it asks only for the files of a draft, which no address here has
         ):
             noun = re.sub(r"/<[^>]+>/<action>$", "", rule.rule).rpartition("/")[2]
