@@ -111,7 +111,10 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """Announces a file that the gateway will stream. Its storage is reserved for the duration of one request."""
+    """Announces a file that the gateway or the service ai will stream.
+
+    Its storage is reserved until the upload is committed, refused or aborted, for 15 minutes at most.
+    """
 
     filename: str
     mime_type: str
@@ -181,11 +184,11 @@ class CompleteParts(Record):
 
 
 class AttachMedia(Record):
-    """Attaches files to a post that is about to be stored.
+    """Attaches files to a post that is about to be stored or changed.
 
     The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the files
-    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call changes nothing;
-    other `media_ids` replace those of the post.
+    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call only begins
+    the ten minutes again. Other `media_ids` replace those attached provisionally; confirmed files stay until the event.
     """
 
     post_id: str

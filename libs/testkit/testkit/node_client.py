@@ -80,7 +80,7 @@ def copied(into: Path) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """Returns the package file that `npm pack` has made in a copy of clients/node."""
+    """Finds the package file in a copy of clients/node in which `npm pack` has run."""
     [package] = folder.glob("posthaste-client-*.tgz")
     return package
 

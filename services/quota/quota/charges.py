@@ -34,7 +34,11 @@ class UnitCharge(Record):
         return not self.is_held and try_number > self.returned_to_try
 
     def charged(self, try_number: int, bucket: str, year_month: str) -> "UnitCharge":
-        """Returns the state after a charge by this try."""
+        """Returns the state after a charge by this try.
+
+        If an earlier try holds the unit, it keeps its bucket and month, and this try takes it over. If this try was
+        returned already, nothing changes.
+        """
         if self.takes_unit(try_number):
             return msgspec.structs.replace(self, try_number=try_number, bucket=bucket, year_month=year_month)
         if self.is_held and try_number > self.try_number:

@@ -5,7 +5,7 @@ piece of work runs in a fresh fork of it (about 3 ms), which ends with the work.
 other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program runs
 in the same sandbox; it has the files as its descriptors 0, 1, 2 and so on, and ends with the service.
 
-The fork server has no environment variables but the paths of Python's modules. A fork enters
+The fork server keeps only the environment variables in `_KEPT`, so no secret. A fork enters
 `chassis.sandbox.confinement` before it reads any untrusted byte, so that an exploited decoder sees only its own files
 and libraries. `SandboxPool.confinement` reports what the running kernel enforces. A fork that cannot enter the sandbox
 does no work (NotStarted).
@@ -35,7 +35,7 @@ from contracts.record import Record
 #: An answer is a few figures, never an image. Our choice.
 _MAX_ANSWER_BYTES = 4 * 2**20
 _LENGTH = struct.Struct("!I")
-#: Environment variables that the fork server keeps: where Python finds its modules.
+#: Environment variables that the fork server keeps: paths, language, temporary folder.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 #: The caller waits this much longer than the time limit, so that the kernel ends the work first.
 _GRACE_SECONDS = 2.0

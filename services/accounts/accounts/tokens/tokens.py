@@ -287,7 +287,7 @@ def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 
 def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Locks the row of the account that owns the token, and returns the token."""
+    """Locks the row of the account that owns the token, and returns the token. Raises NOT_FOUND as `find` does."""
     access.lock_account(connection, find(connection, caller, token_id).account_id)
     return find(connection, caller, token_id)
 

@@ -115,7 +115,7 @@ def send() -> tuple[str, int] | str:
 
 @screens.post("/edit")
 def edit() -> str:
-    """Shows the form of a sent post again, with those linked pages chosen whose platform refused the post."""
+    """Shows the posted form again under a new key. The page of results posts it with the linked pages that failed."""
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))

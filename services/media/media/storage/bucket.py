@@ -137,7 +137,7 @@ class Bucket:
     def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
         """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload."""
         # A page holds 1,000 parts; no upload of ours has more.
-        answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), known=404)
+        answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), returns_4xx=True)
         if answer.status == 404:
             raise NoSuchUpload
         return {
@@ -154,14 +154,14 @@ class Bucket:
         )
         body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
         url = self._presigned("POST", name, {"uploadId": parts_id})
-        answer = self._send("POST", url, body=body, known=404, retries=False)
+        answer = self._send("POST", url, body=body, returns_4xx=True, retries=False)
         # S3 may send 200 first and report the failure in the body.
         if answer.status >= 400 or b"<Error>" in answer.data:
             raise NoSuchUpload(answer.data[:500].decode(errors="replace"))
 
     def abort_parts(self, name: str, parts_id: str) -> None:
         """Aborts a multipart upload. Does nothing if there is none."""
-        self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), known=404)
+        self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), returns_4xx=True)
 
     def remove_key(self, key: str) -> None:
         """Deletes every object under a key. Does nothing if there is none."""
@@ -186,12 +186,12 @@ class Bucket:
         said: _Query = {**query}
         return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
-    def _send(self, method: str, url: str, *, known: int | None = None, **options: Any) -> BaseHTTPResponse:
-        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors. With `known`, a
-        status that the caller handles, answers from 400 to 499 are no errors."""
+    def _send(self, method: str, url: str, *, returns_4xx: bool = False, **options: Any) -> BaseHTTPResponse:
+        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors; answers
+        from 400 to 499 are returned too if the caller handles them (`returns_4xx`)."""
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
-            if answer.status >= 500 or (answer.status >= 400 and known is None):
+            if answer.status >= 500 or (answer.status >= 400 and not returns_4xx):
                 raise HTTPError(f"{method}: {answer.status} {answer.data[:500]!r}")
             return answer
 

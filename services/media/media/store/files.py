@@ -144,7 +144,7 @@ class Files:
         return self._connection.execute(statement).rowcount
 
     def claim_without_thumbnail(self, limit: int, lease: timedelta) -> list[MediaRow]:
-        """Claims files that have no thumbnail, newest first. Each can be claimed again after the lease."""
+        """Claims files without a thumbnail, the latest due first. Each can be claimed again after the lease."""
         due = (
             select(media.c.id)
             .where(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= func.clock_timestamp())

@@ -110,7 +110,7 @@ def _edited(post: Post, request: api.EditPost) -> api.PostContent:
 def _new_time(
     store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
 ) -> dict[str, Any]:
-    """Checks the rules for a new time and returns the columns to store; empty if the edit does not change the time."""
+    """Checks the time that an edit names and returns the columns to store; empty if it names none. Raises ApiError."""
     if request.scheduled_at is UNSET:
         return {}
     scheduled_at = instant(request.scheduled_at)

@@ -159,7 +159,10 @@ class Comments:
     def end_reply(
         self, reply: ReplyRow, state: str, *, remote_id: str | None = None, wait_seconds: float = 0.0
     ) -> ReplyRow | None:
-        """Stores the outcome of a reply and returns it; None when the claim no longer holds."""
+        """Stores the outcome of a reply and returns the reply; None when the claim no longer holds.
+
+        `wait_seconds`: until the outcome is looked up, for the state unknown.
+        """
         values = {
             "id": reply.id,
             "fence": reply.fence,

@@ -24,7 +24,8 @@ def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
     """Takes the units of these deliveries. Returns by delivery id whether the delivery has its unit.
 
     Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
-    one call; if that call fails, each subscription gets a call of its own.
+    one call. If quota answers it with another error than SERVICE_UNAVAILABLE, each subscription gets a call of its
+    own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

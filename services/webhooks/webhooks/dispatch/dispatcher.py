@@ -155,8 +155,8 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Updates the URLs and secrets of the held queues from the database. The deliveries of a subscription that
-        was deleted or disabled are dropped."""
+        """Takes over the URLs and secrets of `endpoints`, as just read, into the held queues. The deliveries of a
+        subscription that was deleted or disabled are dropped."""
         with self._lock:
             for endpoint in endpoints:
                 queue = self.queues.get(endpoint.id)

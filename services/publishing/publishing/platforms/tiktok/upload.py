@@ -61,8 +61,8 @@ class Upload:
         """Sends all chunks from `number` on. Calls `before_last` before the last chunk, and after each chunk
         `arrived` with the number of the next.
 
-        If a chunk fails, raises PlatformRefusal, but not for the last chunk: the post's status shows whether it has
-        arrived.
+        Raises PlatformRefusal. If the last chunk got no answer, or its upload address has expired, returns instead:
+        the post's status shows whether the chunk has arrived.
         """
         self._number = number
         while self._number < self._chunks.count:

@@ -39,7 +39,7 @@ _LIMITS = ("x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour")
 
 
 def problem_of(body: Any) -> Mapping[str, Any] | None:
-    """Returns the problem object in an answer, or the first of its list; None if there is none."""
+    """Returns the answer itself if it is a problem, else the first problem in its `errors`; None if there is none."""
     if not isinstance(body, dict):
         return None
     if body.get("title") or body.get("detail"):

@@ -111,7 +111,8 @@ class YouTubeConnector(YouTubeReading):
 
     def _processed(self, account: Account, video: Answer) -> Published:
         """Waits until YouTube has processed the video and returns the post. If the time runs out, returns the post as
-        well, because YouTube publishes every accepted video."""
+        well, because YouTube publishes nearly every accepted video. Raises PlatformRefusal if YouTube has rejected or
+        deleted it."""
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
