@@ -56,7 +56,9 @@ def attach(app: Flask) -> None:
         weekday_and_number=lambda day: languages.weekday_and_number(day, g.dates.language),
     )  # fmt: skip
     app.jinja_env.globals.update(
-        weekdays=lambda: languages.weekdays(g.dates.language), date_attributes=_attributes
+        weekdays=lambda: languages.weekdays(g.dates.language),
+        date_attributes=_attributes,
+        my_zone=lambda: g.dates.zone,
     )
 
 

@@ -190,7 +190,7 @@ def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
 
     opens()
     window.click("button[hx-post$=film]")
-    shows(writer, ".ai", "Say what the film shows.")
+    shows(writer, ".ai", "Say what the video shows.")
     window.type("#ai_film", "A market stall at dawn")
     window.click("button[hx-post$=film]")
     shows(writer, ".ai", "is being made")

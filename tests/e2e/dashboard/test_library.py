@@ -93,7 +93,7 @@ def test_a_file_that_a_scheduled_post_needs_stays_and_is_named(library: Any, pic
     body = {"page_id": library.account.page_id("IG"), "media_ids": [file["media_id"]], "scheduled_at": at}
     api.post("/posts/schedule", body)
     library.open("/library")
-    assert "in a scheduled post" in library.window.text("#library")
+    assert "In a scheduled post" in library.window.text("#library")
     choose(library, "bread.jpg")
     library.window.press(".chosen .bad")
     assert "bread.jpg: a scheduled post needs it" in library.window.text("[role=alert]")
@@ -112,7 +112,7 @@ def test_every_post_that_uses_a_file_is_counted_and_the_first_ones_are_named(
         body = {"page_id": library.account.page_id("FB"), "media_ids": [file["media_id"]], "scheduled_at": at}
         api.post("/posts/schedule", body | {"message": f"Bread number {number}"})
     library.open("/library")
-    assert "in 7 scheduled posts" in window.text("#library")
+    assert "In 7 scheduled posts" in window.text("#library")
     library.open(f"/library/{file['media_id']}")
     assert "7 scheduled posts" in window.text(".facts")
     assert [f"Bread number {number}" in window.text(".uses") for number in range(7)] == [True] * 5 + [

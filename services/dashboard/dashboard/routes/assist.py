@@ -85,13 +85,13 @@ def film() -> tuple[str, int]:
     form = request.form
     prompt = form.get("ai_film", "").strip()
     if not prompt:
-        return _made(problem="Say what the film shows."), 400
+        return _made(problem="Say what the video shows."), 400
     shape: Any = form.get("ai_film_shape", "")
     return _ask(
-        lambda client: _film(client.generate_video(
+        lambda client: _film((made := client.generate_video(
             prompt=prompt, aspect_ratio=shape if shape in FILM_SHAPES else "16:9",
             brand_id=form.get("ai_brand") or None, idempotency_key=form.get("film_key") or None,
-        ).job)
+        )).job, made.credits.remaining, is_begun=True)
     )  # fmt: skip
 
 
@@ -100,14 +100,15 @@ def film_of(job_id: str) -> str:
     """Shows the state of a video: still being made, ready to be used, or failed, which costs nothing."""
     found = api.reader().get_ai_job(job_id)
     if found.job.status == "processing":
-        return _film(found.job)
+        return _film(found.job, found.credits.remaining)
     if found.media is None:
-        return _made(problem=f"{found.job.error or 'The film could not be made.'} Its credits are returned.")
+        return _made(problem=f"{found.job.error or 'The video could not be made.'} Its credits are returned.")
     return _made(file=found.media, left=found.credits.remaining)
 
 
-def _film(job: AiJob) -> str:
-    return render_template("assist_film.html", job=job)
+def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
+    """Shows a video that is being made, with the credits that are left; if it has just begun, above the forms too."""
+    return render_template("assist_film.html", job=job, left=left, is_begun=is_begun)
 
 
 def _ask(call: Any) -> tuple[str, int]:

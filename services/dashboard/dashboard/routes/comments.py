@@ -18,7 +18,7 @@ from posthaste.records import PublishedPost
 screens = Blueprint("comments", __name__, url_prefix="/comments")
 
 #: State of the filter → its label.
-STATES = {"open": "To answer", "answered": "Answered", "all": "All"}
+STATES = {"open": "Unanswered", "answered": "Answered", "all": "All"}
 #: Posts on a page. Each costs a read of the account's limits when it comes into view.
 _ON_A_PAGE = 8
 #: Comments of a post at once; a button loads earlier ones.
@@ -53,7 +53,10 @@ def index() -> str:
     return render_template(
         "comments.html", posts=[it for it in posts if platforms[it.platform].comments], places=places,
         page_id=page_id or "", state=state, states=STATES, after=after, is_first=cursor is None,
-        silent=sorted(words.PLATFORMS[code] for code, it in platforms.items() if not it.comments),
+        silent=sorted(
+            words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}
+            if not platforms[code].comments
+        ),
     )  # fmt: skip
 
 
