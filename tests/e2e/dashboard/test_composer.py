@@ -128,7 +128,7 @@ def test_the_composer_offers_every_file_of_the_library_page_by_page(writer: Any,
     for name in names:
         uploaded(account.api, jpeg, name)
     window.run(
-        "[...document.querySelectorAll('summary')].find(it => it.innerText.includes('your files')).click()"
+        "[...document.querySelectorAll('summary')].find(it => it.innerText.includes('From the library')).click()"
     )
     shows(writer, "#library", "25.jpg")
     assert "00.jpg" not in window.text("#library")
