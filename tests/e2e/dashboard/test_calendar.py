@@ -121,6 +121,7 @@ def choose(person: Any, name: str, value: str) -> None:
 
 def test_filters_by_brand_platform_and_state_are_kept_from_view_to_view(stranger: Any, accounts: Any) -> None:
     at, window = next_month(), stranger.window
+    window.emulate_phone(1280, 900, "light")  # the month of a phone has dots in place of texts
     schedule(stranger, at, "For Facebook")
     schedule(stranger, at, "For X", "TW")
     other = accounts.brand(stranger.account.user_id, "Night Market")["id"]
@@ -149,6 +150,7 @@ def test_filters_by_brand_platform_and_state_are_kept_from_view_to_view(stranger
     assert "No posts for this choice in this month." in window.run(shown)
     choose(stranger, "state", "queued")
     left("For the market")
+    window.emulate_phone(0, 0, "")
 
 
 def test_posts_are_found_by_their_text_and_the_choice_goes_with_the_tabs(person: Any) -> None:

@@ -80,7 +80,7 @@ def test_a_post_is_dragged_to_another_day_keeps_its_time_and_comes_back(planner:
 
 def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
     window = planner.window
-    for _ in range(40):
+    for _ in range(80):
         if window.run("return document.activeElement.matches('a.move')"):
             break
         window.press_keys(TAB)

@@ -119,7 +119,7 @@ def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
     operator("post", "due", failed)
     until(lambda: person.account.api.get(f"/posts/{failed}")["post"]["status"] == "failed", 30, "it fails")
     person.open("/posts")
-    shows(person, ".tabs", "Needs attention\u00a0(1)")
+    shows(person, ".tabs", "(1)")
     person.open("/")
     window.press("[aria-label='Dismiss: Nobody wants this']")
     assert window.text("h1") == "Overview"
