@@ -20,7 +20,7 @@ SCREENS = {
     "/usage": 3,
     "/usage/credits": 1,
     "/activity/requests": 2,
-    "/activity/audit": 1,
+    "/activity/audit": 2,
     "/developers": 2,
     "/account": 2,
     "/account/email": 2,
