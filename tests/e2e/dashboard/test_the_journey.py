@@ -305,6 +305,7 @@ def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller) -> None:
     """
     window, guest = who.window, f"{uuid.uuid4().hex}@example.test"
     secret_brand = who.api.post("/brands", {"name": "Nobody knows"})["id"]
+    facebook = next(it["id"] for it in who.api.get("/pages")["pages"] if it["platform"] == "FB")
     who.open(f"/brands/{who.brand_id}")
     window.click("#invite summary")
     window.type("#invited", guest)
@@ -334,7 +335,6 @@ def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller) -> None:
     who.open(f"/brands/{secret_brand}")
     assert window.text("h1") == "You may not do this"
     window.press("a.new")
-    facebook = next(it["id"] for it in who.api.get("/pages")["pages"] if it["platform"] == "FB")
     window.click(f"input[name=page_id][value={facebook}]")
     window.type("#message", "By the guest")
     window.press("#send")
