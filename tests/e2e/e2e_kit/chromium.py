@@ -22,9 +22,9 @@ _FLAGS = (
     *("--no-proxy-server", "--window-size=900,640"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-_TEXT = """\
+_TEXT = r"""
 const found = document.querySelector(%s);
-return found && (found.checkVisibility() ? found.innerText.trim() : "");
+return found && (found.checkVisibility() ? found.innerText.trim().replace(/\s*\n\s*/g, "\n") : "");
 """
 #: The key of an element's id in WebDriver.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
@@ -89,7 +89,7 @@ class Chromium:
         self._ask("DELETE", "/cookie")
 
     def text(self, css: str = "body") -> str:
-        """Returns the visible text of an element.
+        """Returns the visible text of an element, without empty lines.
 
         It is read by a script: WebDriver's own call takes twenty times as long, and tests ask for texts until one is
         there.
