@@ -28,8 +28,12 @@ pytestmark = pytest.mark.skipif(
 )
 PASSWORD = "the owner's own"
 FOLDER = ROOT / "docs" / "screenshots"
-#: How many parts of the page htmx has still to load.
-UNLOADED = "return document.querySelectorAll('[hx-trigger=load], .threads:not(:has(.conversations))').length"
+#: How many parts of the page htmx has still to load, and how many pictures in the window.
+UNLOADED = """
+const parts = document.querySelectorAll('[hx-trigger=load], .threads:not(:has(.conversations))');
+const isSeen = it => it.getBoundingClientRect().top < innerHeight;
+return parts.length + [...document.images].filter(it => isSeen(it) && !it.complete).length;
+"""
 #: Name → width, scheme.
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
 ZONE = ZoneInfo("Europe/Berlin")
