@@ -211,8 +211,8 @@ def queue_connect_refused(connection: Connection, event: Event) -> None:
 
 
 def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
-    """Sends the mail that has been due for longest. Returns 1 if it is done with: the mail server accepted it or
-    permanently refused it, or it is no longer wanted."""
+    """Sends the mail that has been due for longest. Returns 1 if that mail needs no further attempt: the mail server
+    accepted it or refused it for good, or nobody wants it any more. Otherwise returns 0."""
     server = config.smtp
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0
