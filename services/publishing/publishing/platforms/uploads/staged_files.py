@@ -14,7 +14,7 @@ Upload = dict[str, Any]
 
 #: An upload that expires within this time is not resumed: the rest of the file and the post still have to be sent.
 _SPARE_SECONDS = 300.0
-#: How long an upload is resumed if the platform's answer does not say how long it is kept. Our choice, on the short side.
+#: How long an upload is resumed if the platform's answer does not say how long it is kept. Our choice: short.
 KEPT_SECONDS = 3_600.0
 
 
