@@ -60,7 +60,7 @@ export interface CommentReplied {
 }
 
 /**
- * The first comment of a published post was given up. The platform refused it, or did not have it
+ * The first comment of a published post was given up. The platform refused it, or did not show it
  * after an answer was lost.
  */
 export interface FirstCommentFailed {
@@ -84,7 +84,7 @@ export interface PageExpired {
 }
 
 /**
- * A login at a platform was refused because it returned in another browser than the one that began it.
+ * A login at a platform returned in another browser than the one that began it, and was refused.
  * Somebody may have been tricked into it.
  */
 export interface ConnectRefused {
@@ -105,9 +105,9 @@ export interface QuotaWarning {
 }
 
 /**
- * An account's bought credits were changed by a payment's refund or dispute. They were taken back
- * (`credits` is negative), or given back because a dispute was won. `owed` are credits that were spent
- * already; they are taken from the next ones bought.
+ * A payment's refund or dispute changed an account's bought credits. `credits` is negative when they
+ * were taken back, positive when a won dispute returned them. `owed`: credits that were spent already;
+ * they are taken from the next ones bought.
  */
 export interface CreditsAdjusted {
   userId: string;

@@ -469,8 +469,8 @@ export interface AcceptedInvitation {
 }
 
 /**
- * A linking session that has begun. A person continues it at `authorize_url` (a web page of ours). It
- * is valid until `expires_at`.
+ * A linking session that has begun. A person continues it at `authorize_url` (a web page of ours)
+ * until `expires_at`.
  */
 export interface LinkBegun {
   session_id: string;
@@ -1279,8 +1279,8 @@ export interface BegunTotp {
 }
 
 /**
- * The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
- * Each recovery code replaces one such code, once; they are shown only now.
+ * The second factor is on: from now on a sign-in needs a code of the app. Each recovery code replaces
+ * one code of the app, once. Recovery codes are shown only now.
  */
 export interface TotpEnabled {
   success: boolean;
@@ -1313,7 +1313,7 @@ export interface Verification {
   verified: boolean;
 }
 
-/** The answer to every request for another address, whether or not that address has an account. */
+/** The answer to a request for another address, the same whether or not that address has an account. */
 export interface EmailChangeRequested {
   success: boolean;
   /** The new address, which gets the link. */
@@ -1393,7 +1393,7 @@ export interface Article {
 
 /**
  * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
- * them open. The listed fields go to TikTok where it has them for this kind of post.
+ * them open. The listed fields go to TikTok if it has them for this kind of post.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */

@@ -539,8 +539,8 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours). It
-    is valid until `expires_at`.
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours)
+    until `expires_at`.
     """
 
     session_id: str
@@ -1439,8 +1439,8 @@ class BegunTotp:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TotpEnabled:
-    """The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
-    Each recovery code replaces one such code, once; they are shown only now.
+    """The second factor is on: from now on a sign-in needs a code of the app. Each recovery code replaces
+    one code of the app, once. Recovery codes are shown only now.
     """
 
     success: bool
@@ -1483,7 +1483,7 @@ class Verification:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmailChangeRequested:
-    """The answer to every request for another address, whether or not that address has an account."""
+    """The answer to a request for another address, the same whether or not that address has an account."""
 
     success: bool
     #: The new address, which gets the link.
@@ -1579,7 +1579,7 @@ class Article:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TikTokPostSettings:
     """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
-    them open. The listed fields go to TikTok where it has them for this kind of post.
+    them open. The listed fields go to TikTok if it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.

@@ -1,4 +1,4 @@
-"""What other processes may ask of the AI service: images, videos, captions, their jobs, and credits."""
+"""The contract of the AI service: images, videos, captions, their jobs, and credits."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Protocol

@@ -63,7 +63,7 @@ class Caller(Record, omit_defaults=True):
         return OPERATOR_SCOPE in self.scopes
 
     def check_operator(self) -> None:
-        """Refuses every caller except the operator's command line. Raises ApiError MISSING_SCOPE."""
+        """Raises ApiError MISSING_SCOPE for every caller except the operator's command line."""
         if not self.is_operator:
             raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(self.scopes))
 

@@ -1,6 +1,6 @@
 """Every error that a client can see, in one table (spec "Errors"; decisions "Errors"), and the exception `ApiError`.
 
-A service refuses with `ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`, and in no other way.
+A service refuses only in this way: `raise ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Events between services: what surrounds each event, the data of each, and its sender and receivers.
+"""Events between services: the record of each event's data, and who sends and receives it.
 
 The table `EVENTS` defines the topology. Every receiver has one durable queue `events.<receiver>`, so that an event
 published before the first start of a receiver waits for it. Names that clients see are the spec's ("Events").
@@ -66,7 +66,7 @@ class CommentReplied(Record, rename="camel"):
 class FirstCommentFailed(Record, rename="camel"):
     """The first comment of a published post was given up.
 
-    The platform refused it, or did not have it after an answer was lost.
+    The platform refused it, or did not show it after an answer was lost.
     """
 
     user_id: str
@@ -90,7 +90,7 @@ class PageExpired(Record, rename="camel"):
 
 
 class ConnectRefused(Record, rename="camel"):
-    """A login at a platform was refused because it returned in another browser than the one that began it.
+    """A login at a platform returned in another browser than the one that began it, and was refused.
 
     Somebody may have been tricked into it.
     """
@@ -138,10 +138,10 @@ class QuotaWarning(Record, rename="camel"):
 
 
 class CreditsAdjusted(Record, rename="camel"):
-    """An account's bought credits were changed by a payment's refund or dispute.
+    """A payment's refund or dispute changed an account's bought credits.
 
-    They were taken back (`credits` is negative), or given back because a dispute was won. `owed` are credits that were
-    spent already; they are taken from the next ones bought.
+    `credits` is negative when they were taken back, positive when a won dispute returned them. `owed`: credits that
+    were spent already; they are taken from the next ones bought.
     """
 
     user_id: str
@@ -221,7 +221,7 @@ class WebhookTest(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """An operation's month unit is to be refunded: its tries up to `try_number` published nothing and never will."""
+    """An operation's month unit must be refunded: its tries up to `try_number` published nothing and never will."""
 
     operation_id: str
     try_number: int = 1

@@ -1,4 +1,4 @@
-"""Rotation of the keys that encrypt a service's stored secrets: one operator's call for all services that have some."""
+"""Rotation of the keys that encrypt stored secrets. The operator makes the same call to every service that has some."""
 
 from contracts.record import Record
 

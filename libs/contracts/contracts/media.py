@@ -1,4 +1,4 @@
-"""What other processes may ask of the media service: uploads, storage quota, files of posts, and addresses of files.
+"""The contract of the media service: uploads, storage quota, files of posts, and addresses of files.
 
 Bytes never travel on the bus: a caller gets a presigned URL of the object storage instead.
 """
@@ -111,7 +111,7 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """Announces a file that the gateway or the service ai will stream.
+    """Announces a file that the gateway or the AI service will stream.
 
     Its storage is reserved until the upload is committed, refused or aborted, for 15 minutes at most.
     """
@@ -217,7 +217,8 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """A request for the files of a post that is being sent. Files that `platform` does not take come as renditions."""
+    """A request for the files of a post that is being sent. A file that `platform` does not take comes as a
+    rendition."""
 
     media_ids: MediaIds
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is
@@ -284,7 +285,7 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """How the process that decodes uploads is confined on the machine that answers (`chassis.sandbox.confinement`)."""
+    """How the process that decodes uploads is confined on the answering machine (`chassis.sandbox.confinement`)."""
 
     #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int

@@ -8,8 +8,7 @@ from contracts.record import Record
 class CheckPlatform(Record):
     """A request to check that a platform behaves as we rely on.
 
-    `page_id` is the page whose credentials are used. Without a page, only the parts that need no credentials are
-    checked.
+    `page_id`: the page whose credentials are used. Without it, only the parts that need no credentials are checked.
     """
 
     platform: str

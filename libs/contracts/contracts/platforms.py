@@ -72,15 +72,12 @@ class Platform(Record):
 
     @property
     def folder(self) -> str:
-        """The platform's name in code: of its folder, settings and variables.
-
-        X's is x, although its full name is twitter.
-        """
+        """The platform's short name in code, folders and settings: its full name, but `x` for X (full name twitter)."""
         return self.title.lower().replace(" ", "_")
 
     @property
     def settings_field(self) -> str:
-        """The name of a post's field with settings for this platform: `facebook_settings`; for X `x_settings`."""
+        """The name of a post's field with settings for this platform, such as `facebook_settings`."""
         return f"{self.folder}_settings"
 
 

@@ -65,7 +65,7 @@ class LinkedInPostSettings(Record):
 class TikTokPostSettings(Record):
     """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves them open.
 
-    The listed fields go to TikTok where it has them for this kind of post.
+    The listed fields go to TikTok if it has them for this kind of post.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.

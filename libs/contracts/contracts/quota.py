@@ -1,4 +1,4 @@
-"""What other processes may ask of the quota service: admission of requests, refunds and monthly counters."""
+"""The contract of the quota service: admission of requests, refunds and monthly counters."""
 
 from datetime import datetime
 from typing import Protocol
@@ -19,7 +19,7 @@ class RateWindow(Record):
 class Admitted(Record):
     """The answer to one request for admission: admitted, or refused by the limit that `refused_code` names.
 
-    A refusal changes no counter. It is a result, not an exception, so that it carries the rate headers too.
+    A refusal changes no counter. It is a result, not an exception, because it carries the rate headers too.
     """
 
     window: RateWindow
@@ -43,7 +43,7 @@ class Arrival(Record, omit_defaults=True):
 class Arrivals(Record):
     """A batch of requests that ask for admission, from one gateway process. Each is judged separately.
 
-    may_defer: requests whose account's counters are locked by another transaction get no verdict, and the sender asks
+    may_defer: requests whose account's counters another transaction has locked get no verdict, and the sender asks
     again. Without may_defer, the whole batch waits for that lock, and fails if the wait takes too long.
     """
 

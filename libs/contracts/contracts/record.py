@@ -1,6 +1,6 @@
 """The base of every record that crosses a process boundary.
 
-Old and new releases exchange records. A reader ignores unknown fields, so every field added later must have a default.
+Old and new releases exchange records, so every field added later must have a default.
 """
 
 from typing import Any, Final, Self, dataclass_transform

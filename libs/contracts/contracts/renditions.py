@@ -1,7 +1,7 @@
 """How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
 
-One answer for two services: publishing tells the user what will be done, media makes the rendition. What no machine can
-mend (shape, length) is not judged here (publishing's `platforms/limits.py`).
+Publishing tells the user what will be done, media makes the rendition: both ask here. What no conversion can mend
+(shape, length) is judged in publishing's `platforms/limits.py`.
 """
 
 import math
@@ -59,7 +59,7 @@ class Need(Record):
 
     @property
     def key(self) -> str:
-        """Returns a text that identifies this need: equal for equal needs, different for all others."""
+        """Returns a text that is equal for equal needs only."""
         parts = (
             self.mime_type,
             f"{self.min_bytes}-{self.max_bytes}",
@@ -144,15 +144,12 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
 
 
 def _usual_sound(file: FileFacts) -> tuple[str, ...]:
-    """Returns the audio codecs that count as usual in this type of file.
-
-    Every platform that limits video codecs takes these audio codecs.
-    """
+    """Returns the usual audio codecs of this type of file. Every platform that limits video codecs takes them."""
     return ("none", "opus", "vorbis") if file.mime_type == WEBM else ("none", "aac")
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the nearest width and height of the same shape that meets the platform's limits of sides and pixels."""
+    """Returns the nearest size of the same shape that the platform's limits allow: (width, height) in pixels."""
     shorter, longer = sorted((width, height))
     scale = min(
         1.0,
@@ -167,10 +164,7 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
 
 
 def _picture(platform_code: str, file: FileFacts) -> Need:
-    """Returns the need of a JPEG that the platform takes.
-
-    Every platform that takes pictures takes JPEG, and no other type fits a limit of bytes as surely.
-    """
+    """Returns the need of a JPEG: every platform that takes pictures takes it, and it can be made to fit any size."""
     limits = PLATFORMS[platform_code].files["photo"]
     shown = structs.replace(
         limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)

@@ -19,7 +19,7 @@ _CALLERS = "__callers__"
 
 
 def called_by(**methods: str) -> Callable[[T], T]:
-    """Says which sender may call which methods of a service's Protocol: `@called_by(gateway="get_page …", ctl="…")`.
+    """Names the sender that may call each method of a service's Protocol: `@called_by(gateway="get_page …", ctl="…")`.
 
     Raises TypeError when a method has no sender, or a named method does not exist.
     """

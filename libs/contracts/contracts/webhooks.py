@@ -1,4 +1,4 @@
-"""What other processes may ask of the webhooks service: subscriptions, their secrets, the delivery log."""
+"""The contract of the webhooks service: subscriptions, their secrets, the delivery log."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
@@ -161,7 +161,7 @@ class DeliveryContent(Delivery, kw_only=True):
 
 
 class FindDeliveries(Record):
-    """A request for the deliveries about these posts, and for the tests and replays that these operations asked for."""
+    """A request for the deliveries about these posts, and for the tests and replays that these operations requested."""
 
     post_ids: tuple[str, ...]
     operation_ids: tuple[str, ...]

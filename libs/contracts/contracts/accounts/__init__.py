@@ -1,6 +1,6 @@
-"""What other processes may ask of the accounts service. Its calls are here, their records in a module per subject.
+"""The contract of the accounts service: its RPC methods here, their records in a module per subject.
 
-Callers find all records in this package: `from contracts import accounts as api`, then `api.CreateToken`.
+All records can be used from here: `from contracts import accounts as api`, then `api.CreateToken`.
 """
 
 from typing import Protocol

@@ -22,10 +22,7 @@ class Brand(Record):
 
 
 class CreateBrand(Record):
-    """A request to create a brand.
-
-    The operator names the account in `user_id`; a person creates brands of their own.
-    """
+    """A request to create a brand. The operator names the account in `user_id`; a person creates their own brands."""
 
     user_id: str
     name: str
@@ -70,7 +67,7 @@ class BrandList(Record):
 class GetBrand(Record):
     """A request for one brand.
 
-    `field` is named in the NOT_FOUND error when the id came in a body or filter.
+    `field`: the name of the field or filter that held the id, for the NOT_FOUND error; None for an id in the path.
     """
 
     brand_id: str
@@ -144,7 +141,7 @@ class AuditEntry(Record):
 class ListAudit(Record):
     """A request for a brand's audit log. The operator names any brand, and gets its newest entries.
 
-    A person may name one of their own brands, or none to get the entries of all.
+    A person names one of their own brands, or none for the entries of all.
     """
 
     brand_id: str | None = None
@@ -158,7 +155,7 @@ class AuditLog(Record):
 
 
 class RecordAudit(Record):
-    """A request to record, in a brand's audit log, what the operator does to it in another service (`post due`)."""
+    """The operator's request to note a command of another service (`post due`) in a brand's audit log."""
 
     brand_id: str
     action: str

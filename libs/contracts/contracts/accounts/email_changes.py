@@ -15,7 +15,7 @@ class ChangeEmail(Record):
 
 
 class EmailChangeRequested(Record):
-    """The answer to every request for another address, whether or not that address has an account."""
+    """The answer to a request for another address, the same whether or not that address has an account."""
 
     success: bool
     #: The new address, which gets the link.

@@ -174,9 +174,9 @@ class ConfirmTotp(Record):
 
 
 class TotpEnabled(Record):
-    """The answer when the second factor has been turned on: from now on a sign-in needs a code of the app.
+    """The second factor is on: from now on a sign-in needs a code of the app.
 
-    Each recovery code replaces one such code, once; they are shown only now.
+    Each recovery code replaces one code of the app, once. Recovery codes are shown only now.
     """
 
     success: bool

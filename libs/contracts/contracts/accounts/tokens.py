@@ -35,8 +35,8 @@ class CreateToken(Record):
     """A request for a new API token that acts for the account `user_id`.
 
     `issued_by` names the collaborator who issues it, for one brand. Only the operator sets these two fields. A person's
-    token is for their own account or, if `brand_ids` names one brand of another account, for that brand, on which they
-    work as a collaborator.
+    token is for their own account or, if `brand_ids` names one brand that they work on as a collaborator, for that
+    brand.
     """
 
     user_id: str

@@ -1,6 +1,6 @@
-"""What other processes may ask of the publishing service. Its calls are here, their records in a module per subject.
+"""The contract of the publishing service: its RPC methods here, their records in a module per subject.
 
-Callers find all records in this package: `from contracts import publishing as api`, then `api.SchedulePost`.
+All records can be used from here: `from contracts import publishing as api`, then `api.SchedulePost`.
 """
 
 from typing import Protocol

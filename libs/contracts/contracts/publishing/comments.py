@@ -80,10 +80,7 @@ MAX_DEFLATED_HOOK_BYTES = 128 * 1024
 
 
 class VerifyHook(Record):
-    """A platform's request that asks us to confirm that a webhook URL is ours.
-
-    `platform` is its full lowercase name.
-    """
+    """A platform's question whether a webhook URL is ours. `platform` is its full lowercase name."""
 
     platform: str
     mode: str

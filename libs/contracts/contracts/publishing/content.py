@@ -26,7 +26,7 @@ MediaKind = Annotated[str, Meta(extra_json_schema={"enum": ["photo", "video"]})]
 def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
     """Returns a class decorator that adds a field `<name>_settings` for each platform, after the record's own fields.
 
-    `kind` and `default` are the type and the default of these fields.
+    `kind` and `default`: type and default of these fields.
     """
 
     def extended(record: type[R]) -> type[R]:

@@ -29,10 +29,8 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours).
-
-    It is valid until `expires_at`.
-    """
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours) until
+    `expires_at`."""
 
     session_id: str
     authorize_url: str
@@ -53,8 +51,7 @@ class FinishLink(Record):
 class ViewLink(Record):
     """A request for the progress of linking, for the person in the browser who does it.
 
-    `browser` is a key of 64 hex digits derived from the cookie of that browser. It is a secret: publishing stores only
-    its hash.
+    `browser` is a secret key of 64 hex digits, derived from the browser's cookie. Publishing stores only its hash.
     """
 
     session_id: str

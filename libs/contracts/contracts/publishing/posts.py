@@ -1,4 +1,4 @@
-"""Posts and what became of them: their states, attempts, findings and results."""
+"""Posts: their states, attempts, findings and results."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
