@@ -1,8 +1,8 @@
 """RabbitMQ's users and their permissions to declare, write and read, derived from the contracts.
 
 `python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A unit is a
-sender, or SERVICES for the process that all services share. It gets a user if its password is in AMQP_PASSWORD_<UNIT>,
-or in the file that AMQP_PASSWORD_<UNIT>_FILE names. Load them with `load_definitions` or `rabbitmqctl
+sender, or SERVICES for the process that all services share. It gets a user if AMQP_PASSWORD_<UNIT> holds its password,
+or AMQP_PASSWORD_<UNIT>_FILE names a file that does. Load the definitions with `load_definitions` or `rabbitmqctl
 import_definitions`, which change existing objects and delete nothing.
 
 No process may declare exchanges or queues, so that an attacker in one process can neither delete a queue nor read

@@ -44,11 +44,7 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the address of a web page for people.
-
-    That is `page` of the dashboard, or without `DASHBOARD_URL` the API's own page /docs/`tag`, which every installation
-    serves.
-    """
+    """Returns the address of a web page: the dashboard's `page`, or without DASHBOARD_URL the API's /docs/`tag`."""
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
     return f"{dashboard}/{page}" if dashboard else f"{public}/docs/{tag}"

@@ -1,10 +1,9 @@
 """`python -m chassis.database_roles <service>…` creates a role and a database for each service.
 
-DATABASE_URL_<SERVICE> names both. The command creates the role with its password, and the database, which the role owns
-and which no other service's role may connect to. On a server that is in use, it hands over databases, tables and
-functions that belong to another role. A release that still runs with that role continues to work while
-KEPT_DATABASE_ROLES names it (superusers need not be named). The command may be repeated at any time, and changes only
-what differs.
+DATABASE_URL_<SERVICE> names both. The role gets its password and owns the database, to which no other service's role
+may connect. On a server that is in use, databases, tables and functions that belong to another role are handed over. A
+release that still runs with that role continues to work while KEPT_DATABASE_ROLES names it (superusers need not be
+named). The command may be repeated at any time, and changes only what differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
 would not protect the rows: an attacker in the process could read and delete them with the rights that the service
@@ -186,7 +185,7 @@ def _make_database(cursor: Any, owner: Owner) -> None:
 def _hand_over(cursor: Any, role: str) -> None:
     """Makes `role` the owner of the tables, functions and other objects of the database.
 
-    Runs each statement in its own transaction, so that a table is locked only for a moment.
+    Each statement has its own transaction, so that a table is locked only for a moment.
     """
     cursor.execute("SELECT set_config('lock_timeout', %s, false)", (_LOCK_TIMEOUT,))
     for tries_left in reversed(range(_LOCK_TRIES)):

@@ -1,6 +1,7 @@
 """`python -m chassis.message_keys [-]` creates the keys of all processes, and prints MESSAGE_KEYS for each.
 
-With `-` it keeps the secrets of earlier output on standard input: a new release may have new senders and receivers.
+With `-` it reads earlier output from standard input and keeps the secrets in it. Run that after an upgrade: a new
+release may have new senders and receivers.
 
 It prints one line per process: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=… On a small server, where all services
 share one process, that process uses MESSAGE_KEYS_SERVICES. `signatures.py` explains the contents.
@@ -44,7 +45,7 @@ def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[st
 
 
 def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
-    """Returns the values of MESSAGE_KEYS, as name of the process → value."""
+    """Returns name of the process → its value of MESSAGE_KEYS."""
     return {name: message_keys(name, secret_of) for name in NAMES} | {
         SHARED: _text({name: secret_of[name] for name in SERVICES})
     }

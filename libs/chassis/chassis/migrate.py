@@ -62,10 +62,10 @@ def migrate(service: str, url: str) -> None:
 
 
 def _take_turn(session: Connection) -> None:
-    """Waits for the advisory lock that keeps other processes from migrating this database.
+    """Takes the advisory lock that keeps other processes from migrating this database, for as long as the session
+    lasts.
 
-    The lock is held as long as the session. Polls, because a waiting statement holds a snapshot, which the building of
-    an index would wait for.
+    Polls, because a waiting statement holds a snapshot, for which the building of an index would wait.
     """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)

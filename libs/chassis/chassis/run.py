@@ -87,10 +87,8 @@ def container_of(
 
 
 def allow_all_files() -> None:
-    """Raises the process's limit of open files (usually 1,024) to the most that the system allows.
-
-    Connections are files, and webhooks has many.
-    """
+    """Raises the process's limit of open files (usually 1,024) to the system's. Connections are files; webhooks has
+    many."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # macOS reports a limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -108,10 +106,7 @@ def server_of(container: ServiceContainer) -> RpcServer:
 
 
 class Together:
-    """The nameko containers of all services in this process.
-
-    They start in order and stop together, in reverse order.
-    """
+    """The nameko containers of all services in this process. They start in order and stop in reverse order."""
 
     def __init__(self, containers: list[ServiceContainer]) -> None:
         self._containers = containers

@@ -145,8 +145,8 @@ class BusProvider(DependencyProvider):
 
 
 def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., Any]:
-    """Makes the RPC method that answers a call with `use_case`, which gets `self.app` and those of `caller` and
-    `request` that its parameters name.
+    """Makes an RPC method that calls `use_case` with `self.app`, and with `caller` and `request` if it has these
+    parameters.
 
     `live`: the call takes a slot of the account (`self.app.live_call`), because it calls other servers while its client
     waits.

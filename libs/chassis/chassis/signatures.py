@@ -41,10 +41,8 @@ class Refused(Exception):
 
 
 class Peer(NamedTuple):
-    """The sender of a frame of calls, with the queue and the key for replies to it.
-
-    The name of an unsigned sender is empty.
-    """
+    """The sender of a frame of calls, with the queue and the key for replies to it. An unsigned sender's name is
+    empty."""
 
     reply_to: str
     name: str = ""

@@ -41,10 +41,7 @@ class Vault:
             raise UnreadableSecret("no configured key reads this secret") from None
 
     def rotate(self, stored: str) -> str | None:
-        """Encrypts a stored secret with the first key; returns None if that key encrypted it.
-
-        Raises UnreadableSecret.
-        """
+        """Encrypts a stored secret with the first key; returns None if it is so already. Raises UnreadableSecret."""
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:
@@ -56,8 +53,8 @@ class Vault:
     ) -> KeysRotated:
         """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key.
 
-        `batch` holds (id, stored secret), in the order of ids. `replace(id, stored, fresh)` stores a secret again; it
-        returns False when the secret has changed meanwhile.
+        `batch` holds (id, stored secret), in the order of ids. `replace(id, stored, fresh)` replaces a stored secret,
+        or returns False when it has changed meanwhile.
         """
         rotated, unreadable = 0, []
         for id_, stored in batch:

@@ -18,7 +18,7 @@ MOST_BYTES = 64 * 1024
 
 
 class Chunks(deque[bytearray]):
-    """Bytes that wait for a socket, in the order of their arrival. Small chunks are joined with the one before."""
+    """Bytes that wait for a socket, in order. Small chunks are joined with the one before."""
 
     def __init__(self, chunks: Iterable[bytes] = ()) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Chunks(deque[bytearray]):
             self.append(chunk)
 
     def append(self, chunk: bytes | bytearray) -> None:
-        """Adds a chunk behind all others."""
+        """Adds a chunk at the end."""
         if self and len(self[-1]) + len(chunk) <= MOST_BYTES:
             self[-1].extend(chunk)
         else:
@@ -36,7 +36,7 @@ class Chunks(deque[bytearray]):
 class Connection(SelectConnection):
     """An AMQP connection that joins the bytes written between two rounds of its I/O loop, and reads once a round.
 
-    Its parent has no public hooks for that, so private methods are overridden.
+    Overrides private methods, because pika has no public hooks for that.
     """
 
     def _proto_connection_made(self, transport: Any) -> None:

@@ -1,6 +1,6 @@
 """Distinguishes an absent service from a busy one, by asking the broker for the consumers of its call queue.
 
-Both leave calls unanswered. So a caller asks the broker once calls have been unanswered for a while. A busy service has
+Both leave calls unanswered, so a caller asks the broker once calls have been unanswered for a while. A busy service has
 a consumer, however long its queue is. Without a consumer, the caller gives up the calls that wait in the queue. It
 cannot remove them, because only the service may read its queue. A process of the service that starts later refuses them
 (`server.py`), so that no call runs whose caller was refused.
@@ -23,10 +23,8 @@ _EMPTY_LOOKS = 2
 
 
 class ConsumerWatch:
-    """Checks whether one service consumes its call queue, over a channel of its own.
-
-    All methods run in the link's I/O thread.
-    """
+    """Checks whether one service consumes its call queue, over a channel of its own. Use it in the link's I/O thread
+    only."""
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
         """Calls `on_away` with the number of waiting frames, at each check that finds no consumer."""
@@ -41,7 +39,7 @@ class ConsumerWatch:
         self.is_away = False
 
     def reset(self) -> None:
-        """Forgets everything, because the link was lost."""
+        """Starts again after the link was lost."""
         self._channel = None
         self._is_looking = self.is_away = False
         self._empty_looks = 0

@@ -22,7 +22,7 @@ REFUSED = "refused"
 
 
 class Call(msgspec.Struct, omit_defaults=True):
-    """One call in a request frame. `ttl`: seconds until its deadline when the frame was sent."""
+    """One call in a request frame. `ttl`: seconds from the sending of the frame to the call's deadline."""
 
     id: int
     method: str

@@ -4,7 +4,7 @@ With a patched `select`, each wait of pika's own loop makes and removes a listen
 another green thread wakes it through a pipe. Here the listeners stay, and a green thread of the same process wakes the
 loop without a system call. Real threads still use the pipe.
 
-Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). In others the loop is pika's.
+Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). Others use pika's loop.
 """
 
 import time
@@ -168,5 +168,4 @@ class _GreenPoller(_PollerBase):
 
     def _modify_fd_events(self, fileno: int, events: int, events_to_clear: int, events_to_set: int) -> None:
         """Does nothing: `poll` applies the change, so that a watch that begins and ends in the same round costs
-        nothing.
-        """
+        nothing."""

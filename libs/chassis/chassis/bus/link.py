@@ -133,7 +133,7 @@ class Link:
         batch.wait(timeout_seconds)
 
     def stop(self) -> None:
-        """Closes the connection properly."""
+        """Closes the connection. Waits at most 2 s for that."""
         self._stopping.set()
         connection, ioloop = self._connection, self._ioloop
         if connection is not None and ioloop is not None:
@@ -212,10 +212,8 @@ class Link:
         connection.channel(on_open_callback=self._declare_topology)
 
     def _declare_topology(self, channel: Channel) -> None:
-        """Declares exchanges and queues on a channel of its own, then closes that channel.
-
-        The broker closes the channel, and no other, if the user may not declare.
-        """
+        """Declares exchanges and queues on a channel of its own: the broker closes that one if the user may not
+        declare."""
         channel.add_on_close_callback(self._on_declared)
         self._declare(channel)
         topology.declare(channel, channel.close)
@@ -247,7 +245,7 @@ class Link:
             self._connection.close()
 
     def _on_consumer_cancelled(self, _frame: Any) -> None:
-        """Reconnects, and so declares the queues again. The broker cancels a consumer when its queue is gone."""
+        """Reconnects, and so declares the queues again: the broker cancels a consumer when its queue is gone."""
         if self._connection is not None and self._connection.is_open:
             log.warning("consumer_cancelled", link=self.name)
             self._connection.close()

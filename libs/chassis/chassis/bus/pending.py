@@ -96,8 +96,5 @@ def failed(service: str, failure: Failure | None) -> ApiError | None:
 
 
 def reason_of(error: ApiError) -> str:
-    """Returns the reason for which a call failed, as the operator sees it.
-
-    That is the note of `unavailable`, or the service's message.
-    """
+    """Returns why a call failed, for the operator: the note of `unavailable`, or the service's message."""
     return next(iter(getattr(error, "__notes__", ())), error.message)

@@ -92,10 +92,7 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 
 @contextmanager
 def _channel(amqp_url: str) -> Iterator[Any]:
-    """Opens a channel of its own connection to the broker.
-
-    Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer.
-    """
+    """Opens a channel on a new connection. Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
     try:
         with pika.BlockingConnection(amqp.parameters(amqp_url)) as connection:
             yield connection.channel()
@@ -104,9 +101,10 @@ def _channel(amqp_url: str) -> Iterator[Any]:
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
-    """Gets up to `limit` messages without acknowledging them. When the connection closes, they are in the queue again.
+    """Gets up to `limit` messages (tag, properties, body) without acknowledging them; none when the queue does not
+    exist.
 
-    Returns the tag, properties and body of each; an empty list when the queue does not exist.
+    When the connection closes, they are in the queue again.
     """
     taken: list[tuple[int, Any, bytes]] = []
     while len(taken) < limit:

@@ -1,13 +1,13 @@
 """Calls services over one connection per process, with calls batched into frames.
 
-`bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`,
-`publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green threads (services). Calls
-raise only ApiError: the service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+`bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller,
+request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the service's
+refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
-SERVICE_UNAVAILABLE comes within 2 s, before the deadline, when no process consumes the service's calls
-(`consumer_watch.py`) or the broker is away; it is then a `ServiceAway`. As long as such an outage lasts, further calls
-are refused at once. A call whose process or connection was lost may have run, or may still run until its deadline. So
-repeat a write with the same operation id, as after any SERVICE_UNAVAILABLE.
+SERVICE_UNAVAILABLE comes within 2 s, as a `ServiceAway`, when no process consumes the service's calls
+(`consumer_watch.py`) or the broker is away. As long as such an outage lasts, further calls are refused at once. A call
+whose process or connection was lost may have run, or may still run until its deadline. So repeat a write with the same
+operation id, as after any SERVICE_UNAVAILABLE.
 
 Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
 answer, or for 2 ms, and is sent together with other waiting calls.
@@ -238,10 +238,8 @@ class Bus(Clients):
             self._fail(call.id, f"{method.routing_key} does not exist", ServiceAway)
 
     def _lost(self) -> None:
-        """Fails the calls that were sent when the connection was lost; their answers are lost too.
-
-        Calls that were not sent yet go out on the next connection.
-        """
+        """Fails the calls that were sent when the connection was lost: their answers are lost too. Others go out on the
+        next one."""
         self.ready, self._disconnected_at = False, time.monotonic()
         for pending in list(self._pending.values()):
             if pending.sent_at:
@@ -307,13 +305,12 @@ class _SendQueue:
     def _on_away(self, waiting: int) -> None:
         """Gives up the newest `waiting` frames, which lie in a queue without a consumer.
 
-        Earlier frames were delivered to a process that is stopping, and may still be answered.
+        A process that is stopping has received the earlier frames, and may still answer them.
         """
         self._bus.give_up(self._service, self._last_frame_id - waiting)
 
     def drop_ended(self) -> None:
-        """Drops calls at the head of the queue that ended before there was a connection, so that they do not
-        accumulate.
+        """Drops ended calls at the head of the queue, so that they do not accumulate while there is no connection.
 
         Other threads only append calls, so the call that is dropped is the one that was inspected.
         """

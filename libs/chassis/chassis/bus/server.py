@@ -3,8 +3,8 @@
 A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
 without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
 If no process consumed the queue for longer than the time between two checks of a caller, the frames that waited in it
-are refused, because their callers may have been told already that the calls failed. Replies are transient and
-unconfirmed; replies that are ready at the same time share a message.
+are refused, because their callers may have been told that the calls failed. Replies are transient and unconfirmed;
+replies that are ready at the same time share a message.
 """
 
 import math
@@ -112,7 +112,7 @@ class RpcServer(SharedExtension, ProviderCollector):
     def unregister_provider(self, provider: Any) -> None:
         """When the last RPC method is removed, stops consuming, and returns when all received calls have begun.
 
-        The container then waits for the running calls, before it stops what they use.
+        The container then waits for these calls, before it stops what they use.
         """
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
@@ -219,20 +219,16 @@ class RpcServer(SharedExtension, ProviderCollector):
                 self._begin_call(peer, call, now + call.ttl - waited)
 
     def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
-        """Refuses the calls of a frame whose signature is invalid.
-
-        Its sender may have no key, so the answers are unsigned.
-        """
+        """Refuses the calls of a frame whose signature is invalid. The answers are unsigned: its sender may have no
+        key."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", error.reason, error.sender, methods=methods)
         for call in frame.calls:
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
 
     def _note_replay(self, peer: Peer, frame: RequestFrame) -> None:
-        """Counts and logs a repeated frame.
-
-        It gets no answer: the caller would take that for the answer to the original.
-        """
+        """Counts and logs a repeated frame. An answer would be taken for the answer to the original, so it gets
+        none."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", REPLAYED, peer.name, methods=methods)
 

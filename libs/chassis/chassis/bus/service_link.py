@@ -1,4 +1,4 @@
-"""The one connection of a service's process, as a nameko extension: calls, events and the outbox share it."""
+"""The one connection of a service's process, as a nameko extension."""
 
 import math
 import threading

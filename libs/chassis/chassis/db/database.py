@@ -86,7 +86,8 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` after each commit of a transaction that set `connection.info[mark]`. Wakes the outbox."""
+        """Calls `callback` (to wake the outbox, say) after each commit of a transaction that set
+        `connection.info[mark]`."""
         self._after_commit[mark] = callback
 
     @contextmanager
@@ -232,9 +233,9 @@ def _note_made(_connection: Any, record: Any) -> None:
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
 
-    Reads what has arrived, the server's last message and then the end, without a round trip (0.4 µs). A connection that
-    was opened just now is not checked. If a server that shuts down has closed it, its first statement fails as in any
-    outage, whereas the pool would raise an error of its own.
+    Looks at what has arrived, without a round trip (0.4 µs): first comes the server's last message, then the end. A
+    connection that was opened just now is not checked: if the server shuts down, its first statement reports the
+    outage, while this check would make the pool try again and raise an error of its own.
     """
     if record.info.pop(_MADE_NOW, False):
         return

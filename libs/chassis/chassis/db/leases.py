@@ -82,7 +82,7 @@ Lapse = Callable[[Connection, str], tuple[int, bool]]
 
 
 def create_workers(op: Any) -> None:
-    """Creates the table `workers`, in a migration; `op` is Alembic's operations object."""
+    """Creates the table `workers`, in a migration. `op` is Alembic's operations object."""
     metadata.create_all(op.get_bind())
 
 
@@ -136,7 +136,7 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> str | None:
-        """The worker's id. None: not registered yet, or reaped and not registered again."""
+        """The worker's id; None while it is not registered, or reaped and not registered again."""
         return self._id
 
     def keep(self) -> None:

@@ -2,7 +2,7 @@
 
 A service keeps a row for each operation id, and every try locks it before it stores anything. The row holds the
 operation's result, and the last voided try. A try that refuses its client voids itself and all earlier tries, so that
-an earlier try that still runs stores nothing later.
+none of them stores anything later.
 """
 
 from collections.abc import Callable, Collection
@@ -190,7 +190,8 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids all tries of operations up to a number. Takes (operation id, number) and returns id → result, or None.
+        """Voids all tries of operations up to a number. Takes (operation id, number); returns id → result, or None
+        without one.
 
         Waits for a try that is storing something now.
         """

@@ -1,7 +1,6 @@
 """Finds the distinct values of an indexed column by skipping from each to the next (a loose index scan).
 
-For lists over many values of a column, each of which has its newest rows at the head of an index range. The cost does
-not depend on the number of rows.
+For a list that reads the newest rows of each value from an index. The cost does not depend on the number of rows.
 """
 
 

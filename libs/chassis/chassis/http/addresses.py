@@ -157,8 +157,8 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
     """Checks and parses an http(s) URL of a public host. The host's addresses are checked later, when connecting.
 
-    Also accepts the lower-case names `routed_hosts` (of OUTBOUND_HOST_MAP), the addresses in `allowed` networks at the
-    ports of these networks, and at these ports every name, because it may have such an address. Raises UnsafeAddress.
+    Accepts also the names in `routed_hosts` (of OUTBOUND_HOST_MAP, lower case) and the addresses and ports in `allowed`
+    networks. At such a port it accepts every name, which may have such an address. Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")

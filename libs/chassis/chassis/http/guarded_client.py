@@ -96,9 +96,8 @@ def stream(
     ssl_context: ssl.SSLContext | None = None,
     counts_our_time: bool = True,
 ) -> Iterator[Stream]:
-    """Fetches a file in chunks. `timeout_seconds` covers everything, from the DNS lookup to the last byte.
-
-    With `counts_our_time=False`, the clock stops while the caller works between two chunks.
+    """Fetches a file in chunks. `timeout_seconds` covers everything, from the DNS lookup to the last byte; with
+    `counts_our_time=False` the time between two chunks, while the caller works, does not count.
 
     `allowed_types` applies to 2xx answers; the caller judges other statuses. Hosts in `host_map` (host -> "ip:port",
     OUTBOUND_HOST_MAP) are fetched from that address without a check. Raises UnsafeAddress and FetchFailed.
@@ -129,10 +128,8 @@ class _Route:
 
 
 class _Pinned(HTTPConnection):
-    """An HTTP connection that connects only to addresses checked before.
-
-    The Host header, SNI and the check of the certificate still use the name.
-    """
+    """An HTTP connection to addresses that were checked before. Host header, SNI and certificate check still use the
+    name."""
 
     addresses: Sequence[tuple[str, int]] = ()
     deadline: float = 0.0

@@ -1,8 +1,8 @@
 """Calls to servers that the configuration names (platforms, providers, object storage), over kept connections.
 
 Every call has a ceiling: the longest time that the server may make us wait in all. urllib3's own timeouts start again
-with each byte, so a server that moves a byte now and then could block its caller for ever. Here the connection's socket
-ends a call at its ceiling. For addresses given by strangers use `guarded_client` and `webhook_connection` instead.
+with each byte, so a server that moves a byte now and then could block its caller for ever. For addresses given by
+strangers use `guarded_client` and `webhook_connection` instead.
 """
 
 import math
@@ -98,8 +98,7 @@ class Outbound(urllib3.PoolManager):
     ) -> BaseHTTPResponse:
         """Sends a request as PoolManager.urlopen does.
 
-        `ceiling_seconds` is how long the server may make us wait in all, instead of the time computed from the body's
-        size.
+        `ceiling_seconds` replaces the ceiling computed from the body's size.
         """
         with _calling(self._limits, ceiling_seconds):
             return super().urlopen(method, url, redirect=redirect, **options)
@@ -127,8 +126,7 @@ def _version_of(path: str | None) -> tuple[int, int, int] | None:
 @lru_cache(maxsize=4)
 def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) -> ssl.SSLContext:
     """Makes the context once per process and version of the system's files: reading all certificates takes 40 ms of
-    CPU.
-    """
+    CPU."""
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()
@@ -137,10 +135,7 @@ def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) ->
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The limits of the running call.
-
-    A context variable passes them to the connection: urllib3 has no parameter for them.
-    """
+    """The limits of the running call, in a context variable: urllib3 passes no such parameter to the connection."""
 
     limits: Limits
     ceiling_seconds: float | None
@@ -211,8 +206,6 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """An HTTPS connection with the same limits as `_Connection`."""
-
     def connect(self) -> None:
         """Connects and does the TLS handshake.
 

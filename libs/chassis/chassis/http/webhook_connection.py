@@ -252,10 +252,8 @@ def _problems(deadline: float) -> Iterator[None]:
 
 
 def _is_ours(error: Exception, address: str = "") -> bool:
-    """Whether an error shows that this machine or its network failed.
-
-    A missing IPv6 route does not count: many networks have none.
-    """
+    """Whether an error shows that this machine or its network failed. A missing IPv6 route does not: many networks have
+    none."""
     if isinstance(error, socket.gaierror):
         return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
     number = error.errno if isinstance(error, OSError) else None

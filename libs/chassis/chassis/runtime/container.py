@@ -1,4 +1,4 @@
-"""nameko's service containers, with the changes that this project needs."""
+"""nameko's service containers, without what this project does not use."""
 
 import sys
 from collections.abc import Callable

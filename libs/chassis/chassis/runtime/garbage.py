@@ -10,7 +10,7 @@ _THRESHOLDS = 10_000, 10, 10
 def settle() -> None:
     """Freezes the present objects, so that they are never scanned again, and makes collections rarer.
 
-    Call it when everything is loaded, and before a fork, so that a child does not copy the shared pages (17 MB each).
+    Call it when everything is loaded and before a fork, so that children share these pages (17 MB each).
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
 """GET /healthz of a service: 200 while its consumers are attached to the broker, otherwise 503.
 
-nameko's container can continue without its consumers. This check tells a supervisor to restart it.
+nameko's container can live on without its consumers; the supervisor then restarts it.
 """
 
 from collections.abc import Callable, Iterable

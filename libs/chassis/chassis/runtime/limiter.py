@@ -14,10 +14,8 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Counts how many of a number of slots each holder has.
-
-    A holder gets at most a certain share of the slots that the other holders leave.
-    """
+    """Counts the slots that each holder has. A holder gets at most a fixed share of those that the other holders
+    leave."""
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share
@@ -46,8 +44,8 @@ class Limiter:
     """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
     A holder has at most `max_share` of all slots, the next one the same share of the rest. Calls that find no slot wait
-    for one; with `waiting_per_slot` the number of waiting calls is limited, and shared, in the same way. `refusal`
-    makes the error that is raised when no slot becomes free in time; by default SERVICE_UNAVAILABLE.
+    for one; `waiting_per_slot` limits and shares the waiting calls in the same way. `refusal` makes the error for a
+    call that gets no slot in time; by default SERVICE_UNAVAILABLE.
     """
 
     def __init__(
@@ -66,10 +64,8 @@ class Limiter:
 
     @contextmanager
     def slot(self, holder: Hashable = None, wait_seconds: float | None = None) -> Iterator[None]:
-        """Takes a slot for the length of the block; `wait_seconds` replaces the limiter's.
-
-        Raises the errors of `take`.
-        """
+        """Takes a slot for the length of the block. `wait_seconds` replaces the limiter's. Raises the errors of
+        `take`."""
         self.take(holder, wait_seconds)
         try:
             yield

@@ -144,7 +144,7 @@ def loop(
 
 
 def end_all(container: ServiceContainer) -> None:
-    """Ends all worker loops of the service. Call it before you close the connections that they use."""
+    """Ends all worker loops of the service. Call it before closing the connections that they use."""
     for entrypoint in container.entrypoints:
         if isinstance(entrypoint, Loop):
             entrypoint.end()
@@ -164,9 +164,7 @@ class Finish(Entrypoint):
 
 
 def finish(function: F) -> F:
-    """Marks `def method(self)`, which runs when the service stops and its loops have ended.
-
-    The method waits for the tasks that the loops have started.
-    """
+    """Marks `def method(self)`, which runs when the service stops and its loops have ended. It waits for tasks they
+    started."""
     register_entrypoint(function, Finish())
     return function

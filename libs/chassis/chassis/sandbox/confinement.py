@@ -50,10 +50,7 @@ class Confinement(Record):
 
 
 class Sandbox:
-    """The rules that confine a process.
-
-    They are prepared once in the fork server; each forked process calls `enter`.
-    """
+    """The rules that confine a process, prepared once in the fork server; each forked process calls `enter`."""
 
     def __init__(self) -> None:
         """Prepares the rules, and leaves the network at once where the kernel allows that."""

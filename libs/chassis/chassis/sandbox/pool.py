@@ -64,10 +64,7 @@ class NotStarted(Exception):
 
 
 class Limits(Record):
-    """The most memory, time and file size that one piece of work may use.
-
-    The defaults suit small work; pass limits that fit yours.
-    """
+    """The most memory, time and file size that one piece of work may use. The defaults suit small work."""
 
     memory_bytes: int = 1024 * 2**20
     #: Elapsed time and CPU time.

@@ -26,10 +26,8 @@ log = structlog.get_logger()
 
 
 def _named(service: str) -> Processor:
-    """Returns a structlog processor that adds `service` to every log line.
-
-    Services that share a process bind their own names.
-    """
+    """Returns a structlog processor that adds `service` to every log line. Services that share a process bind their
+    own."""
 
     def name(_logger: object, _method: str, event: EventDict) -> EventDict:
         event.setdefault("service", service)

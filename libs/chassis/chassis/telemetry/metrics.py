@@ -100,10 +100,7 @@ class Histogram(Summed[Buckets]):
 
 
 class Gauge(Instrument):
-    """A metric whose value is read only when metrics are sent.
-
-    So its queries cost nothing while telemetry is off.
-    """
+    """A metric that is read only when metrics are sent, so that its queries cost nothing while telemetry is off."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         super().__init__(name, unit, description)

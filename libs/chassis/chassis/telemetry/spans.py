@@ -91,10 +91,8 @@ def site_of(host: str) -> str:
 
 
 class Traced:
-    """A block of code with a span, which is the current span inside the block.
-
-    If a histogram is given, the block's duration is recorded in it.
-    """
+    """A block of code with a span, which is the current one inside the block. A given histogram records its
+    duration."""
 
     __slots__ = ("_attributes", "_began", "_duration", "_token", "span")
 
@@ -142,10 +140,8 @@ class Traced:
 
 
 class DatabaseTraced:
-    """A block of code with a span that does not become the current one.
-
-    So whatever a transaction stores (events, rows) continues the trace of its caller.
-    """
+    """A block of code whose span does not become the current one, so that what it stores continues the caller's
+    trace."""
 
     __slots__ = ("_span",)
 
@@ -369,10 +365,7 @@ class Spans:
 
 
 def _remote(traceparent: str) -> Span:
-    """Turns another process's traceparent into a span.
-
-    The span is not recorded if the traceparent says so, or is empty or malformed.
-    """
+    """Turns another process's traceparent into a span; not a recorded one if it says so, or is empty or malformed."""
     context = parse(traceparent) if traceparent.endswith("-01") else None
     return NonRecordingSpan(context) if context else NotRecorded(traceparent)
 

@@ -86,10 +86,8 @@ class HasCause(Protocol):
 
 
 def on_behalf(waiting: Sequence[HasCause]) -> AbstractContextManager[Any]:
-    """Traces work that serves several items at once.
-
-    Its span continues the trace of the first item that is sampled, and links to the traces of all sampled items.
-    """
+    """Traces work for several items at once: continues the trace of the first sampled item, and links to all sampled
+    ones."""
     return _NOTHING if _spans is None else _spans.on_behalf([one.cause for one in waiting])
 
 
