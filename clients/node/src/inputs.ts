@@ -449,7 +449,7 @@ export interface EditToken {
 }
 
 /**
- * A request to open an account, with the fields that a new user chooses. The operator sets others,
+ * A request to open an account, with the fields that a new user chooses. The operator sets the others,
  * such as the tier.
  */
 export interface SignUp {

@@ -1081,8 +1081,8 @@ export abstract class Operations {
   }
 
   /**
-   * Replace the signing secret; the new one is shown only in this answer, and for 24 hours deliveries
-   * are signed
+   * Replace the signing secret by one shown only in this answer; for 24 hours deliveries are signed with
+   * both.
    *
    * `POST /api/v1/webhooks/{id}/rotate-secret`. Needs the scope `manage:webhooks`.
    */
@@ -1217,8 +1217,8 @@ export abstract class Operations {
   }
 
   /**
-   * Replace a token by a new one with the same rights; the new one is shown only in this answer, the old
-   * one revoked
+   * Replace a token by a new one with the same rights, shown only in this answer; the old one is revoked
+   * at once.
    *
    * `POST /api/v1/tokens/{id}/rotate`. Needs the scope `manage:tokens`.
    */
@@ -1318,7 +1318,8 @@ export abstract class Operations {
   }
 
   /**
-   * Begin a session on a brand of another account, with the rights of the person's role.
+   * Begin a session on a brand of another account, with the person's role; its token is shown only in
+   * this answer.
    *
    * `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
    */

@@ -35,8 +35,7 @@ View = Callable[..., Response]
 class App(Flask):
     """A Flask application that calls its views with the WSGI environment, without contexts, signals and sessions.
 
-    The gateway uses none of the three (`flask.request` would raise an error), and they cost as much as all the rest of
-    Flask.
+    The gateway uses none of the three, and they cost as much as all the rest of Flask. `flask.request` raises an error.
     """
 
     def wsgi_app(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
@@ -74,10 +73,7 @@ def _description(public_url: str, key_required: bool) -> dict[str, Any]:
 
 @cache
 def _url_map() -> Map:
-    """Returns the routing table of all endpoints.
-
-    It is made once, because that takes 40 ms and tests make many applications.
-    """
+    """Returns the routing table of all endpoints, made once: that takes 40 ms, and tests make many applications."""
     rules = [
         Rule(path, endpoint=_name(endpoint), methods=[endpoint.method])
         for endpoint in _ROUTES
@@ -148,10 +144,8 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Returns the response headers about the token (spec "Authentication").
-
-    An error has those that are known by then.
-    """
+    """Returns the response headers about the token (spec "Authentication"). An error has those that are known by
+    then."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token

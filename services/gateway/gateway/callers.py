@@ -26,10 +26,8 @@ _MAX_BATCH = 500
 
 
 class CallerCache:
-    """Finds the callers of tokens and caches them. Requests with the same token at the same moment share one call.
-
-    Thread-safe.
-    """
+    """Finds the callers of tokens and caches them. Simultaneous requests with the same token share one call.
+    Thread-safe."""
 
     def __init__(
         self,
@@ -71,8 +69,7 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile, because the caller may be
-        out of date."""
+        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile: it may be out of date."""
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return
@@ -85,8 +82,7 @@ class CallerCache:
 
     def drop(self, change: CallerChanged) -> None:
         """Removes the entries of the changed tokens and accounts, and ignores the answers of calls that are on their
-        way.
-        """
+        way."""
         tokens, accounts = set(change.token_ids), set(change.account_ids)
         with self._lock:
             self._calls = {}

@@ -75,7 +75,8 @@ class Endpoint:
 
     @property
     def summary(self) -> str:
-        return (self.handler.__doc__ or "").strip().split("\n")[0]
+        """The first paragraph of the handler's docstring."""
+        return " ".join((self.handler.__doc__ or "").split("\n\n")[0].split())
 
     @property
     def path_names(self) -> frozenset[str]:

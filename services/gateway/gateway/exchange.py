@@ -146,7 +146,8 @@ class Exchange:
     def made_nothing(self, error: ApiError) -> bool:
         """Whether `error` proves that the operation had no effect, so that its unit can be refunded.
 
-        If the outcome is unknown or an earlier try may have had an effect, it does not; quota asks publishing later.
+        If it does not, because the outcome is unknown or an earlier try may have had an effect, quota asks publishing
+        later.
         """
         is_open = self.handled and leaves_outcome_open(error, sends=True)
         return not (is_open or self.was_tried)
@@ -158,10 +159,8 @@ class Exchange:
         *,
         timeout_seconds: float | None = None,
     ) -> Result:
-        """Calls a method of a service. Raises ApiError.
-
-        The time limit is by default what is left until the request's deadline.
-        """
+        """Calls a method of a service. Raises ApiError. By default the time limit is what is left until the
+        deadline."""
         timeout_seconds = self.remaining_seconds if timeout_seconds is None else timeout_seconds
         return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
 

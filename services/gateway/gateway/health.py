@@ -1,8 +1,7 @@
 """/readyz: whether every service answers through the bus. (/healthz only says that the process lives.)
 
-Both are public, so the answer is one word, and frequent requests are cheap: each process pings the services at most
-once a second and shares the result. Only the operator learns which services are away, and why, from the log or from
-`posthaste service list`.
+Both are public. So the answer is one word, and each process pings the services at most once a second and shares the
+result. The operator finds in the log, or with `posthaste service list`, which services are away and why.
 """
 
 import threading

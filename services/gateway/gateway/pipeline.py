@@ -69,7 +69,7 @@ def check_address(exchange: Exchange) -> None:
 def claim_key(exchange: Exchange) -> None:
     """Claims the request's idempotency key, if there is one. `settle_key` acts on the result.
 
-    Between the two steps the request may be refused for a limit or its scope.
+    Between the two steps a limit or the missing scope may refuse the request.
     """
     if not exchange.endpoint.idempotent:
         return
@@ -86,8 +86,7 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """Refuses a request over a limit: 402 where the plan or the month's units do not allow it, 429 above the rate
-    limit.
+    """Refuses a request over a limit: 402 for the plan or the month's units, 429 for the rate.
 
     A request takes a unit of the month only if its token has the scope and the request will run, not get a stored
     answer.
@@ -263,10 +262,8 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Calls the endpoint's `on_refusal`, which adds headers to an error.
-
-    Skipped after a refusal by quota, which must cost no further call.
-    """
+    """Adds the headers of the endpoint's `on_refusal` to an error. Not after a refusal by quota: that costs no further
+    call."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -284,7 +281,7 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
     """Whether the client can succeed by repeating the request later.
 
-    After a guardrail refused to schedule a post it cannot, because the wait counts from the scheduled time.
+    Not when a guardrail refused to schedule a post, because the wait counts from the scheduled time.
     """
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))

@@ -48,7 +48,7 @@ _WAITING_PER_SLOT = 4
 class Services:
     """The clients of all services, and the caches, limits and periodic tasks of the gateway. One per process.
 
-    Tests give their own `bus`.
+    Tests pass their own `bus`.
     """
 
     def __init__(self, config: Config, bus: rpc.Bus | None = None, database: Database | None = None) -> None:

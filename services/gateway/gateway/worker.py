@@ -86,10 +86,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
 
 def _linger(client: socket.socket) -> None:
-    """Reads what the client still sends, for a moment, before the connection is closed.
-
-    A connection that is closed with unread bytes is reset before the client sees the answer.
-    """
+    """Reads for a moment what the client still sends, because closing a connection with unread bytes resets it before
+    the client sees the answer."""
     client.shutdown(socket.SHUT_WR)
     client.settimeout(_LINGER_SECONDS)
     read = 0
@@ -98,8 +96,8 @@ def _linger(client: socket.socket) -> None:
 
 
 def _end_reading(client: Any) -> None:
-    """Ends the socket's reading side below gevent. gevent's own shutdown would raise an error in the reader, which
-    gunicorn would log."""
+    """Ends the socket's reading side below gevent, whose own shutdown raises an error in the reader that gunicorn would
+    log."""
     try:
         client._sock.shutdown(socket.SHUT_RD)
     except OSError:

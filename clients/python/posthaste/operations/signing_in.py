@@ -92,7 +92,8 @@ class SigningInOperations(Caller):
         )
 
     def enter_brand(self, id: str) -> records.BrandEntered:
-        """Begin a session on a brand of another account, with the rights of the person's role.
+        """Begin a session on a brand of another account, with the person's role; its token is shown only
+        in this answer.
 
         `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
         """
@@ -184,7 +185,8 @@ class AsyncSigningInOperations(AsyncCaller):
         )
 
     async def enter_brand(self, id: str) -> records.BrandEntered:
-        """Begin a session on a brand of another account, with the rights of the person's role.
+        """Begin a session on a brand of another account, with the person's role; its token is shown only
+        in this answer.
 
         `POST /auth/brands/{id}/session`. Needs the scope `manage:account`.
         """

@@ -126,8 +126,8 @@ class TokensOperations(Caller):
         )
 
     def rotate_token(self, id: str, *, idempotency_key: str | None = None) -> records.CreatedToken:
-        """Replace a token by a new one with the same rights; the new one is shown only in this answer, the
-        old one revoked
+        """Replace a token by a new one with the same rights, shown only in this answer; the old one is
+        revoked at once.
 
         `POST /api/v1/tokens/{id}/rotate`. Needs the scope `manage:tokens`.
         """
@@ -256,8 +256,8 @@ class AsyncTokensOperations(AsyncCaller):
         )
 
     async def rotate_token(self, id: str, *, idempotency_key: str | None = None) -> records.CreatedToken:
-        """Replace a token by a new one with the same rights; the new one is shown only in this answer, the
-        old one revoked
+        """Replace a token by a new one with the same rights, shown only in this answer; the old one is
+        revoked at once.
 
         `POST /api/v1/tokens/{id}/rotate`. Needs the scope `manage:tokens`.
         """

@@ -187,8 +187,8 @@ class WebhooksOperations(Caller):
         )
 
     def rotate_webhook_secret(self, id: str, *, idempotency_key: str | None = None) -> records.RotatedSecret:
-        """Replace the signing secret; the new one is shown only in this answer, and for 24 hours
-        deliveries are signed
+        """Replace the signing secret by one shown only in this answer; for 24 hours deliveries are signed
+        with both.
 
         `POST /api/v1/webhooks/{id}/rotate-secret`. Needs the scope `manage:webhooks`.
         """
@@ -457,8 +457,8 @@ class AsyncWebhooksOperations(AsyncCaller):
     async def rotate_webhook_secret(
         self, id: str, *, idempotency_key: str | None = None
     ) -> records.RotatedSecret:
-        """Replace the signing secret; the new one is shown only in this answer, and for 24 hours
-        deliveries are signed
+        """Replace the signing secret by one shown only in this answer; for 24 hours deliveries are signed
+        with both.
 
         `POST /api/v1/webhooks/{id}/rotate-secret`. Needs the scope `manage:webhooks`.
         """

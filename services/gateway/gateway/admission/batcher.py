@@ -167,8 +167,7 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Puts the requests of a batch that quota has deferred at the head of the second queue. Drops those whose time
-        is up."""
+        """Puts a batch's deferred requests at the head of the second queue. Drops those whose time is up."""
         with self._lock:
             for pending in batch:
                 queue.forget(pending)

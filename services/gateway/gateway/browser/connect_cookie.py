@@ -55,10 +55,7 @@ class ConnectCookie:
 
     @property
     def header(self) -> str:
-        """The value of Set-Cookie.
-
-        It says `Lax`, so that the cookie is sent when the platform redirects the browser to us.
-        """
+        """The value of Set-Cookie. `Lax` lets the cookie be sent when the platform redirects the browser to us."""
         return dump_cookie(
             _name(self.session_id, self.is_https), self.secret, max_age=_LIFE_SECONDS, path="/",
             secure=self.is_https, httponly=True, samesite="Lax",

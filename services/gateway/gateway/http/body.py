@@ -30,10 +30,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
-    """Reads the body of a request.
-
-    Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow).
-    """
+    """Reads the body. Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow)."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
@@ -85,10 +82,8 @@ def _read(stream: Any, most: int) -> bytes:
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
-    """Parses a body that must be a JSON object.
-
-    Raises INVALID_JSON if it is not JSON, not UTF-8, nested too deeply, or not an object.
-    """
+    """Parses a JSON object. Raises INVALID_JSON if the body is not JSON, not UTF-8, nested too deeply, or not an
+    object."""
     try:
         value = _decode(raw)
     except RecursionError:
@@ -101,7 +96,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
 
 
 def _parse_with_surrogates(raw: bytes) -> Any:
-    """Parses JSON that contains lone surrogates: msgspec refuses the whole body, and the error is to name the field."""
+    """Parses JSON that contains lone surrogates. msgspec refuses the whole body, but the error must name the field."""
     try:
         return json.loads(raw.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

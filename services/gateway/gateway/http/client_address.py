@@ -10,9 +10,8 @@ Address = IPv4Address | IPv6Address
 def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
     """Returns the client's IP address: the socket's peer, or behind our proxies an entry of X-Forwarded-For.
 
-    That is the entry that our outermost proxy added. Entries are counted from the right, where our `trusted_hops`
-    proxies add theirs; entries that the client itself sent are further left. With fewer entries than proxies, the
-    leftmost counts.
+    That is the entry that our outermost proxy added: each of our `trusted_hops` proxies adds one at the right, and the
+    client itself may have sent entries further left. With fewer entries than proxies, the leftmost counts.
     """
     entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
     if trusted_hops <= 0 or not entries:
@@ -39,9 +38,9 @@ def parse_address(text: str) -> Address | None:
 
 
 def customer_of(address: Address | None) -> Hashable:
-    """Returns a value that is equal for all addresses that a provider gives to one customer.
+    """Returns the same value for all addresses that a provider gives to one customer: an IPv4 address, or an IPv6 /64.
 
-    That is an IPv4 address, or the /64 of an IPv6 address. All clients without an address count as one customer.
+    All clients without an address count as one customer.
     """
     return int(address) >> 64 if isinstance(address, IPv6Address) else address
 

@@ -47,7 +47,7 @@ class Part:
 class Multipart:
     """Reads the parts of a multipart body in order: `next_part`, then all of `content` or `skip`, and so on.
 
-    All methods raise UPLOAD_ERROR.
+    Raises UPLOAD_ERROR.
     """
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:

@@ -57,7 +57,7 @@ class Field:
     def from_query(self, text: str) -> Any:
         """Converts the text of a query parameter to the JSON value that it stands for.
 
-        Returns other texts unchanged; `convert` then refuses them.
+        Returns any other text unchanged; `convert` then refuses it.
         """
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
@@ -66,10 +66,8 @@ class Field:
         return int(text) if self.is_integer and _INTEGER.fullmatch(text) else text
 
     def convert(self, value: Any) -> Any:
-        """Converts a JSON value to the field's type. Raises ValueError that names the broken rule.
-
-        msgspec.ValidationError is a ValueError.
-        """
+        """Converts a JSON value to the field's type. Raises ValueError (msgspec.ValidationError is one) that names the
+        broken rule."""
         flaw = flaw_in(value)
         if flaw is not None:
             raise ValueError(flaw)
@@ -98,11 +96,8 @@ class Reader:
         self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
-        """Returns the record of a request.
-
-        Raises the ApiErrors that the module's docstring lists, INVALID_JSON, and NOT_FOUND for a malformed id in the
-        path.
-        """
+        """Returns the record of a request. Raises the ApiErrors named at the head of this module, INVALID_JSON, and
+        NOT_FOUND for a malformed id in the path."""
         if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)
         if self.takes_body:

@@ -60,7 +60,8 @@ class BodyStream:
             return b""
 
     def _receive_directly(self, most: int) -> bytes:
-        """Reads from the socket itself: gunicorn's buffers copy each byte three times and wait for whole blocks.
+        """Reads from the socket itself, because gunicorn's buffers copy each byte three times and wait for whole
+        blocks.
 
         Corrects gunicorn's count of the remaining bytes, so that it finds the next request.
         """

@@ -88,7 +88,7 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether the operation may have taken effect, or still may, although the call ended with this error.
+    """Whether an operation whose call ended with this error may have taken effect, or still may.
 
     If so, its key stays bound to the operation. `sends`: the call publishes or replies.
     """
@@ -96,8 +96,7 @@ def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has stored the operation and is finding out its outcome. If so, the operation keeps its unit
-    too.
+    """Whether publishing has stored the operation and is finding out its outcome. If so, it also keeps its unit.
 
     `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
@@ -194,7 +193,7 @@ class IdempotencyKeys:
         """Keeps the answer for repeated requests; `store_answers` writes it to the database a moment later.
 
         Until then a repeated request finds the key locked, and waits. If the process is killed before the write, the
-        key stays locked, as if the process was killed in the middle of the request.
+        key stays locked, as after any kill during a request.
         """
         self._answers.append((claim, answer))
         self._has_answers.set()
@@ -202,7 +201,7 @@ class IdempotencyKeys:
     def store_answers(self, wait_seconds: float = 0) -> None:
         """Writes all waiting answers to the database. If there are none, waits `wait_seconds` for the first.
 
-        If it raises SERVICE_UNAVAILABLE, the next call tries these answers again.
+        Raises SERVICE_UNAVAILABLE; the next call then tries these answers again.
         """
         if not self._has_answers.wait(wait_seconds):
             return
@@ -228,8 +227,7 @@ class IdempotencyKeys:
 
     def give_up_waiting(self) -> None:
         """Deletes or unlocks the keys that `give_up` has left for later, oldest first, until the database does not
-        answer.
-        """
+        answer."""
         for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):

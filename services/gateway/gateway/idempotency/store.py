@@ -1,4 +1,4 @@
-"""All SQL of the idempotency keys: they are claimed, get an answer, and are deleted."""
+"""All SQL of the idempotency keys."""
 
 from typing import Any, NamedTuple
 
@@ -67,8 +67,7 @@ _KEEP = Prepared(
 def _mine(statement: Any) -> Any:
     """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
 
-    The fencing token alone is not enough: once a key is deleted, the next request with the same key has number 1
-    again.
+    The fencing token alone is not enough: when a key has been deleted, the next request with it starts at 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
@@ -145,10 +144,8 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> Held | None:
-        """Claims a key that has a row: one older than 24 hours, or one that the same request claimed and gave up.
-
-        Returns None for all others.
-        """
+        """Claims a used key: one older than 24 hours, or one that the same request claimed and gave up. None for all
+        others."""
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 

@@ -56,7 +56,7 @@ class ProtocolError(Exception):
     def __init__(self, code: int, text: str, message: Message | None = None, *, data: Any = None) -> None:
         """`message` is the message that the error is about; None if it could not be read.
 
-        If a client of an earlier revision sent that message, the error is answered with HTTP status 200.
+        An error about a message of an earlier revision is answered with HTTP status 200.
         """
         super().__init__(text)
         self.code, self.text, self.data = code, text, data
@@ -111,10 +111,8 @@ def _is_current(params: dict[str, Any], environ: Mapping[str, Any]) -> bool:
 
 
 def _check_current(message: Message, environ: Mapping[str, Any]) -> None:
-    """Checks that headers and body of a message of the current revision are complete and agree.
-
-    Raises ProtocolError.
-    """
+    """Checks that headers and body of a message of the current revision are complete and agree. Raises
+    ProtocolError."""
     if message.id is None:
         _check_version(message, environ.get(_VERSION_HEADER, ""))
         return  # headers of notifications are not defined

@@ -32,10 +32,8 @@ class Schemas:
     """The component schemas of a set of types. Those of request bodies are added by `of_body`."""
 
     def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
-        """Makes the schemas of `types`.
-
-        `bodies` are records of requests; they become components only through `of_body`.
-        """
+        """Makes the schemas of `types`. `bodies` are records of requests; they become components only through
+        `of_body`."""
         self._types = [*types, *POST_SETTINGS.values()]
         self._bodies = list(dict.fromkeys(bodies))
         schemas, self.components = msgspec.json.schema_components(
@@ -50,10 +48,9 @@ class Schemas:
         return self._schemas[self._types.index(kind)]
 
     def of_body(self, reader: Reader, name: str) -> Schema:
-        """Returns the schema of a request's body, without the fields that are in the path.
+        """Returns the schema of a request's body, a component called `name`, without the fields that are in the path.
 
-        It is a component called `name`. If one of several fields must be given, there is one component for each of
-        them, which accepts none of the others.
+        If one of several fields must be given, there is a component for each of them, which accepts none of the others.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
@@ -83,7 +80,7 @@ def _not_beside(reader: Reader, given: str) -> frozenset[str]:
 
 
 def described_fields(record: type) -> dict[str, Schema]:
-    """Returns the schemas of the fields of a record of a query or path, by their names in JSON."""
+    """Returns the schemas of a query's or path's parameters, by their names in JSON."""
     _, components = msgspec.json.schema_components([record], ref_template=_REF)
     schema = components[record.__name__]
     _complete(schema, record)
@@ -108,7 +105,7 @@ def whole_schema(record: type) -> Schema:
 
 
 def not_null(schema: Schema) -> Schema:
-    """Returns the schema of a value that may be absent but never null, from one that allows null."""
+    """Returns the schema without null, for a value that may be absent but never null."""
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if not options:
         return {key: value for key, value in schema.items() if value is not None}
@@ -118,7 +115,7 @@ def not_null(schema: Schema) -> Schema:
 def _without_empty_default(schema: Schema) -> Schema:
     """Removes an empty default from the schema of a body's field.
 
-    An empty default tells nothing, and openapi-typescript takes every field with a default for required.
+    It tells nothing, and openapi-typescript takes every field with a default for required.
     """
     if schema.get("default", 0) in (None, (), [], {}):
         return {key: value for key, value in schema.items() if key != "default"}
@@ -126,11 +123,8 @@ def _without_empty_default(schema: Schema) -> Schema:
 
 
 def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
-    """Adds to a record's schema what msgspec leaves out.
-
-    That is `date-time` (a datetime may lack a time zone; ours always have one), the descriptions of fields, and the
-    records of platforms' settings.
-    """
+    """Adds what msgspec leaves out of a record's schema: descriptions of fields, the records of platforms' settings,
+    and `date-time` for times, because ours always have a zone."""
     texts = texts_of(record)
     if "description" in schema:
         schema["description"] = without_references(schema["description"])

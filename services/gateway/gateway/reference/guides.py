@@ -1,6 +1,6 @@
 """The guides of docs/ as pages of /docs: Markdown to HTML, with links that lead to other guides. Pure.
 
-`gateway/guides` has links to the files, so that a checkout, a wheel and an image hold the same.
+`gateway/guides` has symbolic links to the files, so that a checkout, a wheel and an image hold the same.
 """
 
 import posixpath
@@ -43,7 +43,7 @@ def read_guides(folder: Path = FOLDER) -> dict[str, Guide]:
 
 
 def render(guide: Guide, guides: Mapping[str, Guide]) -> str:
-    """Returns a guide's HTML without its title and without its comments, the only HTML that guides have."""
+    """Returns a guide's HTML without its title and its comments, the only HTML that guides have."""
     markdown = MarkdownIt("commonmark").enable("table")
     paths = {other.source: f"{PATH}{other.slug}" for other in guides.values()}
     after_title = markdown.parse(guide.text)[3:]  # a heading is three tokens
@@ -72,10 +72,8 @@ def _plain(inline: Token) -> str:
 
 
 def _led(children: list[Token], guide: Guide, paths: Mapping[str, str]) -> Iterator[Token]:
-    """Makes links to other guides lead to their pages in /docs.
-
-    A link to a file that is not served becomes its text and path.
-    """
+    """Makes links to other guides lead to their pages in /docs. A link to a file that is not served becomes its text
+    and path."""
     lost: list[str] = []
     for child in children:
         if child.type == "link_open":

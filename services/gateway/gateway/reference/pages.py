@@ -1,6 +1,4 @@
-"""Makes each page of /docs once per process, from the OpenAPI description and the guides, without asking other
-services.
-"""
+"""Makes each page of /docs once per process, from the OpenAPI description and the guides, without asking services."""
 
 import hashlib
 import json
@@ -32,10 +30,8 @@ _HEADERS = {
 
 
 class Reference:
-    """Answers requests for pages of /docs.
-
-    A page is made when it is first requested, in some hundredths of a second.
-    """
+    """Answers requests for pages of /docs. A page is made when it is first requested, in some hundredths of a
+    second."""
 
     def __init__(self, description: dict[str, Any], templates: "Environment") -> None:
         self._description = description
@@ -43,10 +39,8 @@ class Reference:
         self._made: dict[str, Answer] = {}
 
     def answer(self, path: str, known: str | None) -> Answer | None:
-        """Returns a page, or 304 if the browser has it already; None if there is no such page.
-
-        `known` is the request's If-None-Match.
-        """
+        """Returns a page, or 304 if the browser has it already; None if there is no such page. `known`: the request's
+        If-None-Match."""
         page = self._made.get(path) or self._make(path)
         if page is None:
             return None

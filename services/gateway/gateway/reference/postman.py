@@ -15,10 +15,8 @@ _EXAMPLES = {"onePage": "one page", "severalPages": "several pages"}
 
 
 def collection_of(description: Json) -> Json:
-    """Returns a Postman collection with a folder per tag and a request per operation.
-
-    Its variables are `token` and `baseUrl`.
-    """
+    """Returns a Postman collection with a folder per tag and a request per operation. Its variables: `token`,
+    `baseUrl`."""
     server = description["servers"][0]["url"]
     folders = [
         {
@@ -88,10 +86,8 @@ def _request(method: str, path: str, operation: Json, example: Any) -> Json:
 
 
 def _url(path: str, operation: Json) -> Json:
-    """Returns the address of an operation's request, with `:name` for each value in the path.
-
-    Optional query parameters are switched off.
-    """
+    """Returns the address of an operation's request, with `:name` for each path value and optional parameters switched
+    off."""
     host = "{{rootUrl}}" if "servers" in operation else "{{baseUrl}}"
     pieces = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
     url: Json = {"raw": "/".join((host, *pieces)), "host": [host], "path": pieces}

@@ -57,10 +57,8 @@ class RequestLog:
             self._dropped += 1
 
     def write(self) -> int:
-        """Writes the waiting lines to the database. Returns how many.
-
-        If it raises SERVICE_UNAVAILABLE, the lines go on waiting.
-        """
+        """Writes the waiting lines to the database. Returns how many. Raises SERVICE_UNAVAILABLE; the lines go on
+        waiting."""
         self._tell_dropped()
         self._over_limit.clear()
         written = 0
@@ -76,10 +74,8 @@ class RequestLog:
         return written
 
     def forget_old(self) -> int:
-        """Deletes lines older than the setting, and daily counts older than a year, in batches.
-
-        Returns how many lines.
-        """
+        """Deletes lines older than the setting, and daily counts older than a year, in batches. Returns how many
+        lines."""
         removed = 0
         while True:
             with self._database.reading() as connection:

@@ -46,10 +46,8 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds the header with the credits left to an error (spec "AI generation").
-
-    Errors by quota and outages do not get it.
-    """
+    """Adds the header with the credits left to an error (spec "AI generation"), except to errors by quota and
+    outages."""
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:

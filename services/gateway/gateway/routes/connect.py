@@ -166,10 +166,8 @@ def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
 
 
 def _to_page(session_id: str) -> Answer:
-    """Redirects the browser to the web page of a linking session.
-
-    So the code leaves the address bar, and reloading the page repeats nothing.
-    """
+    """Redirects to the web page of a linking session: the code leaves the address bar, and reloading repeats
+    nothing."""
     headers = {
         "Location": f"../start/{session_id}",  # relative to the callback's path and to its own
         "Cache-Control": "no-store",

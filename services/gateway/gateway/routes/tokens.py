@@ -102,8 +102,7 @@ def edit_token(exchange: Exchange, request: EditedToken) -> api.Token:
     errors=(NOT_FOUND, TOKEN_REVOKED, TOKEN_EXPIRED, COLLABORATOR_INSUFFICIENT),
 )  # fmt: skip
 def rotate_token(exchange: Exchange, request: TokenPath) -> api.CreatedToken:
-    """Replace a token by a new one with the same rights; the new one is shown only in this answer, the old one revoked
-    at once."""
+    """Replace a token by a new one with the same rights, shown only in this answer; the old one is revoked at once."""
     return exchange.relay(exchange.services.accounts.replace_token, api.TokenId(token_id=request.id))
 
 

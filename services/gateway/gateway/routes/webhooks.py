@@ -67,8 +67,7 @@ def send_test_event(exchange: Exchange, request: api.SubscriptionId) -> api.Deli
     "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", errors=_REACH, shows_secret=True
 )
 def rotate_webhook_secret(exchange: Exchange, request: api.SubscriptionId) -> api.RotatedSecret:
-    """Replace the signing secret; the new one is shown only in this answer, and for 24 hours deliveries are signed
-    with both."""
+    """Replace the signing secret by one shown only in this answer; for 24 hours deliveries are signed with both."""
     return exchange.relay(exchange.services.webhooks.rotate_secret, request)
 
 
@@ -94,7 +93,7 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 
 
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
-    """If the subscription will ask for events of posts made at once (`is_asked`), tells publishing so.
+    """Tells publishing if the subscription will ask for events of posts made at once (`is_asked`).
 
     This happens before the subscription is stored, so that no such post is missed that begins after the answer.
     """

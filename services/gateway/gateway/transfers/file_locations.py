@@ -13,10 +13,8 @@ _MOST_FILES = 10_000
 
 
 class FileLocations:
-    """Where public files are in storage, as media said at most a minute ago.
-
-    Thread-safe, by single dictionary calls.
-    """
+    """Where public files are in storage, as media said at most a minute ago. Thread-safe, by single dictionary
+    calls."""
 
     def __init__(
         self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic
@@ -26,10 +24,7 @@ class FileLocations:
         self._files: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
 
     def find(self, request: LocateFile) -> LocatedFile:
-        """Returns where a public file is in storage.
-
-        Raises NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached.
-        """
+        """Returns where a public file is in storage. Raises NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached."""
         name = (request.key, request.filename)
         until, file = self._files.get(name, (0.0, None))
         if file is None or until <= self._monotonic():

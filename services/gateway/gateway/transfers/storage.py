@@ -20,10 +20,8 @@ _BLOCK_BYTES = 2**18
 
 
 class Storage:
-    """Stores and fetches files in object storage, over connections that stay open. Thread-safe.
-
-    Raises SERVICE_UNAVAILABLE when storage fails.
-    """
+    """Stores and fetches files in object storage, over connections that stay open. Thread-safe. Raises
+    SERVICE_UNAVAILABLE."""
 
     def __init__(self, connections: int) -> None:
         self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())

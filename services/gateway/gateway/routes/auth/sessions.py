@@ -84,10 +84,7 @@ def list_shared_brands(exchange: Exchange, request: PageQuery) -> sign_in.Shared
     errors=(NOT_FOUND,),
 )  # fmt: skip
 def enter_brand(exchange: Exchange, request: BrandPath) -> sign_in.BrandEntered:
-    """Begin a session on a brand of another account, with the rights of the person's role.
-
-    It ends with the person's own session; its token is shown only in this answer.
-    """
+    """Begin a session on a brand of another account, with the person's role; its token is shown only in this answer."""
     return exchange.relay(exchange.services.accounts.enter_brand, sign_in.EnterBrand(brand_id=request.id))
 
 

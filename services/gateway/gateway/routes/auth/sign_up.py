@@ -24,10 +24,8 @@ Name = Annotated[str, Meta(max_length=100)]
 
 
 class SignUp(Record):
-    """A request to open an account, with the fields that a new user chooses.
-
-    The operator sets others, such as the tier.
-    """
+    """A request to open an account, with the fields that a new user chooses. The operator sets the others, such as the
+    tier."""
 
     email: Annotated[str, Meta(max_length=254)]
     password: Annotated[str, Meta(min_length=8, max_length=256)]

@@ -73,10 +73,7 @@ def receive(exchange: Exchange) -> UploadedMedia:
 
 
 def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
-    """Returns the stream's `read` with a time limit: it raises UPLOAD_ERROR after `_MAX_SECONDS`.
-
-    The limit holds however steadily bytes arrive.
-    """
+    """Returns the stream's `read` with a limit on the whole upload: it raises UPLOAD_ERROR after `_MAX_SECONDS`."""
     end = time.monotonic() + _MAX_SECONDS
 
     def read(most: int) -> bytes:
@@ -124,7 +121,7 @@ def _blocks_of_length(parts: Multipart, size_bytes: int) -> Iterator[memoryview]
 
 
 def _fill(spool: IO[bytes], parts: Multipart, max_bytes: int, grow: Callable[[int], None]) -> int:
-    """Writes a file of unknown size to a temporary file. Returns its size in bytes.
+    """Writes a file of unknown size to a temporary file, and returns its size in bytes.
 
     `grow` is called with each size that the file is about to have.
     """

@@ -1,7 +1,7 @@
 """Makes one post on each of several pages (decisions "page_ids"), with one answer.
 
-Each page has its own month unit and operation. Admission has taken the call's own unit, which is the first page's; the
-first page's operation is the call's. Publishing checks each page's content.
+Each page has its own month unit and operation. Those of the first page are the call's own: admission has taken that
+unit. Publishing checks each page's content.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,12 +30,12 @@ def send(
     request_for: Callable[[tuple[PlannedPage, ...]], Request],
     method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
-    """Makes a post on every page that gets a month unit: calls publishing's `method` with what `request_for` makes of
-    the pages. Answers 201 if all pages succeeded, 207 if some did.
+    """Calls publishing's `method` with what `request_for` makes of the pages that get a month unit. Answers 201 if all
+    pages succeeded, 207 if some did.
 
-    Raises ApiError if a rule is broken on any page. If no page succeeded, raises an error with an open outcome if
-    there is one, else the first error. With an idempotency key also raises the outage (503) of any page, because
-    repeating the call then sends the missing posts, while a stored 207 would never change.
+    Raises ApiError if a rule is broken on any page. If no page succeeded, raises an error with an open outcome if there
+    is one, else the first error. With an idempotency key also raises the outage (503) of any page, because repeating
+    the call then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:
@@ -79,8 +79,8 @@ def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
     """Takes a month unit for each page but the first. A page that gets none is not sent (`goes` is false).
 
-    A repeated request takes no units again. If quota's answer is lost, quota asks publishing later about the
-    operations of the units that it took, and refunds them.
+    A repeated request takes no units again. If quota's answer is lost, quota later asks publishing about the operations
+    and refunds those without effect.
     """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
@@ -108,10 +108,7 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
 
 
 def _over_quota(exchange: Exchange) -> ApiError:
-    """Returns the error for a page that got no month unit.
-
-    If quota did not answer, the error has neither limit nor time.
-    """
+    """Returns the error for a page that got no month unit; without limit and time if quota did not answer."""
     try:
         usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
     except ApiError:

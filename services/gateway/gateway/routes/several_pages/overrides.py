@@ -62,9 +62,7 @@ def findings_of(
 
 
 def field_of(field: str, page_id: str, request: api.PagesOfPost) -> str:
-    """Returns where the client wrote a post's field: in the page's override if that sets it, else in the request
-    itself.
-    """
+    """Returns where the client wrote a post's field: in the page's override if that sets it, else in the request."""
     places: Mapping[str, int] = {one.page_id: number for number, one in enumerate(request.overrides)}
     if page_id not in places:
         return field

@@ -9,7 +9,10 @@ import pytest
 
 from contracts.errors import ERRORS
 from contracts.platforms import PLATFORMS
+from contracts.record import Nothing
 from contracts.webhooks import TEST_EVENT, EventName
+from gateway.endpoint import Endpoint
+from gateway.exchange import Exchange
 from gateway.openapi.description import describe
 from gateway.openapi.responses import refusals_of
 from gateway.routes import ENDPOINTS
@@ -25,6 +28,19 @@ def test_is_of_the_current_version_and_names_every_row(description: dict[str, An
     operations = [operation for path in description["paths"].values() for operation in path.values()]
     assert len(operations) == len(ENDPOINTS)
     assert len({operation["operationId"] for operation in operations}) == len(ENDPOINTS)
+
+
+def test_a_summary_that_takes_two_lines_in_the_source_is_whole() -> None:
+    def handler(exchange: Exchange, request: Nothing) -> Nothing:
+        """Does a thing,
+        and another.
+
+        Not in the summary.
+        """
+        return request
+
+    row = Endpoint("GET", "/things", scope=None, meter="")(handler)
+    assert row.summary == "Does a thing, and another."
 
 
 def test_the_limits_of_each_platform_are_described_as_data_and_as_text(description: dict[str, Any]) -> None:
