@@ -1,7 +1,7 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
 An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If the
-process dies before that, the service media drops the attachment. Some calls here do at once what an event does later,
+process dies before that, the media service drops the attachment. Some calls here do at once what an event does later,
 so that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
 """
 
@@ -33,10 +33,9 @@ _DETACH_SECONDS = 1.0
 
 
 class Attachment:
-    """Attaches files to a post that is about to be stored.
+    """A context manager that attaches files to a post that is about to be stored.
 
-    A context manager: if the post is refused inside the block, or another try has already made the post, detaches the
-    files again.
+    If the post is refused inside the block, or another try has already made the post, detaches the files again.
     """
 
     def __init__(
@@ -51,8 +50,7 @@ class Attachment:
         self.files: tuple[Attached, ...] = ()
 
     def attach(self, platform: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-        """Attaches the files to the post, which will be sent to this platform, and returns them. Raises NOT_FOUND,
-        SERVICE_UNAVAILABLE."""
+        """Attaches the files to the post for this platform, and returns them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
         self.files = attach(self._app, self._caller, self.post_id, platform, media_ids, self._revision)
         return self.files
 
@@ -75,11 +73,11 @@ class Attachment:
 def attach(
     app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
-    """Attaches files to a post provisionally. `revision` is the version of the post's list of files
-    (`media_revision`).
+    """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
 
-    The service media then begins the renditions that the platform needs. Files that an event has confirmed stay
-    attached. Returns the files in the order of `media_ids`. Raises NOT_FOUND, SERVICE_UNAVAILABLE.
+    `revision` is the version of the post's list of files (`media_revision`). The media service then begins the
+    renditions that the platform needs. Returns the files in the order of `media_ids`. Raises NOT_FOUND,
+    SERVICE_UNAVAILABLE.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
@@ -99,8 +97,8 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the service media at once which files a post uses now. If media does not answer, the event post.media does
-    so later.
+    """Tells the media service at once which files a post uses now. If media does not answer, the event post.media does
+    so.
 
     `revision` is that of the newest such event, so that media ignores older events that arrive later.
     """
@@ -114,7 +112,7 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
 
 
 def restore(app: AppContext, post_id: str) -> None:
-    """Tells the service media which files the stored post uses, after a change of the post was refused."""
+    """Tells the media service which files the stored post uses, after a change of the post was refused."""
     with app.database.reading() as connection:
         post = Posts(connection).get(post_id)
     if post is not None:
@@ -138,7 +136,7 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
-    """Calls a method of the service media. If that raises NOT_FOUND, the error names the field media_ids."""
+    """Calls a method of the media service. Its NOT_FOUND names the field media_ids."""
     try:
         return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""The settings of the service publishing. Only this module reads its environment, including the platforms'
+"""The settings of the publishing service. Only this module reads its environment, including the platforms'
 variables."""
 
 from collections.abc import Mapping

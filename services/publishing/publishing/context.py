@@ -1,5 +1,4 @@
-"""What one process shares between requests and loops: settings, vault, connectors, worker lease, task pools,
-clients."""
+"""What requests and loops of one process share: settings, vault, connectors, worker lease, task pools, clients."""
 
 import time
 from fractions import Fraction
@@ -66,13 +65,12 @@ class AppContext:
     @cached_property
     def side(self) -> Pool:
         """The pool for background calls other than posts and polls: reconciliation, first comments, renewals,
-        subscriptions.
-        """
+        subscriptions."""
         return Pool(_SIDE_POOL)
 
     @cached_property
     def polling(self) -> Pool:
-        """The pool for polls of comments and for reading comments' details. A platform that hangs there delays no
+        """The pool for polls and details of comments, separate so that a platform that hangs there delays no
         reconciliation."""
         return Pool(self.settings.poll_calls)
 

@@ -29,7 +29,7 @@ _ENDINGS = {
 
 
 class Attached(FileFacts, kw_only=True):
-    """A file as the service media described it when it was attached: enough to show and check it without asking
+    """A file as the media service described it when it was attached: enough to show and check it without asking
     again."""
 
     media_id: str
@@ -46,8 +46,7 @@ class Attached(FileFacts, kw_only=True):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table, with times in UTC. A Struct because it costs a tenth of a frozen dataclass, and lists have
-    many rows."""
+    """A row of a table, with times in UTC. A Struct costs a tenth of a frozen dataclass, and lists have many rows."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -225,7 +224,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller in whose name we call the service media when no client calls: the post's account, with all its
+        """The caller in whose name we call the media service without a client: the post's account, with all its
         brands."""
         return Caller(account_id=self.account_id, user_id=self.account_id)
 

@@ -1,8 +1,8 @@
-"""Receives the platforms' webhooks about new comments: checks the webhooks, stores their comments, then answers.
+"""Receives the platforms' webhooks about new comments: checks them, stores their comments, then answers.
 
 If a webhook leaves a detail out (Instagram omits the time), a worker loop reads the comment from the platform before
-the event comment.received is sent. If the platform does not answer soon, or no longer knows the comment, the event is
-sent with what the webhook contained.
+the event comment.received is sent. If the platform does not answer soon, or no longer knows the comment, the event has
+only what the webhook contained.
 """
 
 import hmac
@@ -52,7 +52,7 @@ def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
 
 
 def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
-    """Checks a platform's webhook and stores the comments in it. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON,
+    """Checks a platform's webhook and stores its comments. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON,
     PAYLOAD_TOO_LARGE."""
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
@@ -69,9 +69,7 @@ def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
 
 
 def finish_comments(app: AppContext) -> int:
-    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns the number of
-    claimed comments.
-    """
+    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns how many."""
     return app.polling.fill("waiting comments", partial(_claim, app))
 
 
@@ -122,8 +120,7 @@ def _inflated(deflated: bytes) -> bytes:
 
 
 def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
-    """Stores the comments of one webhook in one transaction. Comments on posts that Posthaste did not make are
-    ignored."""
+    """Stores the comments of one webhook in one transaction. Ignores comments on posts that Posthaste did not make."""
     places: defaultdict[tuple[str, str], dict[str, HookComment]] = defaultdict(dict)
     for one in told:
         places[one.account_id, one.post_id].setdefault(one.comment.id, one)
@@ -149,8 +146,8 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Returns the comment as its event will show it, and the seconds until the next try to read its details; None if
-    there is no further try."""
+    """Returns the comment for its event, and the seconds until the next try to read its details; None after the last
+    try."""
     said = row.comment
     if row.is_closed:
         return said, None

@@ -1,8 +1,8 @@
 """Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
 A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. Each
-poll is claimed, called and recorded. The comments of each page and the position in the list are stored in one
-transaction. If the process dies, another process continues at that position after the claim has lapsed.
+poll is claimed, called and recorded. One transaction stores the comments of a page and the position in the list. If the
+process dies, another one continues at that position after the claim has lapsed.
 """
 
 from functools import partial
@@ -112,15 +112,13 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
-    """Returns the seconds until the next try after the platform refused a poll. `is_put_off`: at least
-    `_REFUSED_SECONDS`, even if the post is polled more often."""
+    """Returns the seconds until the next poll after a refusal; with `is_put_off` at least `_REFUSED_SECONDS`."""
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """If the platform refuses the poll for good, removes its position in the list, so that the next poll starts at
-    the top."""
+    """If the platform refuses the poll for good, removes its position in the list: the next poll starts at the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 
@@ -133,8 +131,8 @@ def _put_off(app: AppContext, poll: Poll, wait_seconds: float) -> None:
 def _save(
     connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
 ) -> bool:
-    """Stores the progress of a poll and its next time; without `wait_seconds` ends the poll. Returns False if the
-    claim was lost or the poll has ended.
+    """Stores the progress of a poll and its next time; without `wait_seconds` ends the poll. Returns whether it goes
+    on: False also if the claim was lost.
 
     `ended_full`: the whole list of comments has been read.
     """

@@ -58,9 +58,8 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment. If the platform names no author, the comment is ours if its text is
-    that of a reply or first comment of ours.
-    """
+    """Whether the page itself wrote the comment. If the platform names no author, a text of our replies or first
+    comment counts as ours."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:

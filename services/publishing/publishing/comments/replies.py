@@ -1,6 +1,5 @@
-"""Replies to comments: each is sent once per operation. If its outcome is unknown, the reply is looked up on the
-platform.
-"""
+"""Replies to comments: each is sent once per operation. A reply with an unknown outcome is looked up on the
+platform."""
 
 from functools import partial
 from typing import NamedTuple
@@ -167,7 +166,7 @@ def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, de
 
 
 def _record(app: AppContext, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
-    """Stores the outcome of a reply with its event and returns the reply. If the database is down, returns None: a
+    """Stores the outcome of a reply with its event and returns the reply. Returns None if the database is down: a
     look-up finds the outcome later.
 
     Raises SERVICE_UNAVAILABLE for a reply that was certainly not sent.
@@ -197,8 +196,8 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply, claimed by this try. If the platform refused an earlier reply of the operation, claims that
-    one again. Returns the page and the reply.
+    """Stores the reply, claimed by this try, or claims an earlier reply of the operation that the platform refused.
+    Returns the page and the reply.
 
     Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
     unlinked page, PAGE_EXPIRED.
@@ -219,8 +218,8 @@ def _begin(
 
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
-    """Returns the reply that an earlier request of the operation made; None if the platform refused that reply, so
-    that it may be sent again. Raises POST_IN_PROGRESS while its outcome is unknown."""
+    """Returns the reply that an earlier request of the operation made; None if the platform refused it, so that it may
+    be sent again. Raises POST_IN_PROGRESS while its outcome is unknown."""
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None

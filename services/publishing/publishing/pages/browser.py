@@ -1,8 +1,8 @@
-"""The browser in which a person logs in at a platform. It is known by a random key in its cookie. Pure.
+"""The browser in which a person logs in at a platform, known by a random key in its cookie. Pure.
 
-The key is never stored. Its hash names the browser, in the OAuth state and in the row of the link session. The
-accounts that the login finds are encrypted with the key until the person agrees: the database and all keys of this
-server do not suffice to read them.
+The key is never stored. Its hash names the browser, in the OAuth state and in the row of the link session. The accounts
+that the login finds are encrypted with the key until the person agrees: the database and all keys of this server do not
+suffice to read them.
 """
 
 import base64

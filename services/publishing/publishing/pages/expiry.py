@@ -1,5 +1,4 @@
-"""Ends a page's connection to its platform: marks the page as expired and tells its owner, once (event
-page.expired)."""
+"""Ends a page's connection to its platform: marks the page as expired and tells its owner once (event page.expired)."""
 
 from typing import NamedTuple
 
@@ -14,8 +13,7 @@ from publishing.store.pages import Pages
 
 
 class Expired(NamedTuple):
-    """What is known when a platform has ended a connection: the page with the refused credentials, and the platform's
-    error."""
+    """The end of a page's connection: the page with the refused credentials, and the platform's error."""
 
     page: PageRow
     code: str
@@ -39,9 +37,9 @@ def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> Non
 
 
 def expire(connection: Connection, found: Expired) -> PageRow | None:
-    """Marks the page as expired and stages page.expired.
+    """Marks the page as expired and stages page.expired. Returns the page.
 
-    Returns the page; None if it was marked before, or has new credentials by now, which the refusal does not concern.
+    Returns None if it was marked before, or has new credentials by now, which the refusal does not concern.
     """
     page = Pages(connection).expire(found.page)
     if page is not None:

@@ -1,5 +1,4 @@
-"""The accounts that a login gives access to: stored encrypted with the link session, and linked once the client
-chooses them.
+"""The accounts that a login gives access to: encrypted with the link session until the client chooses them.
 
 Until the person agrees, only that person's browser can decrypt them (`pages/browser.py`).
 """
@@ -104,8 +103,8 @@ def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) 
 
 
 def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
-    """Decrypts the accounts that `locked` encrypted. Raises NOT_FOUND if they belong to another browser, or if no
-    configured key can decrypt them."""
+    """Decrypts what `locked` encrypted. Raises NOT_FOUND for another browser's accounts, or without a key that decrypts
+    them."""
     if stored is None:
         return []
     try:

@@ -19,10 +19,9 @@ from publishing.store.pages import Pages
 def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHealth:
     """Checks the connection by reading the page's profile, and stores the profile.
 
-    A page that was found expired stays expired until it is linked again.
-
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform cannot tell now (a
-    temporary failure, a rate limit, a renewal without an answer).
+    A page that was found expired stays expired until it is linked again. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED,
+    UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform cannot tell now (a temporary failure, a rate limit, a renewal
+    without an answer).
     """
     with app.database.reading() as connection:
         page = reached(caller, Pages(connection).get(request.id), field=None)
@@ -47,8 +46,8 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
-    """Reads the page's profile from the platform, after renewing an expired token if possible. Returns the page and
-    the refusal, if any."""
+    """Reads the page's profile from the platform, renewing an expired token if possible. Returns the page and any
+    refusal."""
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
         renewed = renew_now(app, page)

@@ -25,8 +25,7 @@ _CANCELLED = {
 
 
 def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
-    """Returns what the web page of a link session shows. Changes nothing, because link previews and prefetchers call
-    it too.
+    """Returns what the web page of a link session shows. Changes nothing, as link previews and prefetchers call it too.
 
     Any browser may call it until one has come back from the platform's login. Raises NOT_FOUND, with reason
     other_browser if another browser has come back.
@@ -42,8 +41,8 @@ def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
 
 
 def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
-    """Stores whether the person agrees to the linking, once: a second decision changes nothing, and is answered with
-    the first.
+    """Stores whether the person agrees to the linking. A second decision changes nothing, and gets the first one's
+    answer.
 
     Raises the errors of `view`.
     """

@@ -98,8 +98,8 @@ def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
 
 
 def _read_state(app: AppContext, state: str) -> tuple[str, str]:
-    """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for any
-    other state.
+    """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for
+    others.
 
     A state of the previous release names no browser: it is refused, and the person begins again.
     """
@@ -115,8 +115,8 @@ def other_browser() -> ApiError:
 
 
 def redirect_uri(app: AppContext, platform: str) -> str:
-    """Returns the redirect URI of a platform's login. It is registered with the platform, and is the same in both
-    calls of a login."""
+    """Returns the redirect URI of a platform's login, as registered with the platform; the same in both calls of a
+    login."""
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
@@ -199,8 +199,7 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 
 def forget_links(app: AppContext) -> int:
-    """Runs one tick: removes expired link sessions with the credentials of accounts that were not chosen. Returns how
-    many."""
+    """Runs one tick: removes expired link sessions with the accounts that were not chosen. Returns how many."""
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
@@ -288,8 +287,7 @@ def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
 
 
 def status_of(link: LinkRow, accounts: Sequence[FoundAccount]) -> str:
-    """Returns the session's status as `LinkSession` documents it. `accounts` are those found. If all of them are
-    linked, the status is "linked"."""
+    """Returns the session's status as `LinkSession` documents it: "linked" once all found `accounts` are linked."""
     return _STATUS.get(link.state) or ("linked" if all(account.page_id for account in accounts) else "choose")
 
 

@@ -1,8 +1,8 @@
 """Renews page credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
 
-A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a
-definite refusal by the platform ends a connection; after any other failure the renewal is tried again. If a call
-finds its token expired, the token is renewed at once.
+A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a definite
+refusal by the platform ends a connection; any other failure is tried again. If a call finds its token expired, the
+token is renewed at once.
 """
 
 import time
@@ -70,10 +70,10 @@ class Grant(Record):
 
 
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
-    """Returns when to renew tokens: a tenth of their lifetime before they expire, at least ten minutes before, but
-    never in the first half of the lifetime.
+    """Returns when to renew tokens; None without a refresh token, or if they do not expire.
 
-    The tenth leaves time for retries. None if there is no refresh token or the tokens do not expire.
+    That is a tenth of their lifetime before they expire, which leaves time for retries: at least ten minutes before,
+    but never in the first half of the lifetime.
     """
     lifetime = tokens.lifetime_seconds
     if tokens.refresh_token is None or lifetime is None:
@@ -93,8 +93,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
-    """Renews a page's credentials at once. Returns the page with new credentials, or marked as expired; None if
-    nothing changed."""
+    """Renews a page's credentials at once. Returns the page, renewed or marked as expired; None if nothing changed."""
     with app.database.transaction() as connection:
         renewal = Renewals(connection).claim_one(page.id, app.settings.renewal_lease_seconds)
     if renewal is None:
@@ -172,8 +171,8 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Starts the renewal's lease anew. If the claim was lost, returns False: the refresh token, which may work only
-    once, must not be used."""
+    """Starts the renewal's lease anew. Returns False if the claim was lost: the refresh token may work only once, and
+    must not be used then."""
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 
@@ -193,7 +192,7 @@ def _save(app: AppContext, renewal: Renewal, before: Credentials, tokens: Tokens
 
 
 def _revoke(app: AppContext, login: Login | None, renewal: Renewal, credentials: Credentials) -> None:
-    """Revokes an unlinked page's permission at the platform, unless another page uses the same login, and erases the
+    """Revokes an unlinked page's permission at the platform, unless another page uses the same login. Erases the
     credentials.
 
     Raises PlatformRefusal while another try may succeed.
@@ -217,8 +216,7 @@ def _end(app: AppContext, renewal: Renewal) -> None:
 
 
 def _wait_for_app(app: AppContext, renewal: Renewal) -> None:
-    """Puts the renewal off for a day because the platform's app is not configured: the operator may have left it out
-    by mistake."""
+    """Puts the renewal off for a day: the platform's app is not configured, perhaps by mistake."""
     page = renewal.page
     log.warning("renewal_without_app", page_id=page.id, platform=page.platform)
     _put_off(app, renewal, DAY_SECONDS)
@@ -247,8 +245,7 @@ def can_renew(app: AppContext, page: PageRow) -> bool:
 
 
 def _patiently(app: AppContext, store: Callable[[], None]) -> None:
-    """Calls `store` again and again until the database is back, as long as the claim lasts: the new tokens must not
-    be lost."""
+    """Repeats `store` until the database is back, as long as the claim lasts: the new tokens must not be lost."""
     give_up_at = time.monotonic() + app.settings.renewal_lease_seconds - _CALL_SECONDS
     while True:
         try:

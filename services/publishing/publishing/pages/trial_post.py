@@ -52,8 +52,8 @@ class Subject(NamedTuple):
 def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
-    """Makes the test post and removes it again; if an earlier check left one, removes that instead. Returns the
-    result of the check."""
+    """Makes the test post and removes it again, or removes the one that an earlier check left. Returns the check's
+    result."""
     title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
     if trial is None:
         return _told(
@@ -113,8 +113,7 @@ def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
 
 
 def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
-    """Removes the test post that an earlier check left. Returns the result of the check; None if nothing is left, so
-    that a new post may be made."""
+    """Removes the test post that an earlier check left. Returns the check's result; None if a new post may be made."""
     began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
     if left.remote_id is not None:
         return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
@@ -131,8 +130,8 @@ def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: flo
 
 
 def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) -> PlatformCheck | None:
-    """Removes what a failed test post has left on the platform, and its row. Returns the result of the check if the
-    removal failed."""
+    """Removes what a failed test post has left on the platform, and its row. Returns a result only if the removal
+    failed."""
     remote_id = subject.trial.left(failed.checkpoint or {})
     if remote_id is None:
         _forget(app, subject.page, failed.text)

@@ -59,8 +59,7 @@ def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnl
 
 
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
-    """Cancels the page's queued and held posts. Returns them, and the revisions of the events that tell the service
-    media.
+    """Cancels the page's queued and held posts. Returns them, and the revisions of their events for the media service.
 
     Raises PAGE_IN_USE if there are such posts and `may` is False, POST_IN_PROGRESS while a post is being sent.
     """

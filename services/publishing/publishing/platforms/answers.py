@@ -15,7 +15,7 @@ def objects(value: Any) -> list[Answer]:
 
 
 def required(answer: Answer, name: str, *, visible: bool = False) -> str:
-    """Returns a value of the answer as text. If it is missing, raises PlatformRefusal; after a visible call
+    """Returns a value of the answer as text. Raises PlatformRefusal if it is missing; after a visible call
     OutcomeUnknown."""
     if answer.get(name):
         return str(answer[name])
@@ -24,8 +24,8 @@ def required(answer: Answer, name: str, *, visible: bool = False) -> str:
 
 
 def iso_time(text: Any) -> datetime | None:
-    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) and returns it in UTC; None for anything else,
-    including a time without an offset."""
+    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) into UTC; None for anything else, and without an
+    offset."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):

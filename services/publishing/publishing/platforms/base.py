@@ -1,8 +1,7 @@
 """The interface of all connectors: what publishing asks of a platform, and the answers it understands.
 
-Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in
-`Checkpoint`. A connector never repeats a call that makes something visible: its caller first finds out what became of
-the call.
+Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in `Checkpoint`.
+A connector never repeats a call that makes something visible: its caller first finds out the call's outcome.
 """
 
 from abc import ABC, abstractmethod
@@ -111,8 +110,8 @@ class MediaSource:
 
     @classmethod
     def of(cls, file: FileFacts, **given: Any) -> "MediaSource":
-        """Returns a source with the properties of `file`. `given` are the other fields, which say where
-        its bytes are."""
+        """Returns a source with the properties of `file`. `given` are the other fields, which say where its bytes
+        are."""
         facts = structs.asdict(file)
         return cls(content_type=facts.pop("mime_type"), **facts, **given)
 
@@ -148,13 +147,13 @@ class Content:
 
 
 class Checkpoint:
-    """The progress of a publish, stored step by step. `save` returns once the step is stored, because the next call
-    may be irreversible.
+    """The progress of a publish, stored step by step. `save` returns once the step is stored: the next call may be
+    irreversible.
 
     The next attempt or look-up starts with the values of the last attempt: it reuses objects staged on the platform,
     and ignores objects staged for other content. A publish of a single call needs no save, because its attempt is
-    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. Saving
-    None deletes a value.
+    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. Saving None
+    deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -172,7 +171,7 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint, so that later calls are missing in it (real time); else
+        """When a restored backup replaced this checkpoint (real time), so that later calls are missing in it; else
         None."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None

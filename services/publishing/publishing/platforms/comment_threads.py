@@ -1,8 +1,8 @@
-"""Reads comments page by page on platforms that list threads. Such a platform counts threads instead of comments, and
+"""Reads comments page by page on platforms that list threads. Their pages count threads instead of comments, and they
 cannot leave out threads before a time.
 
-If a page of the platform's list has more comments and replies than the client asked for, the next call reads the page
-again and continues after the last comment shown.
+If a platform's page has more comments and replies than the client asked for, the next call reads it again and continues
+after the last comment shown.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,8 +36,8 @@ class Place:
 
     @classmethod
     def of(cls, query: CommentQuery, largest: int) -> "Place":
-        """Returns the position at which the query's cursor points. Raises PlatformRefusal for a cursor that we did
-        not make."""
+        """Returns the position at which the query's cursor points. Raises PlatformRefusal for a cursor that we did not
+        make."""
         if not query.cursor:
             return cls("", min(query.limit, largest))
         try:

@@ -20,8 +20,8 @@ class Fact:
 
 
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
-    """Runs one check of a platform. `question` returns whether all is as expected, and what was found. If the
-    platform refuses, its refusal is what was found."""
+    """Runs one check of a platform. `question` returns whether all is as expected, and what was found; a refusal counts
+    as found."""
     try:
         holds, found = question()
         return Fact(check=check, expected=expected, found=found, holds=holds, advice=advice)

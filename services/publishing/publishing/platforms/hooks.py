@@ -22,8 +22,8 @@ class HookComment:
 
 
 class Hooks(NamedTuple):
-    """The functions that read one platform's webhooks, at /hooks/<its full lowercase name>. The first argument of
-    each is the platform's settings."""
+    """The functions that read one platform's webhooks, at /hooks/<its full lowercase name>. All take its settings
+    first."""
 
     #: Whether webhooks are configured.
     is_set_up: Callable[[Any], bool]

@@ -141,8 +141,8 @@ def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
 
 
 def parsed(response: urllib3.BaseHTTPResponse) -> Any:
-    """Returns the answer's JSON, None if it is not JSON. Lone surrogates (`\\ud83d` cut from an emoji) are replaced:
-    neither PostgreSQL nor a JSON answer takes them."""
+    """Returns the answer's JSON, None if it is not JSON. Replaces lone surrogates (`\\ud83d` cut from an emoji), which
+    neither PostgreSQL nor a JSON answer takes."""
     try:
         return json.loads(json.dumps(response.json(), ensure_ascii=False).encode("utf-8", "replace"))
     except ValueError:
@@ -150,7 +150,7 @@ def parsed(response: urllib3.BaseHTTPResponse) -> Any:
 
 
 def no_answer(error: Exception, visible: bool) -> Exception:
-    """Returns the error for a call that got no answer: OutcomeUnknown if a visible call may have been sent, else a
+    """Returns the error for a call without an answer: OutcomeUnknown if it is visible and may have been sent, else a
     temporary failure."""
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
@@ -212,8 +212,8 @@ class Patience(Protocol):
 
 
 def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
-    """Calls `look` until it returns something, and returns that. Waits longer after each call. If the time runs out,
-    returns None."""
+    """Calls `look` until it returns something, and returns that; None if the time runs out. Waits longer after each
+    call."""
     until = time.monotonic() + patience.poll_limit_seconds
     wait_seconds = patience.poll_seconds
     while (found := look()) is None and time.monotonic() + wait_seconds < until:

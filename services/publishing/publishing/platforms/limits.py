@@ -40,8 +40,8 @@ def check_content(
     media_field: str = "media_urls",
     account_limit: int | None = None,
 ) -> list[ApiError]:
-    """Returns every problem of a post's content: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform
-    never takes.
+    """Returns every problem of a post's content: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never
+    takes.
 
     `media_types` are photo, video or None if not known yet; `media_field` is the request field that named the media;
     `settings` are those for this platform; `account_limit` is the longest message that this account may post. Single
@@ -100,12 +100,11 @@ def check_files(
     *,
     before_renditions: bool = False,
 ) -> list[ApiError]:
-    """Returns every problem of single files, given as (name, file) pairs, each as a VALIDATION_ERROR with the file's
-    name as field.
+    """Returns every problem of single files (name, file), each as a VALIDATION_ERROR with the name as field.
 
     `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
-    `before_renditions`: judge a file as it will be once the service media has made its rendition. Types of media that
-    a platform never takes are found by `check_content`.
+    `before_renditions`: judges the rendition that the media service will make. Types of media that a platform never
+    takes are found by `check_content`.
     """
     name, found = PLATFORMS[platform_code].name, []
     for field, source in files:
@@ -122,8 +121,7 @@ def check_files(
 
 
 def changes(platform_code: str, files: Sequence[tuple[str, MediaSource]]) -> list[MediaChange]:
-    """Returns how the service media will change files for the platform, for each that the platform does not take as
-    it is."""
+    """Returns how the media service will change each file that the platform does not take as it is."""
     found = []
     for field, source in files:
         need = need_of(platform_code, source.facts)

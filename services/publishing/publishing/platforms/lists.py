@@ -29,14 +29,12 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for
-    replies."""
+    """Returns when (by `time.monotonic`) a reading of comments that begins now stops asking for replies."""
     return monotonic() + LISTING_SECONDS
 
 
 def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
-    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after `most` pages, OutOfTime after the time
-    `until`."""
+    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after `most` pages, OutOfTime after `until`."""
     for number in range(most):
         if until is not None and monotonic() >= until:
             raise OutOfTime
@@ -45,8 +43,8 @@ def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
 
 
 def threads_read(rows: Sequence[Row], replies: Callable[[Row], Iterable[Row]]) -> list[tuple[Row, list[Row]]]:
-    """Returns comments with their replies, up to the first comment whose replies could not be read in time. The next
-    page begins with that comment.
+    """Returns comments with their replies, up to the first comment whose replies could not be read in time: the next
+    page begins with that one.
 
     The first comment of a page is always returned, with the replies read so far; otherwise every reading of that page
     would stop at the same comment.

@@ -63,8 +63,7 @@ def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
 
 
 def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
-    """Whether a token with these scopes may write comments; None if the scopes are not known or this release does not
-    know the platform."""
+    """Whether a token with these scopes may write comments; None if the scopes or the platform are not known."""
     plugin = PLUGINS.get(platform)
     if granted is None or plugin is None:
         return None

@@ -1,9 +1,9 @@
 """Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
 
-The answer then is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database
-decides whether the answer or an event reports the outcome (`posts.awaited_until`): before an answer without the
-outcome is given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the
-database is down, `awaited_until` passes without the mark, and an event reports the outcome once it is stored.
+The answer then is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. Whether the answer
+or an event reports the outcome, the database decides (`posts.awaited_until`): before an answer without the outcome is
+given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is down,
+`awaited_until` passes without the mark, and an event reports the outcome once it is stored.
 """
 
 import time
@@ -55,8 +55,8 @@ Leave = Callable[[Caller], Left]
 
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """Runs work that calls a platform, in one of the account's slots for live calls. Returns or raises what the work
-    returns or raises. If the time runs out, raises the error of `run`."""
+    """Runs work that calls a platform, in one of the account's slots for live calls. Returns or raises what it does; if
+    the time runs out, raises the error of `run`."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -67,7 +67,7 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited, and returns what is known of the operation. Raises
+    """Marks the outcome of the caller's operation as not awaited. Returns what is known of it. Raises
     SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)

@@ -56,8 +56,11 @@ def check_first_comment(app: AppContext, request: api.PostContent, page: PageRow
 
 
 def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
-    """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments, by the scopes that were granted when
-    the page was linked or renewed. `field` is the request field that asked for a comment."""
+    """Raises PAGE_PERMISSION_MISSING if the page's token may not write comments, by the scopes of its last linking or
+    renewal.
+
+    `field` is the request field that asked for a comment.
+    """
     try:
         granted = app.vault.credentials(page.access_token).scopes
     except UnreadableSecret:
@@ -75,8 +78,8 @@ def check_page(app: AppContext, page: PageRow) -> None:
 
 
 def check_connected(app: AppContext, page: PageRow) -> None:
-    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for scheduled posts, because the
-    connector may exist by the time the post is due."""
+    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not for scheduled posts: it may exist by
+    their time."""
     try:
         app.registry.connector(page.platform)
     except NotConnected as error:
@@ -131,7 +134,7 @@ def check_guardrails(
 
 
 def stamp(at: datetime) -> str:
-    """Formats a time in the text of an error as the API writes times. Rounded up to a millisecond, so that a request
-    for that time succeeds."""
+    """Formats a time in an error's text as the API does, rounded up to a millisecond so that a request for it
+    succeeds."""
     at += timedelta(microseconds=-at.microsecond % 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

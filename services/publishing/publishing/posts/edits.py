@@ -85,8 +85,8 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
 def _new_files(
     app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
-    """Attaches the files that the edit names, in addition to those the post has. Returns None when the edit leaves
-    the files as they are."""
+    """Attaches the files that the edit names, besides those the post has. Returns None when the edit leaves files
+    alone."""
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
@@ -95,7 +95,7 @@ def _new_files(
 
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
-    """Raises the first error in the changed content. Whether the page may comment counts only if the first comment
+    """Raises the first error in the changed content. The permission to comment counts only if the first comment
     changes."""
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)
@@ -125,8 +125,7 @@ def _new_content(
 ) -> dict[str, Any]:
     """Checks the rules for changed content and returns the columns to store.
 
-    The checkpoint of the old content is removed, because a look-up would take objects staged for the old content for
-    those of the new.
+    Removes the checkpoint, because a look-up would take objects staged for the old content for those of the new.
     """
     changed = _edited(post, request)
     if changed == post.content:

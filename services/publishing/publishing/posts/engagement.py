@@ -1,5 +1,5 @@
-"""Engagement of published posts (likes, comments, shares; FB and IG): read from the platform on every call, and
-stored for the list of published posts."""
+"""Engagement of published posts (likes, comments, shares; FB and IG): read from the platform on every call, and stored
+for the list of published posts."""
 
 from chassis.db import clock
 from contracts import publishing as api

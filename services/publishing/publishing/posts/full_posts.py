@@ -15,8 +15,7 @@ _MOST_FOUND = 100
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
-    """Returns a post with all its details, scheduled or published at once, in any state. Raises NOT_FOUND,
-    BRAND_NOT_AUTHORIZED."""
+    """Returns a post of any origin and state with all its details. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
     post = get_post(app, caller, request.id)
     with app.database.reading() as connection:
         page = Pages(connection).get(post.page_id)
@@ -26,8 +25,8 @@ def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
 
 
 def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPosts:
-    """Returns the posts that these operations made, changed, retried or replied to. Posts that the caller may not
-    access are left out."""
+    """Returns the posts that these operations made, changed, retried or replied to, as far as the caller may access
+    them."""
     with app.database.reading() as connection:
         found = PostOperations(connection).find(caller.account_id, request.operation_ids, _MOST_FOUND)
         reached = [post for post in found if caller.reaches(post.brand_id)]

@@ -43,7 +43,7 @@ _PASSED = api.PostError(
 def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
     """Queues held posts again, once per operation. The caller becomes their maker.
 
-    No guardrail is checked here: a post that would break a cap when it is due is put off until it fits. Raises
+    No guardrail is checked: a post that would break a cap when it is due is put off until it fits. Raises
     TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for `post_ids`.
     """
     released = once(
@@ -111,8 +111,8 @@ def _cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.Held
 
 
 def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None) -> None:
-    """Raises NOT_FOUND or BRAND_NOT_AUTHORIZED unless the caller may access all of these posts and all are scheduled
-    ones."""
+    """Raises NOT_FOUND or BRAND_NOT_AUTHORIZED unless all of these posts are scheduled ones that the caller may
+    access."""
     found = store.many([post_id for post_id in post_ids or () if is_id(post_id)])
     for post_id in post_ids or ():
         post = found.get(post_id)

@@ -56,7 +56,7 @@ def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Not
     """Makes posts that the account publishes at once report their outcome by an event too, for subscriptions with
     `immediate_posts`.
 
-    This holds for all posts that begin from now on, and is never undone. webhooks drops events that no subscription
+    This holds for all posts that begin from now on, and is never undone: webhooks drops events that no subscription
     asks for.
     """
     with app.database.transaction() as connection:
@@ -123,11 +123,11 @@ def _claim(
 
 
 def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer: Answer) -> Post | None:
-    """Stores the outcome and returns the post. If the database is down for too long, returns None: a look-up finds the
-    outcome later.
+    """Stores the outcome and returns the post; None if the database is down for too long: a look-up finds the outcome
+    later.
 
-    Tries for longer than the client waits. If the client no longer waits, an event reports the outcome. Raises
-    SERVICE_UNAVAILABLE for a post that was certainly not published.
+    Tries for longer than the client waits; then an event reports the outcome. Raises SERVICE_UNAVAILABLE for a post
+    that was certainly not published.
     """
     expired = expiry_in(app, page, outcome.refusal)
     try:
@@ -139,8 +139,8 @@ def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer:
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Answers a repeated operation with the result of its post. None if the platform refused the post, so that it may
-    be sent again. Raises NOT_FOUND, POST_IN_PROGRESS."""
+    """Answers a repeated operation with the result of its post; None if the platform refused it, so that it may be sent
+    again. Raises NOT_FOUND, POST_IN_PROGRESS."""
     post = get_post(app, caller, post_id)
     if post.state == "published":
         return post.result_view()

@@ -51,10 +51,8 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
 
 
 def bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Makes a queued post due now, for the operator.
-
-    A repeated operation gets the post, even if it is published by then.
-    """
+    """Makes a queued post due now, for the operator. A repeated operation gets the post, even if it is published by
+    then."""
     caller.check_operator()
     work = partial(_bring_due, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

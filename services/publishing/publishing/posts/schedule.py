@@ -30,8 +30,7 @@ from publishing.store.posts import Posts
 
 
 def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Stores a post to be published at a time. A repeated operation gets the post it made, even if it would be
-    refused now."""
+    """Stores a post to be published at a time. A repeated operation gets its post, even if it would be refused now."""
     work = partial(_schedule, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
 
@@ -72,8 +71,8 @@ def _queue(
     post_id: str,
     files: Sequence[Attached] = (),
 ) -> Post:
-    """Checks all rules and stores the post in one transaction. For a post without files this takes two messages to
-    the database."""
+    """Checks all rules and stores the post in one transaction; without files this takes two messages to the
+    database."""
     with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, post_id)
         around = store.lock_around(request.page_id, caller.account_id, scheduled_at, effect=effect)

@@ -1,5 +1,4 @@
-"""Handles calls that put one post on each of several pages (decisions "page_ids"): checked together, sent in
-parallel.
+"""Handles calls that put one post on each of several pages (decisions "page_ids"): checked together, sent in parallel.
 
 The rules of a single post are in `schedule.py` and `publish_now.py`; the gateway has checked for which pages the
 month's quota suffices.
@@ -63,8 +62,8 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
-    """Publishes a post now on every page for which the month's quota suffices. If the time runs out, the results of
-    the unfinished pages are unknown outcomes."""
+    """Publishes a post now on every page for which the month's quota suffices. Pages unfinished in time have unknown
+    outcomes."""
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
@@ -92,8 +91,7 @@ def _check(
     """Checks the rules on all pages and raises the first error, with its page_id. `is_now`: the post is published at
     once.
 
-    Does not refuse a page that has expired or whose token may write no comments: the result of that page has the
-    error.
+    A page that has expired or whose token may write no comments is not refused: its result has the error.
     """
     find = found_once(partial(attachments.look, app, caller))
     for page in pages.values():
@@ -108,7 +106,7 @@ def _check(
 
 
 def found_once(find: Find) -> Find:
-    """Returns a `find` that asks the service media for the files only once, for all pages."""
+    """Returns a `find` that asks the media service for the files only once, for all pages."""
     known: list[Sequence[Attached]] = []
 
     def found(media_ids: Any) -> Any:
@@ -120,8 +118,7 @@ def found_once(find: Find) -> Find:
 
 
 def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
-    """Returns the content of the post for one page, with the page's overrides and without the settings of other
-    platforms."""
+    """Returns the content for one page, with its overrides and without other platforms' settings."""
     own = PLATFORMS[page.platform].settings_field
     others = {PLATFORMS[one.platform].settings_field for one in pages.values()} - {own}
     names = api.PostContent.__struct_fields__

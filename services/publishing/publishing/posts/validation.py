@@ -30,8 +30,7 @@ _FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 
 
 def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.Validation:
-    """Returns everything that schedule would refuse in the post; for a post without a time, everything that publish
-    would refuse."""
+    """Returns everything that schedule (for a post without a time: publish) would refuse in the post."""
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reached(caller, page)
@@ -65,8 +64,8 @@ def _findings(
     look: Find,
     own_errors: Sequence[ApiError] = (),
 ) -> dict[str, Any]:
-    """Returns the fields of a page's validation. `look` reads the files from the service media; `own_errors` are
-    those of the page's overrides."""
+    """Returns the fields of a page's validation. `look` reads the files from the media service; `own_errors` are those
+    of the page's overrides."""
     errors = [*own_errors]
     if page.expired:
         errors.append(app.expired(page.id))

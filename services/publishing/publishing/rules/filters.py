@@ -13,8 +13,7 @@ def platform_code(value: str) -> str: ...
 @overload
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
-    """Returns the platform code for a code or a platform's name, in upper or lower case; None for None. Raises
-    VALIDATION_ERROR."""
+    """Returns the code for a platform's code or name, in any case; None for None. Raises VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)

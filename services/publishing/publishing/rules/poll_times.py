@@ -1,5 +1,4 @@
-"""Decides how often the comments of a post are polled, and where the next reading of the platform's list begins.
-Pure."""
+"""Decides how often the comments of a post are polled, and where the next reading of the list begins. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -53,8 +52,7 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Returns the poll with the position where its next turn begins: further down the list of comments, or at the top
-    again."""
+    """Returns the poll with the position where its next turn begins: further down the list, or at the top again."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS

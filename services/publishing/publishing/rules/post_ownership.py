@@ -1,8 +1,7 @@
-"""Decides which of the posts on the platform was made by an attempt of ours, if nothing but the content matches.
-Pure.
+"""Decides which post on the platform an attempt of ours made, if nothing but the content matches. Pure.
 
-A post is assigned to an attempt only if no other open post of ours could have made it. Otherwise one of our posts
-could take another's, and that one would be sent again.
+A post is assigned to an attempt only if no other open post of ours could have made it. Otherwise one of our posts could
+take another's, and that one would be sent again.
 """
 
 from collections.abc import Collection
@@ -46,7 +45,7 @@ def _has_similar_text(other: Post, post: Post) -> bool:
 
 
 def _asked(post: Post) -> tuple[object, ...]:
-    """Returns everything that people see of a post on the platform. Two posts with the same value look the same.
+    """Returns everything that people see of a post on the platform: two posts with the same value look the same.
 
     First comments are left out, because they are made under whichever post gets the remote id.
     """

@@ -1,5 +1,4 @@
-"""Ends the claims of workers that are gone: their posts return to the queue, or the outcomes of their attempts are
-looked up."""
+"""Ends the claims of workers that are gone: their posts return to the queue, or their outcomes are looked up."""
 
 import structlog
 
@@ -12,7 +11,7 @@ log = structlog.get_logger()
 def recover_claims(app: SendingContext) -> int:
     """Ends the claims of dead processes and returns how many.
 
-    A post without an open attempt returns to the queue. If it has one, the outcome of that attempt becomes unknown.
+    A post without an open attempt returns to the queue; the outcome of an open attempt becomes unknown.
     """
     first_look = app.settings.reconcile_first_seconds
     lapsed = app.lease.reap(

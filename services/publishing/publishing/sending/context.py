@@ -1,5 +1,4 @@
-"""What all sending of posts shares within one process, in addition to `AppContext`; and the function that creates
-it."""
+"""What all sending of posts shares within one process, besides `AppContext`; and the function that creates it."""
 
 import time
 from collections.abc import Mapping
@@ -31,8 +30,8 @@ class InTurn:
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
-        """Returns the waiting names with their values, sorted so that the name on which work began longest ago comes
-        first. Forgets names that no longer wait."""
+        """Returns the waiting names with their values: first the one on which work began longest ago. Forgets all other
+        names."""
         self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
         return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
@@ -62,8 +61,7 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Creates what this process shares, over its database and with the settings of its environment. Raises
-    ConfigError."""
+    """Creates what this process shares, over its database, with the settings of its environment. Raises ConfigError."""
     app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()
     metrics.watch_backlog(database)

@@ -79,8 +79,8 @@ def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
 
 
 def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
-    """Returns the post's checkpoint. Saving it stores it under the post's fence, and stops the sending if the claim
-    was lost."""
+    """Returns the post's checkpoint. Saving it stores it under the post's fence, and stops the sending if the claim was
+    lost."""
     claim = Claim(post.id, post.fence)
 
     def store(values: dict[str, Any]) -> None:
@@ -141,8 +141,8 @@ def published_outcome(post: Post, published: Published, *, looked_up: bool = Fal
 
 
 def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> AttemptOutcome:
-    """Returns the outcome of an attempt that published nothing. The post is queued again if a retry can help and one
-    is left, else it has failed.
+    """Returns the outcome of an attempt that published nothing: the post is queued again if a retry can help and is
+    left, else it has failed.
 
     A post published at once is tried only once (decisions). `post.attempts` includes this attempt; `outcome` is stored
     as the attempt's.

@@ -85,8 +85,8 @@ def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int
 
 
 def _claim_contended(app: SendingContext, brand_id: str, page_ids: Sequence[str]) -> None:
-    """Claims the due posts of a brand as soon as its lock is free, so that frequent schedule calls cannot keep the
-    brand from sending.
+    """Claims the due posts of a brand as soon as its lock is free: frequent schedule calls must not keep it from
+    sending.
 
     If the pool has no free task by then nothing is claimed; the next tick tries the brand again.
     """
@@ -162,8 +162,7 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
 
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:
-    """Puts off the page's other posts for as long as the platform asks. A refusal of each would only use
-    up attempts."""
+    """Puts off the page's other posts for as long as the platform asks: refusals of each would only use up attempts."""
     with app.database.transaction() as connection:
         waiting = Sending(connection).put_off_page(page.id, seconds)
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)

@@ -30,8 +30,7 @@ _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
 def name_posts(app: AppContext) -> int:
-    """Runs one tick: claims published posts that lack their final id and starts asking the platform for it. Returns
-    how many."""
+    """Runs one tick: claims published posts that lack their final id and starts asking for it. Returns how many."""
     return app.side.fill("final ids", partial(_claim, app))
 
 
@@ -71,5 +70,5 @@ def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
 
 
 def wait_before_look(awaited_seconds: float) -> float:
-    """Returns the seconds until the next look-up of the final id of a post that has waited for `awaited_seconds`."""
+    """Returns the seconds until the next look-up of a final id that has been awaited for `awaited_seconds`."""
     return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

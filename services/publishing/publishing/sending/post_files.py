@@ -1,6 +1,6 @@
 """A post's files at the moment of publishing: their current types and sizes, and where their bytes come from.
 
-Uploads are looked up in the service media and read from storage. Other URLs are fetched through the guarded client and
+Uploads are looked up in the media service and read from storage. Other URLs are fetched through the guarded client and
 identified by their first bytes. A platform that takes bytes gets them through the same client, if the URL still leads
 to the same file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
 """
@@ -45,7 +45,7 @@ _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
 class FilesNotReady(Exception):
-    """The service media is still making the rendition of a file that the platform needs. Nothing was sent."""
+    """The media service is still making the rendition of a file that the platform needs. Nothing was sent."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(error.message)
@@ -65,8 +65,8 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
 def await_ready(
     app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
 ) -> None:
-    """Waits until the service media has made the renditions that the platform needs. If `seconds` run out, raises
-    MEDIA_PROCESSING.
+    """Waits until the media service has made the renditions that the platform needs. Raises MEDIA_PROCESSING after
+    `seconds`.
 
     Ignores other errors, because `held` raises them again.
     """
@@ -86,7 +86,7 @@ def await_ready(
 
 
 def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
-    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the service media."""
+    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the media service."""
     needs = [need_of(platform, file.source.facts) for file in files]
     request = GetFiles(
         media_ids=tuple(dict.fromkeys(file.media_id for file in files)),
@@ -129,8 +129,8 @@ def _source(file: MediaFile) -> MediaSource:
 
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
-    """Returns the upload that a public URL of our own leads to, by asking the service media instead of fetching the
-    URL. None for other URLs."""
+    """Returns the upload that a public URL of our own leads to, from the media service without fetching it; None for
+    others."""
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None
@@ -144,7 +144,7 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns errors of the service media into refusals: permanent if the file is gone or bad, temporary if media is
+    """Turns errors of the media service into refusals: permanent if the file is gone or bad, temporary if media is
     unavailable. MEDIA_PROCESSING becomes FilesNotReady."""
     try:
         yield
@@ -229,7 +229,7 @@ def _kind_of(content_type: str) -> str:
 
 
 def _same_kind(declared: str, content_type: str) -> bool:
-    """Whether the type that a server declares fits the type of the file: many servers say image/jpg, and few tell MP4
-    and QuickTime apart."""
+    """Whether a server's declared type fits the file's: many servers say image/jpg, and few tell MP4 and QuickTime
+    apart."""
     aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
     return aliases.get(declared, declared) == aliases.get(content_type, content_type)

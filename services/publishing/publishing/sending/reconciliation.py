@@ -80,8 +80,8 @@ def _settle(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None
 
 
 def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) -> Published | None:
-    """Returns the post on the platform that this attempt made; None while each candidate may belong to another post
-    of ours."""
+    """Returns the post on the platform that this attempt made; None while every candidate may be another post of
+    ours."""
     candidates = found.guess.candidates if found.guess else (found,)
     taken = store.taken(unknown.post, [one.remote_id for one in candidates])
     others = store.open_others(unknown) if found.guess else []

@@ -29,8 +29,6 @@ _OF_POSTS = (
 
 
 class Attempts:
-    """Reads attempts."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 

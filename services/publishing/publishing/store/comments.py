@@ -136,8 +136,8 @@ class Comments:
         return self._reply(_REPLIES.where(replies.c.id == reply_id), {})
 
     def reply_of(self, operation_id: str | None) -> ReplyRow | None:
-        """Returns the reply that an operation made, or None. Needed for replies of the previous release, some of
-        which have no row in `operations`."""
+        """Returns the reply that an operation made, or None. Some replies of the previous release have no row in
+        `operations`."""
         return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
 
     def begin_reply(
@@ -189,8 +189,8 @@ class Comments:
         return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
 
     def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
-        """Stores that the call for a first comment begins, and starts its lease anew. Returns False when the claim no
-        longer holds."""
+        """Stores that the call for a first comment begins, and starts its lease anew. Returns False when the claim is
+        lost."""
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 

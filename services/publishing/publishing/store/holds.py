@@ -1,4 +1,4 @@
-"""SQL of held posts: holds them, releases and cancels them."""
+"""SQL of held posts."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -120,9 +120,7 @@ class Holds:
         return None if row is None else Hold(*row)
 
     def hold(self, hold: Hold, limit: int) -> list[Post]:
-        """Holds up to `limit` queued posts of the maker and marks the posts that are being sent. Returns the changed
-        posts.
-        """
+        """Holds up to `limit` queued posts of the maker, and marks those being sent. Returns the changed posts."""
         values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
         rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
         return [Post.of(row) for row in rows]

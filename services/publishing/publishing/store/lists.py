@@ -1,8 +1,7 @@
 """SQL of the lists of posts.
 
 A list is put together from the first rows of a few index ranges (those of an account and platform, a brand or a page,
-each in one state). Its cost depends on how much it shows and on the number of ranges, not on the length of the
-history.
+each in one state). Its cost depends on how much it shows and on the number of ranges, not on the length of the history.
 """
 
 from collections.abc import Collection
@@ -225,8 +224,7 @@ def _searched(search: str | None, end: Place) -> dict[str, Any]:
 
 
 def _pattern(search: str) -> str:
-    """Returns an ILIKE pattern for texts that contain `search`. Characters of `search` that are wildcards are
-    escaped."""
+    """Returns an ILIKE pattern for texts that contain `search`, with its wildcards escaped."""
     text = search.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return f"%{text}%"
 

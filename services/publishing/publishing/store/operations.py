@@ -57,8 +57,8 @@ class Left(NamedTuple):
 
 
 class Voided(NamedTuple):
-    """The result of voiding operations: those that had made nothing, and those that are undecided. An operation in
-    neither set has made a post or a reply."""
+    """The result of voiding operations: those without effect, and the undecided. All others have made a post or a
+    reply."""
 
     #: Ids of the operations that made nothing and whose tries are voided.
     nothing: set[str]

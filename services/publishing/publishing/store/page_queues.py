@@ -124,8 +124,7 @@ class PageQueues:
         self._connection = connection
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
-        """Locks up to `count` pages that have due posts and that nobody else has locked; pages with the longest
-        waiting post come first."""
+        """Locks up to `count` free pages that have due posts, those with the longest waiting post first."""
         locked: dict[str, Any] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()

@@ -89,14 +89,11 @@ class Subscription(NamedTuple):
 
 
 class Pages:
-    """Reads and writes linked pages."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
-        """Returns the page and the database's time, in one round trip. If there is no such page, the time has no
-        meaning."""
+        """Returns the page and the database's time, in one round trip. Without such a page the time has no meaning."""
         if not is_id(page_id):
             return None, datetime.min
         rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
@@ -200,8 +197,8 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: the time until the next try;
-        None if there will be none."""
+        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: until the next try; None if there
+        is none."""
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 

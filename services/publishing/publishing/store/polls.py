@@ -37,8 +37,6 @@ _WAKE_PAGE = text(
 
 
 class Polls:
-    """Reads and writes comment polls."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -48,8 +46,11 @@ class Polls:
         return [Poll.of(row) for row in rows]
 
     def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
-        """Stores the position in the list of comments and the time of the next turn. Returns False when the claim no
-        longer holds. `ended_full`: the whole list has been read."""
+        """Stores the position in the list of comments and the time of the next turn. Returns False when the claim is
+        lost.
+
+        `ended_full`: the whole list has been read.
+        """
         values = {
             "post_id": poll.post_id, "fence": poll.fence, "since": poll.since, "cursor": poll.cursor,
             "newest": poll.newest, "is_full": poll.is_full, "ended_full": ended_full, "wait": wait_seconds,

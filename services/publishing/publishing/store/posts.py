@@ -151,8 +151,6 @@ class Plans(NamedTuple):
 
 
 class Posts:
-    """Reads and changes posts."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -243,8 +241,8 @@ class Posts:
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """Adds a post and commits in the same round trip. If the operation had made a post already, rolls everything
-        back and returns None."""
+        """Adds a post and commits in the same round trip. Returns None, all rolled back, if the operation had made a
+        post already."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -263,8 +261,8 @@ class Posts:
         )
 
     def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
-        """Increases the media revision of each post, and returns the new revisions by post id for the next event to
-        the service media."""
+        """Increases each post's media revision for the next event to the media service. Returns post id → new
+        revision."""
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
@@ -311,14 +309,13 @@ class Posts:
 
 
 def taken_over(caller: Caller) -> dict[str, Any]:
-    """Returns the column values with which the caller queues a post: the caller becomes its maker, and the post is not
-    held."""
+    """Returns the column values with which the caller queues a post: the caller is its maker, and it is not held."""
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 
 
 def _counted(is_scheduled: bool) -> list[str]:
-    """Returns the states of the posts that the guardrails of a schedule call count, otherwise of a publish call
-    (decisions "Guardrail windows")."""
+    """Returns the states of posts that a schedule call's guardrails count, else a publish call's (decisions "Guardrail
+    windows")."""
     return ["queued", *OUT] if is_scheduled else [*OUT]
 
 

@@ -119,8 +119,6 @@ class WaitingComment(Row):
 
 
 class Received:
-    """Reads and writes comments on the platforms."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -164,8 +162,8 @@ class Received:
         self._connection.execute(_PUT_OFF, {"id": comment_id, "wait": wait_seconds})
 
     def our_replies(self, post_id: str, remote_ids: Collection[str]) -> OurReplies:
-        """Returns our replies under a post: those with one of these remote ids, and those whose remote id is not
-        known yet."""
+        """Returns our replies under a post: those with one of these remote ids, and those whose remote id is not known
+        yet."""
         rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
         return OurReplies(
             frozenset(row.remote_id for row in rows if row.remote_id is not None),
@@ -173,8 +171,8 @@ class Received:
         )
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
-        """Returns our posts that have these (platform's account id, remote id) pairs. A page that is linked in
-        several brands has a post in each."""
+        """Returns our posts with these (platform's account id, remote id). A page linked in several brands has a post
+        in each."""
         asked = sorted(set(places))
         if not asked:
             return []

@@ -1,5 +1,4 @@
-"""SQL of reconciliation: ends claims that have lapsed, looks unknown outcomes up, and reads what tells similar posts
-apart.
+"""SQL of reconciliation: ends lapsed claims, looks unknown outcomes up, and reads what tells similar posts apart.
 
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """
@@ -155,8 +154,8 @@ class Reconciliation:
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
-        """Takes the lock under which one process decides which of the page's posts on the platform belong to which
-        attempts. The lock ends with the transaction."""
+        """Takes, until the transaction ends, the lock under which one process decides which posts on the page belong to
+        which attempts."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:

@@ -51,8 +51,6 @@ class Renewal(NamedTuple):
 
 
 class Renewals:
-    """Claims renewals and stores new credentials."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -66,8 +64,8 @@ class Renewals:
         return claimed[0] if claimed else None
 
     def begin(self, renewal: Renewal, lease_seconds: float) -> bool:
-        """Starts the lease of a renewal anew, right before the platform is called. Returns False when the claim no
-        longer holds."""
+        """Starts the lease of a renewal anew, right before the platform is called. Returns False when the claim is
+        lost."""
         values = {"id": renewal.page.id, "fence": renewal.fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN, values).rowcount == 1
 
@@ -102,8 +100,8 @@ class Renewals:
         )
 
     def is_shared(self, page: PageRow) -> bool:
-        """Whether another linked page was granted by the same login. Revoking the permission would end that page's
-        access too."""
+        """Whether another linked page was granted by the same login: revoking the permission would end its access
+        too."""
         if page.grant_id is None:
             return True  # the permission is not known
         others = exists().where(

@@ -275,8 +275,8 @@ class Sending:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
     def begin(self, claims: Collection[Claim]) -> set[str]:
-        """Stores an attempt for each claim that still holds, and returns the ids of the posts. Commit before calling
-        the platform.
+        """Stores an attempt for each claim that still holds, and returns the posts' ids. Commit before calling the
+        platform.
 
         If the maker of a post has lost access, its attempt does not begin: the claim ends, and the post is held.
         """
@@ -308,8 +308,7 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of the posts whose outcome an event must report, because their clients no longer
-        wait for it."""
+        """Returns those of the posts whose outcome an event must report: their clients no longer wait for it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:

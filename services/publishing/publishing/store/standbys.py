@@ -1,6 +1,4 @@
-"""Warns if a standby of the database could be promoted without the last stored attempts, whose posts would then be
-sent again.
-"""
+"""Warns if promoting a standby of the database could lose the last stored attempts: their posts would be sent again."""
 
 from typing import NamedTuple
 

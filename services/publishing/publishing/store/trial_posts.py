@@ -1,6 +1,5 @@
 """SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Times are
-real.
-"""
+real."""
 
 from datetime import datetime
 from typing import Any
@@ -23,8 +22,6 @@ class TrialPost(Row):
 
 
 class TrialPosts:
-    """Reads and writes test posts."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 

@@ -75,8 +75,8 @@ class FacebookConnector(FacebookReading):
         )
 
     def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Publishes one or more photos. Even a single photo is staged first. Its id is stored before the post is
-        made, and distinguishes the post from others with the same text."""
+        """Publishes one or more photos. Even a single photo is staged first: its id, stored before the post is made,
+        distinguishes the post from others with the same text."""
         mark = fingerprint(content)
         is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
         if not is_resumed:
@@ -95,8 +95,8 @@ class FacebookConnector(FacebookReading):
             raise
 
     def _stage_photos(self, account: Account, content: Content) -> list[str]:
-        """Uploads the photos unpublished and returns their ids. Uploads one after the other, because a post shows its
-        photos in the order of the calls."""
+        """Uploads the photos unpublished, one after the other because a post shows them in this order. Returns their
+        ids."""
         photo_ids: list[str] = []
         try:
             for source in content.media:
@@ -220,8 +220,7 @@ class FacebookConnector(FacebookReading):
         return guessed(map(_published, reversed(alike))) if alike else NotPublished(settled=False)
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
-        returned."""
+        """Reads the details of a published post; only its id if reading fails, because the post is certainly out."""
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -229,8 +228,7 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns StillUnknown for a video that was not found but that Facebook may still be processing; otherwise the
-    outcome."""
+    """Returns StillUnknown if a video was not found but Facebook may still be processing it; otherwise the outcome."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 
@@ -260,8 +258,8 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
-    """Whether a Facebook post has this text and these media. `by_number`: compares only the number of media, because
-    their types are not known."""
+    """Whether a Facebook post has this text and these media. `by_number`: compares only their number, as with unknown
+    types."""
     if not same_text(content.message, post.get("message")):
         return False
     # Facebook decides what a link shows: it may even be a photo of Facebook's own.

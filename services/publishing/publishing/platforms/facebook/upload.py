@@ -114,7 +114,7 @@ class Upload:
 
     def _sent_from(self, start: int, end: int) -> list[int]:
         """Sends piece after piece until the file ends or Facebook accepts a piece only in part. Returns start and end
-        of the next piece to send, in bytes."""
+        of the next piece, in bytes."""
         with self._source.open() as chunks:
             pieces = Pieces(chunks)
             pieces.skip(start)

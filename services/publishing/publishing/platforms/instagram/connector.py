@@ -94,8 +94,8 @@ class InstagramConnector(InstagramReading):
         return self._described(account, str(answer["id"]))
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Returns the id of the container to publish: that of an earlier attempt at the same content, else of a new
-        one. The id is stored."""
+        """Returns the id of the container to publish, of an earlier attempt at the same content or a new one. The id is
+        stored."""
         mark = fingerprint(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
@@ -139,13 +139,12 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Waits until Instagram has processed a container. Returns the status and its text. If the time runs out,
-        both are empty."""
+        """Waits until Instagram has processed a container. Returns its status and text; both empty if the time runs
+        out."""
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
-        """Returns the final status of a container and its text; None while Instagram is processing it or cannot be
-        asked."""
+        """Returns a container's final status and text; None while Instagram is processing it or cannot be asked."""
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
@@ -184,8 +183,7 @@ class InstagramConnector(InstagramReading):
         return found, [row for row in found if same_text(attempt.content.message, row.get("caption"))]
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads the details of a published post. The post is certainly out, so if reading fails only its id is
-        returned."""
+        """Reads the details of a published post; only its id if reading fails, because the post is certainly out."""
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -197,14 +195,13 @@ def _published(media: Answer) -> Published:
 
 
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
-    """Returns the oldest of these posts as a guess: Instagram does not tell which container made a post. `by_text`:
-    the captions agree."""
+    """Returns the oldest of these posts as a guess: Instagram does not tell which container made a post. `by_text`: the
+    captions agree."""
     return guessed(map(_published, reversed(alike)), by_text=by_text)
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:
-    """Returns the refusal for a container that cannot be published: it failed, expired, is lost or is still in
-    processing."""
+    """Returns the refusal for a container that failed, expired, is lost or is still in processing."""
     if status == "ERROR":
         found = _SUBCODE.search(text)
         code = found.group() if found else "CONTAINER_ERROR"

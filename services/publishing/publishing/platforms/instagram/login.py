@@ -1,5 +1,4 @@
-"""Instagram's login: finds professional accounts through the Facebook page they belong to, and uses the page's
-token."""
+"""Instagram's login: finds professional accounts through the Facebook page they belong to, and uses its token."""
 
 from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile

@@ -29,8 +29,8 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
-        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method` is Rest.li's name of
-        the call."""
+        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method`: Rest.li's name of the
+        call."""
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
@@ -41,8 +41,7 @@ class Calls:
     def rows(
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first."""
+        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
         for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = objects(answer.get("elements"))
@@ -57,8 +56,8 @@ class Calls:
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """Creates something visible with one POST, sent once. Returns `x-restli-id` and the body, which is empty for
-        a post."""
+        """Creates something visible with one POST, sent once. Returns `x-restli-id` and the body, which is empty for a
+        post."""
         response = self._call("POST", account, path, {}, data, visible=True)
         made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")
         if not made_id:
@@ -124,8 +123,8 @@ class Calls:
 
 
 def _refused_part(response: Response) -> PlatformRefusal:
-    """Returns the refusal of a part of a file. Only its HTTP status is known; the reason may be that the upload
-    address has expired."""
+    """Returns the refusal of a part of a file, of which only the HTTP status is known; its upload address may have
+    expired."""
     kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
     return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")
 

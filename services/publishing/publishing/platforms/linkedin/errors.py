@@ -35,8 +35,7 @@ _DUPLICATE_OF = re.compile(r"content is a duplicate of (urn:li:\w+:\d+)\.?", re.
 
 
 def codes_of(body: Any) -> list[str]:
-    """Returns the codes of an error, the most specific first; an empty list if the body is not an error of
-    LinkedIn's."""
+    """Returns the codes of an error, the most specific first; none if the body is not an error of LinkedIn's."""
     if not isinstance(body, dict):
         return []
     details = body.get("errorDetails")
@@ -80,8 +79,8 @@ def duplicate_of(refusal: PlatformRefusal) -> str | None:
 
 
 def wait_in(headers: Mapping[str, str], now: datetime | None = None) -> float:
-    """Returns the seconds until LinkedIn accepts calls again: those in Retry-After, else those until midnight UTC,
-    when its daily limits start again."""
+    """Returns the seconds until LinkedIn accepts calls again: Retry-After, else until its daily limits start again at
+    midnight UTC."""
     said = retry_after(headers)
     if said is not None:
         return said

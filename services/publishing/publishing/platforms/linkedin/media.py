@@ -1,5 +1,5 @@
 """Uploads files to LinkedIn: photos in one piece, videos in the parts that LinkedIn asks for. A later attempt resumes
-an upload."""
+them."""
 
 import time
 from typing import Any
@@ -134,8 +134,8 @@ class Uploads(StagedFiles):
 
 
 def _video_upload(value: Answer, size_bytes: int) -> Upload:
-    """Returns the upload of a video, with its parts in order, from LinkedIn's answer. Raises PlatformRefusal if the
-    parts do not cover the whole file."""
+    """Returns the upload of a video, with its parts in order. Raises PlatformRefusal if they do not cover the whole
+    file."""
     rows = sorted(value.get("uploadInstructions") or (), key=lambda row: int(row["firstByte"]))
     parts = [[row["uploadUrl"], int(row["lastByte"]) - int(row["firstByte"]) + 1] for row in rows]
     if sum(length for _, length in parts) != size_bytes:

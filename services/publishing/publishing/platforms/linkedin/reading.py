@@ -129,8 +129,7 @@ class LinkedInReading(Connector):
     def member(self, account: Account) -> tuple[str, Profile]:
         """Reads the id and profile of the person to whom the token belongs.
 
-        LinkedIn's two products have different addresses for this. Both are tried, as the page may have been linked with
-        either product.
+        Tries the addresses of both LinkedIn products, because the page may have been linked with either.
         """
         asks = [self._open_id_member, self._community_member]
         first, second = reversed(asks) if self._settings.pages_app.client_id else asks
@@ -252,8 +251,8 @@ def _comments_path(urn: str) -> str:
 
 
 def with_current_cursor(query: CommentQuery) -> CommentQuery:
-    """Translates a cursor of the previous release into one of this release: clients and stored polls may still hold
-    the old one."""
+    """Translates a cursor of the previous release, which clients and stored polls may still hold, into one of this
+    release."""
     match = _PREVIOUS_CURSOR.fullmatch(query.cursor or "")
     if match is None:
         return query

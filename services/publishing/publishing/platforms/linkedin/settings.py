@@ -56,8 +56,8 @@ class LinkedInSettings:
 
     @property
     def app(self) -> App:
-        """The app for a login that does not say whether to connect a member or company pages: the members' app if it is
-        set up, else the app for company pages."""
+        """The app for a login that names no kind of account: the members' app if it is set up, else that for company
+        pages."""
         return self.member_app if self.member_app.client_id else self.pages_app
 
 

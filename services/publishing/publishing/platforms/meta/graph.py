@@ -1,5 +1,4 @@
-"""Calls the Graph API for Facebook and Instagram, and concludes the outcome of a call from its answer or from a
-missing answer."""
+"""Calls the Graph API for Facebook and Instagram, and concludes a call's outcome from its answer or the lack of one."""
 
 import hashlib
 import hmac
@@ -46,8 +45,7 @@ class Graph:
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first."""
+        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
@@ -166,8 +164,8 @@ def rows_of(answer: Answer) -> list[Answer]:
 
 
 def next_cursor(answer: Answer) -> str | None:
-    """Returns the cursor of the next page; None at the end. The address in `next` is not followed, because it could
-    name any host."""
+    """Returns the cursor of the next page; None at the end. The address in `next` is not followed: it could name any
+    host."""
     paging = answer.get("paging") or {}
     return str(paging["cursors"]["after"]) if paging.get("next") and "cursors" in paging else None
 

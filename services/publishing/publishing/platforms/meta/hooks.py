@@ -136,7 +136,7 @@ def _id(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Removes NUL and lone surrogates from a text, so that PostgreSQL and JSON accept it; empty if the value is not a
+    """Returns a text without NUL and lone surrogates, which PostgreSQL and JSON refuse; empty if the value is not a
     text."""
     text = value if isinstance(value, str) else ""
     return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -57,8 +57,7 @@ class MetaSettings:
 
     @property
     def upload_url(self) -> str:
-        """The base address of video uploads. By default Meta's, or the operator's own address of the Graph API if
-        there is one."""
+        """The base address of video uploads: Meta's, or the operator's own address of the Graph API if there is one."""
         if self.facebook_upload_url or self.facebook_url.rstrip("/") != _GRAPH:
             return self.facebook_upload_url or self.facebook_url
         return _GRAPH_VIDEO

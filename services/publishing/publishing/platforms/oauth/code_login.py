@@ -15,7 +15,7 @@ def s256(verifier: str) -> str:
 
 
 class CodeLogin(Login):
-    """A login by the authorization code flow. The attributes of a platform's class say how it departs from the
+    """A login by the authorization code flow. The attributes of a platform's class are its departures from the
     standard."""
 
     #: Name of the client id in requests.

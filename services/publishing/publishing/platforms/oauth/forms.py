@@ -18,8 +18,8 @@ DEAD = frozenset({("invalid_grant", None)})
 
 @dataclass(frozen=True, slots=True)
 class _Timeouts:
-    """The time limits of a call to a token endpoint. They are short, because a person waits for a login, and a
-    renewal is repeated."""
+    """The time limits of a call to a token endpoint: short, because a person waits for a login, and a renewal is
+    repeated."""
 
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 15.0
@@ -49,8 +49,8 @@ def post(
 
 
 def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD) -> Answer:
-    """Returns the body of a good answer. Raises PlatformRefusal for an error, which may come with any status, even
-    200. `dead`: see `post`."""
+    """Returns the body of a good answer. Raises PlatformRefusal for an error, which may come with status 200. `dead`:
+    see `post`."""
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if response.status == 429:

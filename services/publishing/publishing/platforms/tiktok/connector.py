@@ -103,8 +103,8 @@ class TikTokConnector(TikTokReading):
         return self._finished(account, checkpoint)
 
     def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
-        """Asks TikTok for an address to upload the video to. Nothing is published before the last chunk, so a lost
-        answer is harmless."""
+        """Asks TikTok for an address to upload the video to. A lost answer is harmless: only the last chunk
+        publishes."""
         check_bytes(content.media[0])
         chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {
@@ -150,8 +150,8 @@ class TikTokConnector(TikTokReading):
         checkpoint.save(publish_id=required(answer, "publish_id", visible=True))
 
     def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
-        """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it. If the
-        time runs out, raises OutcomeUnknown."""
+        """Waits until TikTok has processed the post. Raises PlatformRefusal if TikTok could not publish it,
+        OutcomeUnknown if the time runs out."""
         publish_id = checkpoint.get("publish_id")
         status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
         if status is None:
@@ -186,8 +186,8 @@ def _check_duration(source: MediaSource, creator: Answer) -> None:
 
 
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
-    """Returns the published post. Its remote id is the publish id until TikTok gives a post id, which it does after
-    the review but never for a private post."""
+    """Returns the published post. Its remote id is the publish id until TikTok gives a post id: after the review, and
+    never for a private post."""
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))

@@ -35,8 +35,7 @@ UNKNOWN_PUBLISH = ("invalid_publish_id", "token_not_authorized_for_specified_pub
 
 
 def error_in(response: Response) -> Mapping[str, Any] | None:
-    """Returns the error object in TikTok's answer, whose code is `ok` if nothing is wrong; None if there is no such
-    object."""
+    """Returns the error object in TikTok's answer, or None. Its code is `ok` if nothing is wrong."""
     error = response.body.get("error") if isinstance(response.body, dict) else None
     return error if isinstance(error, dict) and error.get("code") is not None else None
 

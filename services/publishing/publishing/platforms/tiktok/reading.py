@@ -85,8 +85,8 @@ class TikTokReading(Connector):
 
 
 def post_id_in(status: Answer) -> str | None:
-    """Returns the post's final id, a 64-bit number as text, from a field that TikTok misspells; None if there is none
-    yet."""
+    """Returns the post's final id, a 64-bit number as text, from a field that TikTok misspells; None before there is
+    one."""
     ids = status.get("publicaly_available_post_id") or []
     return str(ids[0]) if ids else None
 

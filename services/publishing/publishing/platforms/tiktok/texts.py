@@ -42,8 +42,11 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """Returns the privacy level for a post: the requested one if TikTok offers it, or the strictest offered if none
-    was requested. Until TikTok has audited our app, only SELF_ONLY. Raises PlatformRefusal."""
+    """Returns a post's privacy level: the requested one if TikTok offers it, or without a request the strictest
+    offered.
+
+    Until TikTok has audited our app, only SELF_ONLY. Raises PlatformRefusal.
+    """
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:
         if asked not in (None, "SELF_ONLY"):

@@ -1,5 +1,4 @@
-"""Streams files from our own storage to a platform. Files of other servers are read through
-chassis.http.guarded_client."""
+"""Streams files from our own storage to a platform. Other servers' files are read by chassis.http.guarded_client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,8 @@ _LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 
 def stored(source_url: str, size_bytes: int) -> Opener:
-    """Returns a function that opens a file at a presigned address of our storage. Never call it with an address from
-    a client."""
+    """Returns a function that opens a file at a presigned address of our storage. Never pass an address from a
+    client."""
     return partial(_open, source_url, size_bytes)
 
 
@@ -39,8 +38,8 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
 
 
 def check_bytes(source: MediaSource) -> None:
-    """Checks that we have the file's bytes and their number, for a platform that takes no addresses. Raises
-    PlatformRefusal."""
+    """For a platform that takes no addresses: raises PlatformRefusal unless we have the file's bytes and their
+    number."""
     if not source.has_bytes:
         message = "The file's server does not say how long the file is; upload the file instead."
         raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)

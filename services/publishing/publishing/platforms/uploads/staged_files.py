@@ -1,5 +1,4 @@
-"""Uploads files to LinkedIn and X, which take them before the post is made. A later attempt resumes the uploads of an
-earlier one."""
+"""Uploads files to LinkedIn and X, which take them before the post is made. A later attempt resumes the uploads."""
 
 import time
 from abc import ABC, abstractmethod
@@ -51,7 +50,7 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
-        """Whether a resumed upload may have been refused because it expired. If so, a new upload is tried, which
+        """Whether the platform may have refused a resumed upload because it expired. Then a new one is tried, which
         shows whether the file is the reason."""
 
 

@@ -65,7 +65,7 @@ class Calls:
 
     @property
     def shows_references(self) -> bool:
-        """Whether X's answers surely contain a post's references, so that a post without any is no reply. Not certain
+        """Whether X's answers surely contain a post's references, so that a post without any is no reply; not certain
         with X's newer field names."""
         return self._fields_parameter == _FIELD_NAMES[0]
 

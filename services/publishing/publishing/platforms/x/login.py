@@ -30,6 +30,6 @@ class XLogin(CodeLogin):
         return forms.basic(self._app.client_id, self._app.client_secret) if self._app.client_secret else {}
 
     def client_form(self) -> dict[str, str]:
-        """Returns the form fields that authenticate an app without a secret: its client id. An app with a secret
-        needs none."""
+        """Returns the form fields that authenticate an app without a secret: its client id. Empty for an app with
+        one."""
         return {} if self._app.client_secret else {"client_id": self._app.client_id}

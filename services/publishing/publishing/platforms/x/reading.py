@@ -1,5 +1,5 @@
-"""Reads from X: replies, counts and the account's profile. The comments are the replies in the post's conversation of
-the last 7 days."""
+"""Reads from X: replies, counts and the account's profile. Comments are the conversation's replies of the last 7
+days."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -124,8 +124,7 @@ class XReading(Connector):
 
 
 def _message_limit(subscription: str | None) -> int | None:
-    """Returns the length of the longest message that an account with this subscription may post; None if X does not
-    tell the subscription."""
+    """Returns the length of the longest message with this subscription; None if X does not tell the subscription."""
     if subscription is None:
         return None
     return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit

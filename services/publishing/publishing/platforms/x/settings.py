@@ -1,5 +1,4 @@
-"""Settings of X: its addresses, our client id and secret there, and the longest text that a post's `x_settings`
-allow."""
+"""Settings of X: its addresses, our client id and secret there, and the longest text that `x_settings` allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

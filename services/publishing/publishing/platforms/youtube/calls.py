@@ -38,8 +38,7 @@ class DataApi:
     def rows(
         self, account: Account, resource: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all items of a list. Raises PlatformRefusal if the list is too long or the time `until` is reached
-        first."""
+        """Yields all items of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)

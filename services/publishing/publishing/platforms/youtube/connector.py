@@ -110,9 +110,8 @@ class YouTubeConnector(YouTubeReading):
         return Upload(self._api, self._settings, account, session, source).run(state)
 
     def _processed(self, account: Account, video: Answer) -> Published:
-        """Waits until YouTube has processed the video and returns the post. If the time runs out, returns the post as
-        well, because YouTube publishes nearly every accepted video. Raises PlatformRefusal if YouTube has rejected or
-        deleted it."""
+        """Waits until YouTube has processed the video and returns the post, also if the time runs out: YouTube
+        publishes nearly every accepted video. Raises PlatformRefusal if YouTube has rejected or deleted it."""
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
