@@ -1,1 +1,1 @@
-"""The service ai: the ledger of credits, and the jobs (images, videos, captions) that credits pay for."""
+"""The AI service: the ledger of credits, and the jobs (images, videos, captions) that credits pay for."""

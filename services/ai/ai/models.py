@@ -1,4 +1,4 @@
-"""The tables of the service ai, for SQLAlchemy statements. The migrations create them."""
+"""The tables of the AI service, for SQLAlchemy statements. The migrations create them."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, MetaData, String, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB

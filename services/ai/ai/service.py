@@ -1,4 +1,4 @@
-"""Connects the service ai to the bus: RPC methods and worker loops. Contains no rules."""
+"""Connects the AI service to the bus: RPC methods and worker loops. Contains no rules."""
 
 from functools import cache
 

@@ -1,1 +1,1 @@
-"""The service webhooks: delivers every event, signed, to the subscriptions that want it, and logs each attempt."""
+"""The webhooks service: delivers every event, signed, to the subscriptions that want it, and logs each attempt."""

@@ -1,4 +1,4 @@
-"""The settings of the service webhooks. Only this module reads its environment."""
+"""The settings of the webhooks service. Only this module reads its environment."""
 
 from chassis import config
 from contracts.record import Record

@@ -1,4 +1,4 @@
-"""Connects the service webhooks to the bus: calls, events and worker loops. Contains no rules."""
+"""Connects the webhooks service to the bus: calls, events and worker loops. Contains no rules."""
 
 from typing import Any, get_args
 

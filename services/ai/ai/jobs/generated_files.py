@@ -1,4 +1,4 @@
-"""Turns a generated file into a file of the service media: reserves an upload, stores the bytes, commits. No bytes
+"""Turns a generated file into a file of the media service: reserves an upload, stores the bytes, commits. No bytes
 travel on the bus."""
 
 import random
@@ -38,7 +38,7 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """The service media did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
+    """The media service did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
 
 
 def check_quota(context: AppContext, caller: Caller, expected_bytes: int) -> None:
@@ -56,7 +56,7 @@ def save(
     chunks: Iterable[bytes],
     on_stored: Callable[[str], None] = lambda upload_id: None,
 ) -> Media:
-    """Stores a generated file and returns it as a file of the service media.
+    """Stores a generated file and returns it as a file of the media service.
 
     `on_stored` gets the upload id once the bytes are stored, before the commit. Raises the errors of `on_stored`,
     GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or what media finds
@@ -84,7 +84,7 @@ def save(
 
 
 def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
-    """Reserves the upload. Repeats the call while the service media is down or busy, because the provider's work is
+    """Reserves the upload. Repeats the call while the media service is down or busy, because the provider's work is
     already paid for.
 
     Media itself frees what an unanswered call has reserved. Raises ApiError: SERVICE_UNAVAILABLE if the job's claim
@@ -101,7 +101,7 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """Commits the upload: the service media inspects and keeps the file. A repeated call for the same upload or
+    """Commits the upload: the media service inspects and keeps the file. A repeated call for the same upload or
     operation returns the same file.
 
     Raises CommitOutcomeUnknown, ApiError.
@@ -122,7 +122,7 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 
 
 def discard(context: AppContext, job: Job, media: Media) -> None:
-    """Deletes a file that arrived after its job had failed. If that does not work, the service media removes it
+    """Deletes a file that arrived after its job had failed. If that does not work, the media service removes it
     within a day.
 
     A job that goes on in another worker keeps the file: media has one file per operation.

@@ -147,7 +147,7 @@ def _commit_stored(context: AppContext, job: Job) -> Media | None:
 
 
 def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation: str) -> Media | None:
-    """Returns the finished video, stored as a file of the service media; None while the provider is working on it."""
+    """Returns the finished video, stored as a file of the media service; None while the provider is working on it."""
     address = provider.poll_video(operation, deadline=time.monotonic() + context.settings.step_seconds)
     if address is None:
         return None

@@ -1,4 +1,4 @@
-"""Detects a file's type from its first bytes. Pure. The service media checks every stored file thoroughly."""
+"""Detects a file's type from its first bytes. Pure. The media service checks every stored file thoroughly."""
 
 #: Reference types that every provider accepts (Gemini accepts no GIF).
 REFERENCE_TYPES = ("image/jpeg", "image/png", "image/webp")

@@ -1,4 +1,4 @@
-"""All SQL of the service ai. Each class runs statements over an open connection."""
+"""All SQL of the AI service. Each class runs statements over an open connection."""
 
 from sqlalchemy import Connection
 

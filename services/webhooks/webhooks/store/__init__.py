@@ -1,4 +1,4 @@
-"""All SQL of the service webhooks. Each class runs statements over an open connection."""
+"""All SQL of the webhooks service. Each class runs statements over an open connection."""
 
 from sqlalchemy import Connection
 

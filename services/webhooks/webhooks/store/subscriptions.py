@@ -46,7 +46,7 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def take_tier(self, account_id: str, tier: str, event_id: str) -> None:
-        """Stores the tier that an event of the service accounts names. Events older than the stored one change
+        """Stores the tier that an event of the accounts service names. Events older than the stored one change
         nothing."""
         new = insert(accounts).values(id=account_id, tier=tier, told_by=event_id)
         statement = new.on_conflict_do_update(
