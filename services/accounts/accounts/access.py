@@ -17,15 +17,12 @@ def account(connection: Connection, user_id: str) -> User:
 
 
 def lock_account(connection: Connection, user_id: str) -> User:
-    """Returns the account with the id `user_id`, and locks its row until commit. Raises NOT_FOUND, naming `user_id`."""
+    """Returns the account as `account` does, and locks its row until commit."""
     return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
 
 
 def check_verified(user: User) -> User:
-    """Returns the user if the account is verified.
-
-    Otherwise raises EMAIL_NOT_VERIFIED (decisions "Verified accounts").
-    """
+    """Returns the user if the account is verified. Raises EMAIL_NOT_VERIFIED (decisions "Verified accounts")."""
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user

@@ -45,10 +45,7 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
 
 
 def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
-    """Changes those fields of a brand that the request sets. A repeat of the operation changes nothing.
-
-    Raises NOT_FOUND, VALIDATION_ERROR.
-    """
+    """Changes those fields of a brand that the request sets, once per operation. Raises NOT_FOUND, VALIDATION_ERROR."""
 
     def edit() -> Brand:
         with database.transaction() as connection:
@@ -95,10 +92,8 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Returns a brand.
-
-    Raises NOT_FOUND for a brand of another account, BRAND_NOT_AUTHORIZED for one that the token may not use.
-    """
+    """Returns a brand. Raises NOT_FOUND for one of another account, BRAND_NOT_AUTHORIZED for one that the token may not
+    use."""
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:
         caller.check_reach(found.account_id, found.brand.id, field=request.field)

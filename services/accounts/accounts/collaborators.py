@@ -111,10 +111,7 @@ def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
 
 
 def _end_invitation(connection: Connection, request: SetCollaborator | RemoveCollaborator) -> None:
-    """Deletes an open invitation of this person to the brand.
-
-    If they accepted it later, that would undo the change of their role or their removal.
-    """
+    """Deletes an open invitation of this person to the brand: accepting it later would undo the change or removal."""
     invitations.cancel(connection, request.brand_id, access.account(connection, request.user_id).email)
 
 

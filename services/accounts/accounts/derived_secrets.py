@@ -1,13 +1,13 @@
 """Derives tokens and codes that may have to be shown twice, although only their hash is stored.
 
 A write may run twice (a connection lost during a call) and must answer the same both times. So the token of an
-operation is HMAC-SHA256(TOKEN_SECRET, operation id), and an account's sandbox token is
-HMAC-SHA256(TOKEN_SECRET, account id), so that the dashboard can show it again (spec "Authentication" 7).
-Neither can be computed from the database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
+operation is HMAC-SHA256(TOKEN_SECRET, operation id), and an account's sandbox token is HMAC-SHA256(TOKEN_SECRET,
+account id), so that the dashboard can show it again (spec "Authentication" 7). Neither can be computed from the
+database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
-The codes of links in mails and of invites are derived in the same way, so that a mail can be
-sent again and no secret is stored; so are the secrets of authenticator apps and recovery codes, whose hashes are stored
-too, so that they work with another TOKEN_SECRET. Pending codes become invalid when TOKEN_SECRET changes.
+The codes of invites and of links in mails, the secrets of authenticator apps and recovery codes are derived in the same
+way. After a change of TOKEN_SECRET recovery codes still work, because their hashes are stored; pending codes and the
+apps' secrets become invalid.
 """
 
 import base64
@@ -22,7 +22,8 @@ _CODE_LENGTH = 32
 
 
 def live_token(config: AccountsConfig, operation_id: str | None, *, legacy: bool = False) -> str:
-    """Returns a live token: derived from the operation id, or random without one."""
+    """Returns a live token: derived from the operation id, or random without one. `legacy`: with
+    LEGACY_TOKEN_PREFIX."""
     prefix = config.legacy_token_prefix if legacy else LIVE_PREFIX
     return make_token(prefix, _derive(config, "operation", operation_id) if operation_id else None)
 

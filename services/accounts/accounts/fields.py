@@ -37,10 +37,8 @@ _MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
 
 
 def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str:
-    """Returns the text if its length in characters is allowed and PostgreSQL can store it.
-
-    It cannot store NUL and lone surrogates.
-    """
+    """Returns the text if its length in characters is allowed and PostgreSQL can store it: no NUL, no lone
+    surrogates."""
     if "\0" in value:
         raise invalid(field, "must not contain NUL characters")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -116,10 +114,8 @@ def timezone(value: str) -> str:
 
 
 def language(value: str) -> str:
-    """Returns a BCP 47 language tag in its usual spelling, with or without script and region.
-
-    Raises VALIDATION_ERROR for other texts.
-    """
+    """Returns a BCP 47 language tag in its usual spelling, with or without script and region. Raises
+    VALIDATION_ERROR."""
     if not _LANGUAGE.fullmatch(value):
         raise invalid("language", "is not a BCP 47 language tag such as de or pt-BR")
     primary, *rest = value.split("-")
@@ -168,10 +164,8 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """Returns a time of expiry in whole milliseconds; None never expires.
-
-    It must be in the future, at most 2 years away (spec "Limits").
-    """
+    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits"). None:
+    never."""
     if value is None:
         return None
     if value.tzinfo is None:

@@ -26,7 +26,7 @@ metadata = MetaData()
 
 
 class Moment(TypeDecorator[datetime]):
-    """A column type for points in time, which are returned in UTC whatever the session's time zone is."""
+    """A column type for points in time, returned in UTC whatever the session's time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -51,10 +51,10 @@ class AccountsDatabase(DatabaseProvider):
 
 
 def call(use_case: Callable[..., Any], *, is_read: bool = False) -> Callable[..., Any]:
-    """Makes the RPC method that answers a call with `use_case`, which gets what its parameters name.
+    """Makes the RPC method that answers a call with `use_case`, which gets what its parameters name: of `caller`,
+    `request`, `config`, and `database` or a `connection`.
 
-    These may be `caller` and `request`, `config`, and either `database` or a `connection`: in a transaction or, if
-    `is_read`, for single statements.
+    The connection is in a transaction or, if `is_read`, for single statements.
     """
     names = tuple(signature(use_case).parameters)
     assert {"caller", "config", "connection", "database", "request"}.issuperset(names), use_case

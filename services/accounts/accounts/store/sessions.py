@@ -107,8 +107,8 @@ class SessionStore:
     ) -> Session | None:
         """Makes a brand session of a row whose session ended. Returns None if the person has no such row on this brand.
 
-        A row from before `since` is not used, because the person has been removed from the brand after it, and whatever
-        is made with its id is stopped.
+        A row from before `since` is not used: the person has been removed from the brand after it, and whatever is made
+        with its id is stopped.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id
@@ -122,17 +122,12 @@ class SessionStore:
         return None if row is None else _session(row)
 
     def end_one(self, session_id: str) -> tuple[str, ...]:
-        """Ends one session of any kind, and brand sessions opened from it.
-
-        Returns the ids of those that had not ended yet.
-        """
+        """Ends one session of any kind, and brand sessions opened from it. Returns the ids of those that had not ended
+        yet."""
         return self._end(tokens.c.id == session_id)
 
     def end(self, account_id: str, session_id: str) -> tuple[str, ...]:
-        """Ends one of the account's own sessions, and brand sessions opened from it.
-
-        Returns the ids of those that had not ended yet.
-        """
+        """Ends one of the account's own sessions, as `end_one` does."""
         return self._end(_of(account_id) & (tokens.c.id == session_id))
 
     def end_all(self, account_id: str, *, but: str = "") -> tuple[str, ...]:
@@ -155,7 +150,7 @@ class SessionStore:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
         Sessions on brands of others stay, because posts that were made with them are held when the person is removed.
-        The person's next session on the brand uses such a row again, so that there are only as many rows as there were
+        The person's next session on the brand uses such a row again, so there are only as many rows as there were
         sessions at once.
         """
         some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
@@ -163,10 +158,7 @@ class SessionStore:
         return self.connection.execute(statement).rowcount
 
     def _end(self, which: ColumnElement[bool]) -> tuple[str, ...]:
-        """Ends the sessions for which the condition is true, and the brand sessions opened from them.
-
-        Returns their ids.
-        """
+        """Ends the sessions that meet the condition, and the brand sessions opened from them. Returns their ids."""
         meant = select(tokens.c.id).where(which, tokens.c.session).scalar_subquery()
         statement = update(tokens).where(
             tokens.c.id.in_(meant) | tokens.c.parent_id.in_(meant), tokens.c.revoked_at.is_(None)

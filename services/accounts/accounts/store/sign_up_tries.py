@@ -10,7 +10,7 @@ from chassis.db.clock import clock_now
 
 
 class Tries(NamedTuple):
-    """How many tries the current window has, this one included, and how many seconds of the window are left."""
+    """The number of tries in the current window, this one included, and the seconds until the window ends."""
 
     made: int
     seconds_left: int
@@ -29,10 +29,8 @@ class TryStore:
         self.connection = connection
 
     def take(self, subject: str, window_seconds: int) -> Tries:
-        """Counts one try of a subject, such as an address. Windows begin at multiples of `window_seconds` since 1970.
-
-        So all processes use the same windows.
-        """
+        """Counts one try of a subject, such as an address. Windows begin at multiples of `window_seconds` since 1970,
+        for all processes."""
         asked = {"subject": subject, "window": window_seconds}
         return Tries(*self.connection.execute(_TAKE, asked).one())
 

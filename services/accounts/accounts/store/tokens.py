@@ -109,10 +109,10 @@ class TokenStore:
         return [_token(row) for row in rows]
 
     def page_of(self, user_id: str, *, limit: int, before: tuple[datetime, str] | None) -> list[Token]:
-        """Returns one page of a user's API tokens, newest first.
+        """Returns one page of a user's API tokens, newest first: of the user's account, and those issued for brands of
+        others.
 
-        They are the tokens of the user's account, and tokens that the user issued for brands of others. `before`: time
-        and id of the previous page's last token.
+        `before`: time and id of the previous page's last token.
         """
         theirs = (tokens.c.account_id == user_id) | (tokens.c.issued_by_collaborator_id == user_id)
         statement = select(*_COLUMNS).where(theirs, ~tokens.c.session)
@@ -122,10 +122,8 @@ class TokenStore:
         return [_token(row) for row in self.connection.execute(statement)]
 
     def count_active(self, account_id: str) -> int:
-        """Counts an account's active API tokens (decisions "Who sees and pays what").
-
-        Revoked, expired and sandbox tokens do not count.
-        """
+        """Counts an account's API tokens that are neither revoked, expired nor sandbox tokens (decisions "Who sees and
+        pays what")."""
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 
@@ -139,10 +137,8 @@ class TokenStore:
         self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
 
     def rotations_of(self, owned: OwnedToken) -> tuple[str, ...]:
-        """Returns the ids of all tokens of this token's chain of rotations, oldest first.
-
-        In a chain, each token has replaced the one before.
-        """
+        """Returns the ids of all tokens in this token's chain of rotations, oldest first; each has replaced the one
+        before."""
         statement = select(tokens.c.id).where(
             tokens.c.account_id == owned.account_id,
             (tokens.c.id == owned.first_id) | (tokens.c.first_token_id == owned.first_id),
@@ -181,10 +177,8 @@ class TokenStore:
         )
 
     def credential(self, token_sha256: str) -> Credential | None:
-        """Returns all that authentication needs of the token with this hash, in one round trip.
-
-        None if there is none.
-        """
+        """Returns all that authentication needs of the token with this hash, in one round trip. None if there is
+        none."""
         row = self.connection.execute(_CREDENTIAL, {"token_sha256": token_sha256}).one_or_none()
         return None if row is None else _credential(row)
 
@@ -198,10 +192,8 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """Builds the statement that selects a token with all that authentication needs.
-
-    That is its user, its account, the collaborator's role, the state of the session it was opened from, and the time.
-    """
+    """Builds the statement that selects a token with its user, its account, the collaborator's role, the state of the
+    session it was opened from, and the time."""
     owner, actor, parent = users.alias("owner"), users.alias("actor"), tokens.alias("parent")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id

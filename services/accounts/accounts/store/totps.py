@@ -29,10 +29,8 @@ class TotpStore:
         return self._one(select(*_COLUMNS).where(totps.c.user_id == user_id))
 
     def begin(self, user_id: str, totp_id: str) -> bool:
-        """Stores a secret that waits for its first code, in place of an earlier one that waits.
-
-        Returns False if the second factor is on already.
-        """
+        """Stores a secret that waits for its first code, in place of an earlier one. Returns False if the factor is on
+        already."""
         statement = upsert(totps).values(user_id=user_id, id=totp_id)
         statement = statement.on_conflict_do_update(
             index_elements=[totps.c.user_id], set_={"id": totp_id}, where=totps.c.enabled_at.is_(None)
@@ -49,10 +47,7 @@ class TotpStore:
         return self.connection.execute(update(totps).where(waiting).values(values)).rowcount > 0
 
     def use_step(self, user_id: str, step: int) -> bool:
-        """Records that the code of a 30-second step was used.
-
-        Returns False if the code of this or a later step was used before.
-        """
+        """Records that the code of a 30-second step was used. Returns False if this or a later step was used before."""
         newer = (totps.c.user_id == user_id) & (totps.c.last_step < step)
         return self.connection.execute(update(totps).where(newer).values(last_step=step)).rowcount > 0
 

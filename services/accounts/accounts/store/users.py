@@ -42,10 +42,7 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(held).with_for_update())
 
     def lock_lapsed(self, days: int, *, limit: int) -> list[User]:
-        """Returns unverified accounts older than `days`, oldest first, and locks their rows until commit.
-
-        Skips rows locked by other transactions.
-        """
+        """Locks and returns unverified accounts older than `days`, oldest first, except those locked by others."""
         lapsed = ~users.c.verified & (users.c.created_at < clock_now() - timedelta(days=days))
         statement = select(*_COLUMNS).where(lapsed).order_by(users.c.created_at).limit(limit)
         rows = self.connection.execute(statement.with_for_update(skip_locked=True))

@@ -14,10 +14,7 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the caller that a token's hash stands for.
-
-    Raises INVALID_TOKEN, TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
-    """
+    """Returns the caller that a token's hash stands for. Raises INVALID_TOKEN and the errors of `authenticated`."""
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
     if found is None:

@@ -33,10 +33,8 @@ SCOPE = "manage:tokens"
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token for a person.
-
-    Raises the errors of `create_token`, and MISSING_SCOPE for a scope that they lack.
-    """
+    """Creates a token for a person. Raises the errors of `create_token`, and MISSING_SCOPE for a scope that they
+    lack."""
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -44,10 +42,8 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Rotates a token for a person.
-
-    Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that they lack.
-    """
+    """Rotates a token for a person. Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that they
+    lack."""
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 
@@ -90,10 +86,8 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request with only what a person may ask for.
-
-    Their token is for their own account, or for one brand that they work on as a collaborator.
-    """
+    """Returns the request with only what a person may ask for: a token for their own account, or for one brand that
+    they work on as a collaborator."""
     access.check_owner(caller)
     request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)
     if len(request.brand_ids) == 1 and is_id(request.brand_ids[0]):
@@ -106,10 +100,8 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the token that the request was made with, from the database, because a gateway's copy may be old.
-
-    Raises TOKEN_REVOKED, MISSING_SCOPE.
-    """
+    """Returns the request's token from the database, because a gateway's copy may be old. Raises TOKEN_REVOKED,
+    MISSING_SCOPE."""
     owned = TokenStore(connection).find_presented(caller.token_id)
     if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:
         raise ApiError(TOKEN_REVOKED)

@@ -11,10 +11,7 @@ from contracts.errors import MISSING_SCOPE, ApiError, invalid
 
 
 def defaults(own: Token) -> dict[str, Any]:
-    """Returns the IP allowlist and expiry that a new token gets from the token that creates it.
-
-    They apply when the request names none.
-    """
+    """Returns the IP allowlist and expiry of the creating token, which the new token gets if the request names none."""
     return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
 
 

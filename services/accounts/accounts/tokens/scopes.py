@@ -41,9 +41,9 @@ ROLE_SCOPES = {
 def check_scopes(scopes: Sequence[str], *, brand_ids: Collection[str]) -> tuple[str, ...]:
     """Checks the scopes for a token and returns them without repetitions.
 
-    `brand_ids` are the brands that the token is limited to, if any. Raises VALIDATION_ERROR for an empty list or an
-    unknown scope, and, if the token is limited, for a scope that manages the account, because such a token could create
-    one without limits.
+    `brand_ids` are the brands that the token is limited to, if any. Raises VALIDATION_ERROR for an empty list, an
+    unknown scope and, if the token is limited, for a scope that manages the account: it could create a token without
+    limits.
     """
     if not scopes:
         raise invalid("scopes", "must name at least one scope")

@@ -63,10 +63,8 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Creates a token for any caller. `check` refuses rights that the caller may not give.
-
-    Raises the errors of `create_token`.
-    """
+    """Creates a token for any caller. `check` refuses rights that the caller may not give. Raises also as
+    `create_token`."""
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
         "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
@@ -194,10 +192,8 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets how many requests a token's metadata shows. The limits themselves are in the quota service.
-
-    Repeating the operation changes nothing, also after later uses.
-    """
+    """Sets how many requests a token's metadata shows, once per operation. The limits themselves are in the quota
+    service."""
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")

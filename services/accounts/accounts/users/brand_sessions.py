@@ -32,10 +32,10 @@ def list_shared_brands(connection: Connection, caller: Caller, request: ListShar
 
 
 def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:
-    """Begins a session on a brand of another account.
+    """Begins a session on a brand of another account, or gives the one that the caller's session has opened another
+    token.
 
-    If the caller's session has opened a session on this brand before, that one gets another token. Raises NOT_FOUND for
-    every brand that the caller does not work on; VALIDATION_ERROR for an API token.
+    Raises NOT_FOUND for every brand that the caller does not work on; VALIDATION_ERROR for an API token.
     """
     access.check_owner(caller)
     if not sessions.is_session(caller):

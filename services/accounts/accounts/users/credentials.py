@@ -54,9 +54,7 @@ def check(
 
 
 def check_unchanged(connection: Connection, proof: Proof) -> None:
-    """Checks, in a transaction that relies on the proof, that the password has not been changed since.
-
-    Raises INVALID_CREDENTIALS.
-    """
+    """Checks, in a transaction that relies on the proof, that the password is still the same. Raises
+    INVALID_CREDENTIALS."""
     if UserStore(connection).password_hash(proof.user_id) != proof.password_hash:
         raise ApiError(INVALID_CREDENTIALS)

@@ -1,8 +1,7 @@
 """Changes the e-mail address of an account: requested in a session, confirmed with a link mailed to the new address.
 
-Nothing changes before the confirmation. Neither the answer nor the mails depend on whether the new address has an
-account. Only the reader of its mailbox learns that. The old address gets two mails: about the request, and about the
-change.
+Nothing changes before the confirmation. Whether the new address has an account shows neither in the answer nor in the
+mails, only to the reader of its mailbox. The old address gets two mails: about the request, and about the change.
 """
 
 from accounts import access, audit, derived_secrets, fields
@@ -88,10 +87,8 @@ def get_email_change(connection: Connection, caller: Caller, request: Nothing) -
 
 
 def cancel_email_change(connection: Connection, caller: Caller, request: Nothing) -> EmailChangeCancelled:
-    """Makes the link to the new address invalid, and deletes its mail if it has not been sent.
-
-    Changes nothing if no change waits.
-    """
+    """Makes the link to the new address invalid, and deletes its mail if it has not been sent. Does nothing if none
+    waits."""
     access.check_owner(caller)
     access.lock_account(connection, caller.account_id)
     if (row := EmailChangeStore(connection).delete_of(caller.account_id)) is not None:

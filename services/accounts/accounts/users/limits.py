@@ -24,10 +24,9 @@ RESETS_PER_ADDRESS = 5
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
-    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED.
+    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED, whether or not it has an account.
 
-    The network is counted first, so that a network over its limit cannot use up the tries of an address. The error does
-    not depend on whether the address has an account.
+    The network is counted first, so that a network over its limit cannot use up the tries of an address.
     """
     if asker is not None and config.signups_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "asker", asker)
@@ -44,11 +43,11 @@ def count_password(connection: Connection, linked_id: str) -> None:
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in from a network (`asker`) to an address. Raises RATE_LIMITED.
+    """Counts a sign-in from a network (`asker`) to an address, in this order as in `count_sign_up`. Raises
+    RATE_LIMITED.
 
-    Returns the names of the counters of the address, for `TryStore.give_back` after a success, because only failures
-    count for an address. The network is counted first, so that a network over its limit cannot use up the attempts of
-    an address. The error does not depend on whether the address has an account.
+    Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
+    an address.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")
@@ -71,29 +70,25 @@ def count_reset(connection: Connection, config: AccountsConfig, asker: str, emai
 
 
 def count_invitation(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts an invitation to a brand, for the account that invites and then for the address that is invited.
-
-    Raises RATE_LIMITED, whether the address has an account or not.
-    """
+    """Counts an invitation to a brand, for the inviting account, then for the invited address. Raises RATE_LIMITED,
+    whether or not the address has an account."""
     _take(connection, f"invitations:{account_id}", INVITATIONS_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "invited", email)
     _take(connection, subject, INVITATIONS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts a link to a new address, for the account and then for the address. Raises RATE_LIMITED.
-
-    The error does not depend on whether the address has an account.
-    """
+    """Counts a link to a new address, for the account, then for the address. Raises RATE_LIMITED, whether or not the
+    address has an account."""
     _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "new-email", email)
     _take(connection, subject, EMAIL_CHANGES_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_change(connection: Connection, user_id: str) -> str:
-    """Counts an attempt to change the password. Raises RATE_LIMITED.
+    """Counts an attempt to change the password. Returns the counter's name, for `TryStore.give_back` after a success.
 
-    Returns the counter's name, for `TryStore.give_back` when the attempt succeeds.
+    Raises RATE_LIMITED.
     """
     subject = f"change:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
@@ -101,9 +96,10 @@ def count_change(connection: Connection, user_id: str) -> str:
 
 
 def count_totp(connection: Connection, user_id: str) -> str:
-    """Counts a code of the second factor that is tried within a session. Raises RATE_LIMITED.
+    """Counts a code of the second factor that is tried within a session. Returns the counter's name, for
+    `TryStore.give_back` when the code is right.
 
-    Returns the counter's name, for `TryStore.give_back` when the code is right.
+    Raises RATE_LIMITED.
     """
     subject = f"totp:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)

@@ -4,7 +4,7 @@ Claim, send, delete: no transaction is open while a mail is sent, and the time o
 that. If the process dies in between, another one sends the mail: at worst a second mail with the same Message-ID and
 link arrives. No link is stored, because its code is derived.
 
-Nothing in a mail was chosen by the person who caused it, so that nobody can send texts of their own through us.
+The person who causes a mail chooses nothing in it, so that nobody can send texts of their own through us.
 """
 
 from collections.abc import Callable
@@ -169,10 +169,7 @@ KINDS: dict[str, Kind] = {
 
 
 def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
-    """Returns the link with which an invitation is accepted.
-
-    It leads to a web page of the API, not of the dashboard.
-    """
+    """Returns the link with which an invitation is accepted: to a web page of the API, not of the dashboard."""
     code = derived_secrets.invitation_code(config, invitation_id)
     return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
 
@@ -211,8 +208,8 @@ def queue_connect_refused(connection: Connection, event: Event) -> None:
 
 
 def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
-    """Sends the mail that has been due for longest. Returns 1 if that mail needs no further attempt: the mail server
-    accepted it or refused it for good, or nobody wants it any more. Otherwise returns 0."""
+    """Sends the mail that has been due for longest. Returns 1 if it needs no further attempt: the mail server accepted
+    it or refused it for good, or nobody wants it any more. Otherwise returns 0."""
     server = config.smtp
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0

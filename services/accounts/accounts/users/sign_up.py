@@ -53,10 +53,7 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
 
 
 def _send_mail_again(database: Database, email: str, password: str) -> None:
-    """Queues the verification mail again, if the password is that of the unverified account with this address.
-
-    The answer is the same for everybody, and the attempt has been counted (limits.py).
-    """
+    """Queues the verification mail again, if the password is that of the unverified account with this address."""
     with database.reading() as connection:
         holder = UserStore(connection).find_by_email(email)
         if holder is None or holder.verified:

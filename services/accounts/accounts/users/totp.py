@@ -194,10 +194,8 @@ def _turn_off(connection: Connection, actor_id: str, user_id: str) -> None:
 
 
 def check_password(database: Database, caller: Caller, password: str) -> None:
-    """Checks the password of the caller's account.
-
-    Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them.
-    """
+    """Checks the password of the caller's account. Raises VALIDATION_ERROR, and RATE_LIMITED after too many wrong
+    ones."""
     with database.reading() as connection:
         counted = limits.count_change(connection, caller.account_id)
         password_hash = UserStore(connection).password_hash(caller.account_id)

@@ -13,10 +13,8 @@ TOLERANCE = 1
 
 
 def step_of(secret: str, code: str, now: datetime) -> int | None:
-    """Returns the number of the 30-second step that a code belongs to, or None if the code is wrong.
-
-    Compares with every accepted step, in constant time.
-    """
+    """Returns the number of the 30-second step that a code belongs to, or None if the code is wrong. Takes constant
+    time."""
     app = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
     current = int(now.timestamp()) // STEP_SECONDS
     found = None

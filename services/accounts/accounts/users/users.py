@@ -89,9 +89,10 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """Returns the user that an earlier try of this operation created; None if there is none and the address is free.
+    """Returns the user that an earlier try of this operation created; None if the address is free or is taken over.
 
-    Raises EMAIL_TAKEN when another account has the address, unless that is unverified and `takes_over` is set.
+    Raises EMAIL_TAKEN when another account has the address, unless that is unverified and `takes_over` is set;
+    IDEMPOTENCY_KEY_MISMATCH when the earlier try named another address.
     """
     holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)

@@ -83,10 +83,8 @@ def verify_user(connection: Connection, caller: Caller, request: UserId) -> User
 def make_verification_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: UserId
 ) -> MadeVerificationLink:
-    """Returns the link of the verification mail for the operator to hand over; it still needs the password.
-
-    Raises NOT_FOUND.
-    """
+    """Returns the link of the verification mail for the operator to hand over; it still needs the password. Raises
+    NOT_FOUND."""
     caller.check_operator()
     user = access.account(connection, request.user_id)
     return MadeVerificationLink(
@@ -101,10 +99,8 @@ def list_unverified(connection: Connection, caller: Caller) -> UserList:
 
 
 def void(connection: Connection, user: User, *, reason: str) -> None:
-    """Deletes an unverified account with its sandbox token and its pending mail; it owns nothing else.
-
-    Its row must be locked.
-    """
+    """Deletes an unverified account, whose row is locked, with its sandbox token and pending mail; it owns nothing
+    else."""
     TokenStore(connection).delete_of(user.id)
     MailStore(connection).delete_verification(user.id)
     UserStore(connection).delete(user.id)
@@ -113,10 +109,8 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes accounts that stayed unverified for too long, expired invites and old counts.
-
-    Returns the number of accounts.
-    """
+    """Deletes accounts that stayed unverified for too long, expired invites and old counts. Returns how many
+    accounts."""
     InviteStore(connection).delete_expired()
     TryStore(connection).delete_old()
     lapsed = UserStore(connection).lock_lapsed(UNVERIFIED_DAYS, limit=_BATCH)
