@@ -64,8 +64,8 @@ class Admissions:
     ) -> tuple[bool | None, ...]:
         """Takes one month unit for each of the requests, which come from other services, not from the API.
 
-        Returns for each whether it got its unit. An operation never takes a second one. `may_defer`: requests whose
-        account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        Returns for each whether it got its unit. An operation never takes a second one. `may_defer` and errors as in
+        `admit_all`.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)

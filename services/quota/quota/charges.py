@@ -10,10 +10,8 @@ from contracts.record import Record
 
 
 class UnitCharge(Record):
-    """The month unit of one operation.
-
-    The row is created by the first charge, or by a refund that arrives before it.
-    """
+    """The month unit of one operation. Its row is created by the first charge, or by a refund that arrives before
+    it."""
 
     operation_id: str
     account_id: str
@@ -36,7 +34,7 @@ class UnitCharge(Record):
     def charged(self, try_number: int, bucket: str, year_month: str) -> "UnitCharge":
         """Returns the state after a charge by this try.
 
-        If an earlier try holds the unit, it keeps its bucket and month, and this try takes it over. If this try was
+        A unit that an earlier try holds keeps its bucket and month, and this try takes it over. If this try was
         returned already, nothing changes.
         """
         if self.takes_unit(try_number):

@@ -7,8 +7,6 @@ from contracts.record import Record
 
 
 class QuotaConfig(Record):
-    """The quota service's own settings. Those that every service has are in `chassis.config`."""
-
     #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str
     #: The age of a charge at which publishing is asked about its effect: three times the longest deadline of a call to

@@ -139,7 +139,7 @@ def roll(counters: Counters, now: datetime) -> Counters:
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
     """Decides whether a request may run (its demand), and returns the account's counters afterwards.
 
-    `charge` is the unit that the request's operation has taken so far; None if the request belongs to no operation.
+    `charge`: the unit that the request's operation has taken so far; None without an operation.
     """
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
@@ -231,10 +231,8 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 
 
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
-    """Whether this use reaches 80 % of the month's limit and no warning was sent yet.
-
-    There is one warning per bucket and month (spec "Events"), also if units are refunded and taken again.
-    """
+    """Whether this use reaches 80 % of the month's limit and no warning was sent yet: one per bucket and month (spec
+    "Events"), also if units are refunded and taken again."""
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):
         return False

@@ -167,14 +167,12 @@ class Store:
         )
 
     def lock_free(self, subjects: Collection[str]) -> set[str]:
-        """Locks those of the subjects' rows that no other transaction holds, without waiting.
-
-        Returns their subjects.
-        """
+        """Locks those of the subjects' rows that no other transaction holds, without waiting. Returns their
+        subjects."""
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
-        """Makes this transaction's commit durable, for events, which must not be lost as counts may."""
+        """Makes this transaction's commit durable, for events: unlike counts, they must not be lost."""
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
@@ -223,10 +221,8 @@ class Store:
         return Asked(row.created_at, row.operation_id) if row else None
 
     def unconfirmed(self, after: Asked, older_than: timedelta, limit: int) -> list[tuple[UnitCharge, Asked]]:
-        """Returns the charges after the position `after` that are older than `older_than`, oldest first.
-
-        Each comes with its own position. At most `limit`.
-        """
+        """Returns at most `limit` charges after the position `after` that are older than `older_than`, oldest first,
+        each with its own position."""
         columns = [unit_charges.c[name] for name in _CHARGE_NAMES]
         place = tuple_(unit_charges.c.created_at, unit_charges.c.operation_id)
         statement = (
@@ -308,9 +304,9 @@ def _patience(seconds: float) -> str:
 
 
 def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:
-    """Returns one array for each field name, with that field of all records, as parameters of a statement.
+    """Returns, for each field name, an array with that field of all records, as parameters of a statement.
 
-    The prefix keeps the parameters of two statements in one message apart.
+    `prefix` keeps the parameters of two statements in one message apart.
     """
     return {f"{prefix}{name}": [getattr(record, name) for record in records] for name in names}
 

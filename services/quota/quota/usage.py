@@ -27,10 +27,7 @@ _MAX_COUNT = 2**31 - 1
 
 
 def get_usage(store: Store, caller: Caller) -> Usage:
-    """Returns what the account has used this month and its limits.
-
-    A sandbox token gets the figures of its account too.
-    """
+    """Returns what the account has used this month and its limits; for a sandbox token, the figures of its account."""
     counters, now = store.usage(caller.account_id)
     counters, limits = roll(counters, now), TIER_LIMITS[caller.tier]
 
@@ -63,10 +60,8 @@ def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none.
-
-    Counts of past months stay as they are.
-    """
+    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none. Past months'
+    counts stay."""
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])
@@ -113,18 +108,17 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters that were last used before the previous month. Returns how many.
-
-    A missing row means zero, as does a row of a past month.
-    """
+    """Deletes one batch of counters last used before the previous month: no row means zero, as does a past month's.
+    Returns how many."""
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
-    """Sets how many requests a sandbox token has used in total. Only the operator may, not even the scope `*`.
+    """Sets how many requests a sandbox token has used in total, once per operation. Only the operator may, not the
+    scope `*`.
 
-    Repeating the operation changes nothing, also after later uses. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:

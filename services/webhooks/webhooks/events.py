@@ -37,10 +37,8 @@ def on_account_changed(connection: Connection, event: Event) -> None:
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Disables the subscriptions that were last created, changed or enabled with the revoked tokens.
-
-    Subscriptions without a known maker stay as they are.
-    """
+    """Disables the subscriptions last created, changed or enabled with the revoked tokens; not those of unknown
+    makers."""
     revoked = msgspec.convert(event.data, AccessRevoked)
     store = Subscriptions(connection)
     store.lock_known_account(event.account_id)
@@ -67,8 +65,7 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
 
 
 def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
-    """Returns the key by which subscriptions are grouped into one event: those of one maker that are visible to the
-    same tokens."""
+    """Returns the key by which subscriptions are grouped into one event: one maker, visible to the same tokens."""
     return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())
 
 

@@ -16,8 +16,7 @@ _EXTRA = timedelta(days=1)
 def end_deliveries(app: AppContext) -> int:
     """Fails the waiting deliveries of disabled subscriptions; their owners can replay them. Returns how many.
 
-    Uses no transaction, because that would lock deliveries before subscriptions, and a replay locks them in the other
-    order.
+    Uses no transaction: that would lock deliveries before subscriptions, and a replay locks them in the other order.
     """
     with app.database.reading() as connection:
         return Retention(connection).fail_of_disabled(_FAILED_BATCH)

@@ -112,7 +112,7 @@ class DueDelivery(NamedTuple):
 
     @property
     def needs_unit(self) -> bool:
-        """Whether a unit of the month must be taken for the delivery: once, before its first attempt, and never for a
+        """Whether a unit of the month must be taken for the delivery: before its first attempt, and never for a
         test."""
         return self.attempts == 0 and not self.is_charged and self.event != api.TEST_EVENT
 
@@ -164,8 +164,7 @@ class Outcome(NamedTuple):
         return round((self.answered_at - self.began_at) * 1000)
 
     def row(self, position: int) -> dict[str, Any]:
-        """Returns what the database records of the outcome. `position` is its place among the outcomes recorded
-        together."""
+        """Returns what the database records of the outcome. `position` is its place among those recorded together."""
         is_delivered = self.error is None
         return {
             "position": position,

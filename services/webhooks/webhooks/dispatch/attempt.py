@@ -68,8 +68,8 @@ def send(
 
 
 def _shown(body: bytes | None) -> str | None:
-    """Returns the beginning of the receiver's answer for the log; None for one from a private network. NUL is
-    replaced, as PostgreSQL's text has none."""
+    """Returns the beginning of the receiver's answer for the log; None for one from a private network. Replaces NUL,
+    which PostgreSQL cannot store."""
     if body is None:
         return None
     return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -21,11 +21,10 @@ _WEBHOOKS = Caller(account_id="", user_id="webhooks")
 
 
 def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
-    """Takes the units of these deliveries. Returns by delivery id whether the delivery has its unit.
+    """Takes the units of these deliveries. Returns delivery id → whether it has its unit.
 
     Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
-    one call. If quota answers it with another error than SERVICE_UNAVAILABLE, each subscription gets a call of its
-    own.
+    one call; after another error than SERVICE_UNAVAILABLE each subscription gets a call of its own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

@@ -1,9 +1,8 @@
 """The loop that delivers: takes endpoint queues with due deliveries, loads and charges their deliveries, and runs
 attempts.
 
-Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick
-loads deliveries for all queues that have room. Each tick considers all endpoints with due deliveries, however long
-their queues are.
+Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick loads
+deliveries for all queues that have room, of all endpoints with due deliveries, however long their queues are.
 """
 
 import threading
@@ -155,8 +154,8 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Takes over the URLs and secrets of `endpoints`, as just read, into the held queues. The deliveries of a
-        subscription that was deleted or disabled are dropped."""
+        """Takes over the URLs and secrets of `endpoints`, as just read, into the held queues. Drops the deliveries of a
+        subscription that was deleted or disabled."""
         with self._lock:
             for endpoint in endpoints:
                 queue = self.queues.get(endpoint.id)
@@ -169,8 +168,8 @@ class DeliveryDispatcher:
                 self._read_secrets(queue, endpoint.secrets)
 
     def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
-        """Decrypts the queue's secrets. If its newest secret is unreadable, the queue sends nothing for a while,
-        because receivers verify with that secret."""
+        """Decrypts the queue's secrets. While the newest is unreadable the queue sends nothing: receivers verify with
+        that one."""
         is_same = stored == queue.stored_secrets
         if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return
@@ -218,8 +217,8 @@ class DeliveryDispatcher:
         return kept
 
     def _charge(self, due: Sequence[DueDelivery]) -> None:
-        """Takes the units of these deliveries from quota, then begins those that have one. Deliveries for which quota
-        did not answer stay due."""
+        """Takes the units of these deliveries from quota, then begins those that have one. If quota does not answer,
+        they stay due."""
         has_unit: dict[str, bool] = {}
         try:
             has_unit = charges.charge(self._quota, due)
@@ -238,8 +237,8 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Makes these deliveries ready, and begins as many attempts as there are free slots, starting with the least
-        recently used queue."""
+        """Makes these deliveries ready, and begins as many attempts as there are free slots, least recently used queue
+        first."""
         for one in due:
             queue = self.queues.get(one.subscription_id)
             if queue is None or not queue.make_ready(one):

@@ -69,8 +69,7 @@ class EndpointQueue:
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
         """Records outcomes and takes over the new count of failures at once.
 
-        The threads that wait for a result may continue in any order, and an older count would permit attempts beyond
-        the last one.
+        The threads that wait for a result continue in any order, and an older count would permit too many attempts.
         """
         written = self._write(outcomes)
         for recorded in written:
@@ -81,8 +80,8 @@ class EndpointQueue:
     def wanted(self, most: int) -> int:
         """Returns how many more deliveries to load, if the queue may hold `most`.
 
-        Returns 0 while the queue is more than half full or paused, or if the secret is not readable, because nothing
-        is sent unsigned.
+        Returns 0 while the queue is more than half full, paused, or without a readable secret: nothing is sent
+        unsigned.
         """
         limit = rules.prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2
@@ -91,16 +90,15 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Makes a loaded delivery ready to be attempted. Returns False if the delivery was dropped since it was
-        loaded."""
+        """Makes a loaded delivery ready to be attempted. Returns False if it was dropped meanwhile."""
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
             self.ready.append(due)
         return is_loaded
 
     def begin(self, free_slots: int) -> DueDelivery | None:
-        """Takes the next delivery to attempt and returns it; None when there is none, or when the endpoint has as
-        many attempts running as it may."""
+        """Takes the next delivery to attempt; None when there is none, or when the endpoint has as many attempts
+        running as it may."""
         limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)
         if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
@@ -143,8 +141,8 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process
-        may hold the queue.
+        """Drops the deliveries whose attempt has not begun: the subscription has changed, or another process may hold
+        the queue.
 
         Returns those that were ready: charged and waiting for a slot.
         """

@@ -33,13 +33,13 @@ class OutcomeWriter:
         self._endpoints: Batches[Sequence[Outcome], _Results] = Batches(self._record)
 
     def write(self, outcomes: Sequence[Outcome]) -> _Results:
-        """Records outcomes of one endpoint, in this order. Returns what they changed; None for an outcome that was
-        not recorded because another process holds the queue.
+        """Records outcomes of one endpoint, in this order. Returns what each changed; None for one that was not
+        recorded because another process holds the queue.
 
-        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after
-        the newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats
-        the attempts. The fence makes a late write harmless. Endpoints share a statement until one meets a lock: then
-        each goes on alone, so that the locked endpoint does not delay the others again.
+        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after the
+        newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats the
+        attempts. The fence makes a late write harmless. Endpoints share a statement until one meets a lock: then each
+        goes on alone, so that the locked endpoint does not delay the others again.
         """
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
         is_alone = False

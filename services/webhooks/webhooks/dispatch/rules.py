@@ -1,5 +1,5 @@
-"""Rules of delivering: when a delivery is retried, whether a failure is the receiver's, and how many attempts run at
-once. Pure."""
+"""Rules of delivering: when a delivery is retried, whose fault a failure is, and how many attempts run at once.
+Pure."""
 
 from collections.abc import Sequence
 
@@ -28,24 +28,22 @@ def is_acknowledged(status_code: int | None) -> bool:
 def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
     """Returns the seconds until the next attempt in case this one fails; None when it is the last.
 
-    `failures`: failed attempts of this delivery before this one; `waits`: the retry schedule, in seconds.
+    `failures`: this delivery's failed attempts before this one; `waits`: the retry schedule, in seconds.
     """
     return waits[failures] if failures < len(waits) else None
 
 
 def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
-    """Whether a failure to reach an endpoint is the receiver's and not our network's, because others were reached
-    meanwhile.
+    """Whether a failure to reach an endpoint is the receiver's, not our network's: others were reached meanwhile.
 
-    `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success
-    of another endpoint.
+    `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success of
+    another endpoint.
     """
     return others_at >= unreachable_since + _BLAME_SECONDS
 
 
 def pause_seconds(unreachable_seconds: float) -> float:
-    """Returns the seconds of pause before the next attempt to an endpoint that has been unreachable for
-    `unreachable_seconds`."""
+    """Returns the pause before the next attempt to an endpoint that has been unreachable for `unreachable_seconds`."""
     return min(max(unreachable_seconds, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
 
 
@@ -53,7 +51,7 @@ def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: in
     """Returns how many attempts an endpoint may have running when the process has this many slots free.
 
     Never more than are left before it is disabled, so that the 20th failure in a row is the last attempt. When slots
-    grow scarce each endpoint gets fewer, so that slow endpoints leave room for the others.
+    grow scarce each endpoint gets fewer, so that slow ones leave room for the others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
     most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT
@@ -63,8 +61,8 @@ def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: in
 def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
     """Returns how many deliveries of an endpoint may be loaded before the results of earlier ones are known.
 
-    For each loaded delivery a unit of the account's quota is taken. The number grows with each acknowledged delivery,
-    so that few units are taken for an endpoint that turns out to be dead.
+    Each loaded delivery takes a unit of the account's quota. The number grows with each acknowledged delivery, so that
+    a dead endpoint takes few units.
     """
     if consecutive_failures > 0:
         return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))

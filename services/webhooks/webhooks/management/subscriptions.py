@@ -138,8 +138,7 @@ def _changed(app: AppContext, caller: Caller, subscription_id: str) -> api.Subsc
 
 
 def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
-    """Deletes the subscription; its log is removed later. A repeated operation gets the same answer. Raises
-    NOT_FOUND."""
+    """Deletes the subscription, once per operation; its log is removed later. Raises NOT_FOUND."""
     with app.database.transaction() as connection:
         store = Subscriptions(connection)
         try:
@@ -194,8 +193,8 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
 def _lock_account(store: Subscriptions, caller: Caller) -> None:
     """Locks the account until the transaction ends. Raises TOKEN_REVOKED.
 
-    So nothing lasts that a call stores while its token loses access: either the call commits first, and the
-    revocation disables what it made, or it sees the revocation here.
+    So nothing lasts that a call stores while its token loses access: either the call commits first, and the revocation
+    disables what it made, or it sees the revocation here.
     """
     store.lock_account(caller.account_id, caller.tier)
     if store.is_revoked(caller.token_id):
@@ -249,8 +248,7 @@ def _existing(row: SubscriptionRow | None) -> SubscriptionRow:
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the next few secrets with the newest key. The secrets themselves stay the same, so receivers notice
-    nothing."""
+    """Encrypts the next few secrets with the newest key. The secrets stay the same, so receivers notice nothing."""
     caller.check_operator()
     with app.database.transaction() as connection:
         store = Subscriptions(connection)

@@ -25,8 +25,8 @@ class PrivateReceivers:
 
 
 def parse(entries: Iterable[str]) -> PrivateReceivers:
-    """Parses entries such as `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError, which says how
-    to correct an entry."""
+    """Parses entries such as `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError with the
+    correction."""
     entries = tuple(entries)
     if any("=" not in entry for entry in entries):
         raise ValueError(_correction_of_bare_networks([entry for entry in entries if "=" not in entry]))
@@ -40,8 +40,7 @@ def parse(entries: Iterable[str]) -> PrivateReceivers:
 
 
 def _correction_of_bare_networks(entries: Sequence[str]) -> str:
-    """Returns the text that explains how to correct `10.0.0.0/8`, the earlier form, which allowed every port to every
-    account."""
+    """Returns how to correct `10.0.0.0/8`, the earlier form, which allowed every port to every account."""
     blocks = [_block(entry) for entry in entries]
     named = ",".join(f"usr_…={block}:8080" for block in blocks)
     as_before = ",".join(f"*={block}:1-65535" for block in blocks)

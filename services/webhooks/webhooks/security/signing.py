@@ -19,8 +19,7 @@ def new_secret() -> str:
 
 
 def signature(secrets: Iterable[str], body: bytes) -> str:
-    """Returns the value of the header X-Svc-Signature: one `sha256=<hex>` per valid secret, in the order of the
-    secrets."""
+    """Returns the value of the header X-Svc-Signature: one `sha256=<hex>` per valid secret, in their order."""
     return ",".join(
         f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}" for secret in secrets
     )
@@ -29,8 +28,8 @@ def signature(secrets: Iterable[str], body: bytes) -> str:
 def standard_headers(
     secrets: Iterable[str], message_id: str, unix_seconds: int, body: bytes
 ) -> dict[str, str]:
-    """Returns the headers of Standard Webhooks 1.0.0. The signature has one `v1,<base64>` per valid secret, in the
-    order of the secrets.
+    """Returns the headers of Standard Webhooks 1.0.0. The signature has one `v1,<base64>` per valid secret, in their
+    order.
 
     `message_id` is the same at every attempt, `unix_seconds` the time of this one. Source:
     github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Signature scheme".
@@ -45,7 +44,6 @@ def standard_headers(
 
 
 def _key(secret: str) -> bytes:
-    """Decodes a secret to the bytes with which it signs. Older secrets have 43 characters, without the padding of
-    base64."""
+    """Decodes a secret to the bytes with which it signs. Older secrets have 43 characters, without base64's padding."""
     text = secret.removeprefix(_PREFIX)
     return b64decode(text + "=" * (-len(text) % 4))

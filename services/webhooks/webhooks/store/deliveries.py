@@ -63,14 +63,11 @@ _SHOWN = select(*(deliveries.c[name] for name in DeliveryRow.__dataclass_fields_
 
 
 class Deliveries:
-    """Reads and writes deliveries over an open connection."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores the deliveries of events, which are given with their bodies and the ids of their posts. Returns how
-        many."""
+        """Stores the deliveries of events (event, body, id of its post). Returns how many."""
         parameters = {
             "ids": [event.id for event, _, _ in new],
             "events": [event.event for event, _, _ in new],
@@ -87,8 +84,8 @@ class Deliveries:
     def add_asked(
         self, subscription_id: str, delivery_id: str, event: Event, body: bytes, *, is_sent: bool
     ) -> None:
-        """Stores an event and its delivery to one subscription, active or not. With `is_sent` False the delivery is
-        only logged."""
+        """Stores an event and its delivery to one subscription, active or not. With `is_sent` False it is only
+        logged."""
         self._connection.execute(
             insert(events).values(
                 id=event.id, event=event.event, body=body, received_at=clock_now(),

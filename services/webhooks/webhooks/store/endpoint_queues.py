@@ -205,8 +205,6 @@ _SKIP = Compiled(text(_CHANGE_UNTRIED.format(change="state = 'skipped'") + "AND 
 
 
 class EndpointQueues:
-    """Leases endpoint queues, loads their deliveries and records outcomes, over an open connection."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -225,8 +223,7 @@ class EndpointQueues:
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions again for clean-up, so that the deliveries that have arrived since are failed
-        too."""
+        """Marks disabled subscriptions again for clean-up, because deliveries have arrived since."""
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
     def backlog(self) -> tuple[int, float]:
@@ -241,14 +238,13 @@ class EndpointQueues:
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
     def renew(self, fences: dict[str, int], lease_seconds: float | None) -> set[str]:
-        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues that this
-        process still held."""
+        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues still held
+        until now."""
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
     def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
-        """Returns due deliveries, up to the given number for each subscription, without those that are `loaded`
-        already."""
+        """Returns due deliveries, up to the given number for each subscription, without those `loaded` already."""
         parameters = {"ids": list(limits), "limits": list(limits.values()), "loaded": list(loaded)}
         rows = _LOAD.run(self._connection, parameters)
         return [DueDelivery._make(row)._replace(body=bytes(row.body)) for row in rows]
@@ -265,8 +261,8 @@ class EndpointQueues:
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Stores that these deliveries have their unit. (quota forgets that after days, and a replay may come weeks
-        later.)
+        """Stores that these deliveries have their unit: quota forgets that after days, and a replay may come weeks
+        later.
 
         Raises LockTimeout, ApiError SERVICE_UNAVAILABLE.
         """

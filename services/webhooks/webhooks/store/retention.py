@@ -88,8 +88,7 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Removes old rows and fails deliveries of disabled subscriptions, over an open connection. Each method returns
-    the number of rows."""
+    """Removes old rows and fails deliveries of disabled subscriptions. Each method returns the number of rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -23,8 +23,6 @@ _ALL = select(
 
 
 class Subscriptions:
-    """Reads and writes subscriptions over an open connection."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -46,8 +44,7 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def take_tier(self, account_id: str, tier: str, event_id: str) -> None:
-        """Stores the tier that an event of the accounts service names. Events older than the stored one change
-        nothing."""
+        """Stores the tier that an event of the accounts service names, unless a newer event is stored."""
         new = insert(accounts).values(id=account_id, tier=tier, told_by=event_id)
         statement = new.on_conflict_do_update(
             index_elements=["id"],
@@ -57,8 +54,8 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def lock_known_account(self, account_id: str) -> None:
-        """Locks the account until the transaction ends, when no caller tells its tier. A new account counts as `free`
-        until a caller does."""
+        """Locks the account until the transaction ends, without a caller who tells its tier; a new account is `free`
+        until then."""
         self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
@@ -86,8 +83,8 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions for this reason. Their waiting deliveries, replays and tests included, are failed
-        later by clean-up."""
+        """Disables subscriptions for this reason. Clean-up later fails their waiting deliveries, replays and tests
+        included."""
         if not subscription_ids:
             return
         self._connection.execute(
@@ -154,7 +151,7 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """Returns the account's subscriptions, newest first; if `brand_ids` is given, only those within these brands
+        """Returns the account's subscriptions, newest first; with `brand_ids` only those within these brands
         (`management.access`)."""
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
