@@ -123,7 +123,7 @@ def _credits() -> CreditSettings:
 
 
 def _by_size(name: str, default: str = "") -> dict[int, str]:
-    """Reads a variable with `pack size=value` pairs, comma-separated, and returns the values by pack size. Raises
+    """Reads a variable of comma-separated `pack size=value` pairs, and returns the values by pack size. Raises
     ConfigError."""
     pairs = config.mapping(name, default)
     if not all(size.isdigit() for size in pairs):

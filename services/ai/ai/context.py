@@ -1,5 +1,4 @@
-"""What the use cases share, created once per process: settings, clients, limits, and the claims that this process
-holds."""
+"""What the use cases of one process share: settings, clients, limits, and the claims that it holds."""
 
 import math
 import time
@@ -82,8 +81,8 @@ class AppContext:
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): whatever is stored after
-        that is void."""
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): what is stored later is
+        void."""
         return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:

@@ -1,4 +1,4 @@
-"""Sends files to object storage and reads them from there, by the presigned URLs that the media service returns."""
+"""Sends files to object storage and reads them, by the presigned URLs that the media service returns."""
 
 import math
 import time

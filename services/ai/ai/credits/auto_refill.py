@@ -66,11 +66,9 @@ _PERMANENT_DECLINES = frozenset(
 
 
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
-    """Saves the auto-refill settings of an account, for the operator. Fields that the request leaves out keep their
-    value.
+    """Saves an account's auto-refill settings, for the operator. Fields that the request leaves out keep their value.
 
-    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE,
-    VALIDATION_ERROR.
+    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
     caller.check_operator()
     check_tier(request.tier)
@@ -148,8 +146,7 @@ def run_refills(database: Database, settings: CreditSettings, payments: PaymentP
 
 def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
     """Stores an open refill, to be charged later, if the balance is below the threshold and the limits on refills allow
-    it. Otherwise stores when to check the account again, if at all.
-    """
+    it. Otherwise stores when to check the account again, if at all."""
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
         settings_store, store = AutoRefills(connection), Refills(connection)
@@ -203,8 +200,8 @@ def is_card_exhausted(newest: Sequence[Refill]) -> bool:
 
 
 def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
-    """Returns the time from which the next refill is allowed. `times` are the request times of the refills of the
-    last 24 hours, in order."""
+    """Returns the time from which the next refill is allowed. `times`: the requests of the last 24 hours' refills, in
+    order."""
     at = max(now, times[-1] + timedelta(seconds=REFILL_GAP_SECONDS)) if times else now
     if sum(time.date() == at.date() for time in times) < REFILLS_PER_DAY:
         return at

@@ -1,7 +1,7 @@
 """Changes and shows an account's credits, inside a transaction that the caller has opened.
 
-So a job and its charge are committed together. The account's ledger stays locked until the transaction ends: charge
-as the first write of the transaction, and keep it short.
+So a job and its charge are committed together. The account's ledger stays locked until the transaction ends: charge as
+its first write, and keep it short.
 """
 
 from ai.rules import ledger
@@ -60,8 +60,7 @@ def check(connection: Connection, settings: CreditSettings, caller: Caller, requ
 
 
 def mark_refill_after_refusal(connection: Connection, caller: Caller) -> None:
-    """Marks the account for auto-refill after a charge was refused with INSUFFICIENT_CREDITS and its transaction
-    rolled back.
+    """Marks the account for auto-refill after a charge was refused with INSUFFICIENT_CREDITS and rolled back.
 
     Otherwise an account without credits would never be refilled again once a payment was declined.
     """
@@ -77,8 +76,8 @@ def _mark_if_low(connection: Connection, state: LedgerState, caller: Caller, boo
 
 
 def refund(connection: Connection, operation_id: str) -> bool:
-    """Gives back the credits that an operation was charged. Returns False when there is no such charge, or it was
-    refunded before."""
+    """Gives back the credits that an operation was charged. Returns False without such a charge, or if it was refunded
+    before."""
     store = Ledgers(connection)
     if (found := store.find("charge", operation_id)) is None:
         return False
@@ -91,8 +90,8 @@ def refund(connection: Connection, operation_id: str) -> bool:
 
 
 def after_charge(connection: Connection, account_id: str, tier: str, charged: int) -> CreditsAfterCharge:
-    """Returns what a job was charged, with the account's balance now (decisions "GET /ai/jobs/{id} credits"). One
-    query, no writes."""
+    """Returns a job's charge with the account's balance now (decisions "GET /ai/jobs/{id} credits"). One query, no
+    writes."""
     return _after_charge(with_month_entries(Ledgers(connection).read(account_id), tier), tier, charged)
 
 
@@ -184,8 +183,8 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns the account's book as it is this month: with the month's grant, and without expired credits. These
-    entries are stored with the next charge."""
+    """Returns the account's book with this month's grant and without expired credits: entries that the next charge
+    stores."""
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)
 

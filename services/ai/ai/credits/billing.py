@@ -1,5 +1,4 @@
-"""Serves the calls about an account's credits: the client's balance and auto-refill, the operator's grants and
-auto-refill."""
+"""Serves the calls about an account's credits: the client's balance and auto-refill, and the operator's commands."""
 
 from ai.context import AppContext
 from ai.credits import auto_refill, balances
@@ -20,15 +19,19 @@ def grant(context: AppContext, caller: Caller, request: api.GrantCredits) -> api
 
 
 def set_auto_refill(context: AppContext, caller: Caller, request: api.SetAutoRefill) -> api.CreditsBalance:
-    """Saves an account's auto-refill settings, for the operator, and returns its balance with them. Raises the errors
-    of `auto_refill.set_auto_refill`."""
+    """Saves an account's auto-refill settings, for the operator, and returns its balance with them.
+
+    Raises the errors of `auto_refill.set_auto_refill`.
+    """
     auto_refill.set_auto_refill(context.database, caller, request)
     return balance(context, _owner(request.account_id, request.tier))
 
 
 def edit_auto_refill(context: AppContext, caller: Caller, request: api.EditAutoRefill) -> api.CreditsBalance:
-    """Saves the auto-refill settings of the caller's account and returns its balance with them. Raises the errors of
-    `auto_refill.edit_auto_refill`."""
+    """Saves the caller's auto-refill settings and returns the balance with them.
+
+    Raises the errors of `auto_refill.edit_auto_refill`.
+    """
     auto_refill.edit_auto_refill(context.database, caller, request)
     return balance(context, caller)
 

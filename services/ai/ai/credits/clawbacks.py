@@ -1,9 +1,9 @@
 """Clawbacks: when a payment is refunded or disputed, its credits are taken back; when the dispute is won, they are
 given again.
 
-For each payment we store how much is refunded, and the status of each dispute. This determines how many credits to take
-back, and every notification adjusts the ledger to that number. So notifications that are repeated, out of order or
-ahead of the purchase lead to the same result.
+How much of a payment is refunded and the status of its disputes are stored, and determine how many credits to take
+back. Every notification adjusts the ledger to that number, so those that are repeated, out of order or ahead of the
+purchase lead to the same result.
 
 Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
 refund takes exactly what was bought.
@@ -43,8 +43,7 @@ _KEEP_UNMATCHED = timedelta(days=90)
 class Adjustment:
     """A change of an account's credits because of a refund or dispute.
 
-    `credits` are taken back (negative) or given again; `owed` is the account's debt after the change, `newly_owed` the
-    part of it that is new.
+    `credits` are taken back (negative) or given again; `owed` is the debt afterwards, `newly_owed` its new part.
     """
 
     account_id: str
@@ -84,11 +83,10 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adjusts the ledger to what is refunded and disputed of the payment, whose row must be locked. Returns the
-    change, or None when nothing changes.
+    """Adjusts the ledger to what is refunded and disputed of the payment, whose row must be locked.
 
-    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. The caller announces
-    the result after the commit.
+    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. Returns the change,
+    which the caller announces after the commit; None when nothing changes.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)

@@ -1,5 +1,5 @@
-"""Writes captions in about the requested number of words: charges them and keeps them for repeated calls. A caption
-that fails is refunded."""
+"""Writes captions of about the requested length: charges them, keeps them for repeated calls, and refunds failed
+ones."""
 
 import time
 from functools import partial
@@ -74,8 +74,7 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """Asks the provider for a text of about the requested length, a second time if necessary, and returns it. Raises
-    GenerationFailed."""
+    """Asks the provider for a text of about the requested length, if necessary twice. Raises GenerationFailed."""
     asked = request.instruction
     if request.edit_text:
         asked = f"{asked}\n\nRewrite this text:\n{request.edit_text}"

@@ -1,5 +1,5 @@
-"""Turns a generated file into a file of the media service: reserves an upload, stores the bytes, commits. No bytes
-travel on the bus."""
+"""Makes a generated file one of the media service: reserves an upload, stores the bytes, commits. No bytes on the
+bus."""
 
 import random
 import time
@@ -84,8 +84,8 @@ def save(
 
 
 def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
-    """Reserves the upload. Repeats the call while the media service is down or busy, because the provider's work is
-    already paid for.
+    """Reserves the upload. Repeats the call while media is down or busy, because the provider's work is already paid
+    for.
 
     Media itself frees what an unanswered call has reserved. Raises ApiError: SERVICE_UNAVAILABLE if the job's claim
     ends first.
@@ -101,8 +101,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """Commits the upload: the media service inspects and keeps the file. A repeated call for the same upload or
-    operation returns the same file.
+    """Commits the upload: media inspects and keeps the file. Repeated for the same upload or operation, returns the
+    same file.
 
     Raises CommitOutcomeUnknown, ApiError.
     """
@@ -122,8 +122,7 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 
 
 def discard(context: AppContext, job: Job, media: Media) -> None:
-    """Deletes a file that arrived after its job had failed. If that does not work, the media service removes it
-    within a day.
+    """Deletes a file that arrived after its job had failed. If that does not work, media removes it within a day.
 
     A job that goes on in another worker keeps the file: media has one file per operation.
     """

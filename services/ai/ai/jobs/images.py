@@ -1,5 +1,5 @@
-"""Generates and edits images while the client waits: checks the request, charges it, generates and stores the image.
-An image that fails is refunded."""
+"""Generates and edits images while the client waits: checks and charges the request, generates and stores the image.
+Refunds one that fails."""
 
 import time
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline:
 
 
 def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """Returns the single image that an edit or a video starts from, as arguments of `references.collected`. Raises
+    """Returns the one image that an edit or a video starts from, as arguments of `references.collected`. Raises
     VALIDATION_ERROR."""
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")

@@ -54,8 +54,7 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Runs `work` once per operation and returns its result. If the operation has made a job already, returns `show`
-    of that job instead.
+    """Runs `work` once per operation and returns its result; or `show` of the job that the operation has made already.
 
     After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work` and
     `job_of_earlier_call`.
@@ -85,8 +84,8 @@ def check_elite(context: AppContext, caller: Caller) -> None:
 
 
 def check_brand(caller: Caller, brand_id: str | None) -> None:
-    """Raises BRAND_NOT_AUTHORIZED unless the caller may use the brand. The gateway has checked that it belongs to the
-    account."""
+    """Raises BRAND_NOT_AUTHORIZED unless the caller may use the brand, which the gateway has checked to be the
+    account's."""
     if brand_id is not None and not caller.reaches(brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
 
@@ -157,7 +156,7 @@ def begin(
 def complete(
     context: AppContext, claim: Claim, *, media: Media | None = None, caption: str | None = None
 ) -> Job | None:
-    """Marks a claimed job as completed and stages its event. Returns None when the job has ended otherwise. Raises
+    """Marks a claimed job as completed and stages its event; None when it has ended otherwise. Raises
     SERVICE_UNAVAILABLE."""
 
     def write(connection: Connection) -> Job | None:
@@ -176,8 +175,8 @@ def complete(
 
 
 def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
-    """Marks a claimed job as failed, refunds it and stages its event. Returns None when the job has ended otherwise.
-    Raises SERVICE_UNAVAILABLE."""
+    """Marks a claimed job as failed, refunds it and stages its event; None when it has ended otherwise. Raises
+    SERVICE_UNAVAILABLE."""
     return note_failure(
         persist(
             context,
@@ -189,8 +188,8 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
 def fail_with_error(
     context: AppContext, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED
 ) -> ApiError:
-    """Marks a job as failed, refunds it, and returns the error for the client. If the failure cannot be stored,
-    `lost_jobs` stores it later."""
+    """Marks a job as failed, refunds it, and returns the error for the client. `lost_jobs` does so later if the
+    database is down."""
     try:
         failed = fail(context, job.claim, reason, row)
     except ApiError as error:
@@ -218,16 +217,16 @@ def note_failure(failed: Job | None) -> Job | None:
 
 
 def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
-    """Stages an event about a job. It continues the trace of the step that ended the job or, without such a step, of
-    the client's request."""
+    """Stages an event about a job. It continues the trace of the step that ended the job or, without one, of the
+    request."""
     cause = tracing.traceparent() or job.traceparent or ""
     staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)
     stage_all(connection, [staging])
 
 
 def persist(context: AppContext, write: Callable[[Connection], T]) -> T:
-    """Stores an outcome in a transaction of its own. Tries again while the database is down, for as long as a claim
-    lasts. Returns what `write` returns."""
+    """Stores an outcome in its own transaction and returns what `write` returns. While the database is down, tries
+    again for as long as a claim lasts."""
     give_up_at = time.monotonic() + context.settings.lease_seconds
     while True:
         try:

@@ -1,5 +1,4 @@
-"""Reference images, from which an image or video is made: fetched from URLs by the guarded HTTP client, or read from
-the caller's files."""
+"""Reference images for an image or video: fetched by the guarded HTTP client, or read from the caller's files."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -133,8 +133,7 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits the file that an earlier worker of this job stored, and returns it; None if no file was stored or it is
-    gone."""
+    """Commits and returns the file that an earlier worker of this job stored; None if there was none or it is gone."""
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
@@ -171,8 +170,8 @@ def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation
 
 @contextmanager
 def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Yields the video's size in bytes and its chunks. Storage needs the size first: if the provider does not tell
-    it, the video is written to a temporary file."""
+    """Yields the video's size in bytes and its chunks. Storage needs the size first, so a video whose provider does not
+    tell it is written to a temporary file."""
     too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
     if clip.size_bytes is not None:
         if clip.size_bytes > max_bytes:

@@ -46,10 +46,7 @@ class PaymentOutcome:
 @dataclass(frozen=True, slots=True)
 class PackSale:
     """The sale of a pack of credits through its payment link. `sale_id` is unique; `amount` is in the currency's
-    smallest unit.
-
-    `payment_id` is None when nothing had to be paid.
-    """
+    smallest unit; `payment_id` is None when nothing had to be paid."""
 
     sale_id: str
     account_id: str
@@ -95,8 +92,8 @@ class OutcomeUnknown(Exception):
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """The payment provider repeats an earlier failure for this order. Search for the payment instead of sending the
-    order again."""
+    """The provider repeats an earlier failure for this order: search for the payment instead of sending the order
+    again."""
 
 
 class BadSignature(Exception):
@@ -119,8 +116,7 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def find(self, order_id: str) -> PaymentOutcome | None:
-        """Searches for the payment of an order that is too old to be sent again. Returns None if the order never
-        reached the provider.
+        """Searches for the payment of an order that is too old to be sent again; None if it never reached the provider.
 
         Raises OutcomeUnknown.
         """
@@ -129,5 +125,5 @@ class PaymentProvider(ABC):
     def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
         """Returns what a notification of the payment provider reports, or None when it is about something else.
 
-        Its age is checked by `now`, or by this machine's clock. Raises BadSignature.
+        `now` (by default this machine's clock) checks its age. Raises BadSignature.
         """

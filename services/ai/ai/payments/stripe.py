@@ -124,8 +124,8 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown for any
-        other."""
+        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown for
+        others."""
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
@@ -156,8 +156,8 @@ class Stripe(PaymentProvider):
             return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
-        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`; there is more than one v1 while a secret is rotated.
-        Raises BadSignature."""
+        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`, with several v1 while a secret is rotated. Raises
+        BadSignature."""
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
         if not stamps or not (stamps[0].isascii() and stamps[0].isdigit()):
@@ -185,8 +185,8 @@ def _notification(event: dict[str, Any]) -> Notification | None:
 
 
 def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
-    """Reads from a refunded charge how much of the payment is refunded. Returns None for a charge without a
-    PaymentIntent, which is not ours."""
+    """Reads from a refunded charge how much is refunded. None for a charge without a PaymentIntent, which is not
+    ours."""
     if charge["payment_intent"] is None:
         return None
     return PaymentRefund(
@@ -225,8 +225,7 @@ def _intent(answer: dict[str, Any]) -> PaymentOutcome:
 
 
 def _payment(intent: dict[str, Any]) -> PaymentOutcome:
-    """Reads the outcome of a payment from a PaymentIntent. A payment that waits for the customer has failed, because
-    the customer is absent."""
+    """Reads the outcome of a payment from a PaymentIntent. One that waits for the absent customer has failed."""
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
     return PaymentOutcome(
@@ -254,8 +253,8 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Reads the sale of a pack from a checkout through one of our payment links, which carry `metadata[credits]`.
-    None for any other checkout."""
+    """Reads the sale of a pack from a checkout through one of our payment links (`metadata[credits]`). None for any
+    other."""
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):

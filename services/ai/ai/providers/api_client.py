@@ -1,5 +1,4 @@
-"""HTTP calls to a provider's API, with a pool of connections, a deadline per call, and retries when the provider asks
-for them."""
+"""HTTP calls to a provider's API: pooled connections, a deadline per call, retries when the provider asks for them."""
 
 import math
 import time
@@ -58,8 +57,8 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the decoded answer. Sent again only after 429 with a
-        time to wait, or 503."""
+        """Sends a request to generate something, and returns the decoded answer. Repeats it only after 429 with a time
+        to wait, or 503."""
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
                 return self._call("POST", path, answer, deadline, body, {"Content-Type": content_type})
@@ -156,8 +155,7 @@ class ApiClient:
 
 
 def to_json(value: Any) -> bytes:
-    """Encodes a request as JSON (bytes in base64). Runs in a real thread, so that it does not hold up the event
-    loop."""
+    """Encodes a request as JSON (bytes in base64), in a real thread, so that it does not hold up the event loop."""
     return offload(msgspec.json.encode, value)
 
 
@@ -180,8 +178,7 @@ def _read_all(response: urllib3.BaseHTTPResponse, deadline: float, most: int = M
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Yields the chunks that have arrived, until the deadline: a server that sends a byte now and then cannot go on
-    for ever."""
+    """Yields the chunks that have arrived, until the deadline, even if a server sends a byte now and then."""
     while True:
         try:
             chunk = response.read1(_CHUNK_BYTES)

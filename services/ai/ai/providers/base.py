@@ -63,8 +63,8 @@ class Clip:
 
 
 def whole_sentences_of(text: str) -> str:
-    """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed if there
-    is none."""
+    """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed without
+    one."""
     if not (whole := caption_text.whole_sentences(text)):
         raise GenerationFailed("The AI provider returned no complete sentence.")
     return whole
@@ -99,8 +99,8 @@ class Provider:
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Returns the URL of the finished video, or None while it is being generated. Unless a GenerationFailed is
-        transient, the video has failed for good."""
+        """Returns the URL of the finished video, or None while it is being generated. After a GenerationFailed that is
+        not transient, the video has failed for good."""
         raise NotImplementedError
 
     def fetch_video(self, address: str, *, deadline: float) -> AbstractContextManager[Clip]:

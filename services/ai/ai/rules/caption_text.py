@@ -48,8 +48,8 @@ def whole_sentences(text: str) -> str:
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """Returns the text if its length fits `words`, or its longest beginning of whole sentences that fits; None if
-    nothing fits.
+    """Returns the longest beginning of whole sentences whose length fits `words`, if possible all; None if nothing
+    fits.
 
     Reads the text once, however long it is: this runs on the event loop.
     """

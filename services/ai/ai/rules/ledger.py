@@ -91,8 +91,8 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present one, or the newest that was opened if the clock was
-    set back."""
+    """Returns the month whose plan credits are valid: the present one, or after a clock was set back the newest
+    opened."""
     return month if book.month is None else max(book.month, month)
 
 
@@ -123,8 +123,7 @@ def _lapse_of_old_month(book: Book, month: date) -> list[Entry]:
 def charge(
     book: Book, operation_id: str, month: date, amount: int, *, action: str, job_id: str | None
 ) -> Entry | None:
-    """Returns the ledger entry that takes `amount` credits from the pools in their order; None when the pools hold
-    less.
+    """Returns the ledger entry that takes `amount` credits from the pools in their order; None when they hold less.
 
     The `book` must contain the entries of `due` for the month.
     """
@@ -148,8 +147,8 @@ def charge(
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
     """Returns the ledger entries that refund a charge: its exact opposite.
 
-    When the charge's month is over, the refunded plan credits would have expired with it; they are carried into the
-    present month instead, so that a failure at the turn of a month costs the customer nothing.
+    Plan credits of a past month would have expired; they are carried into the present month instead, so that a failure
+    at the turn of a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,
@@ -197,8 +196,7 @@ def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str
 
 
 def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
-    """Returns the ledger entry that gives clawed-back credits to the account again. If the account has a debt, they
-    first reduce the debt."""
+    """Returns the ledger entry that gives clawed-back credits to the account again. They first reduce any debt."""
     owed = min(amount, book.owed)
     return Entry(
         kind="reinstatement", operation_id=operation_id, month=month, bought=amount - owed, owed=owed, issued=-amount,

@@ -8,8 +8,8 @@ from contracts.ai import AutoRefill, Pack
 
 
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
-    """Returns the packs of credits by size. A pack is available when payments are configured and the pack has a link
-    (decisions "Packs").
+    """Returns the packs of credits by size. One is available if payments are configured and it has a link (decisions
+    "Packs").
 
     `offered`: whether this account may buy at all.
     """
@@ -49,8 +49,8 @@ def auto_refill(
 
 
 def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
-    """Returns the status of auto-refill: first what the operator must change, then what the owner must change, then
-    the state of the last payment."""
+    """Returns the status of auto-refill: what the operator must change, else what the owner must, else that of the last
+    payment."""
     if not settings.takes_payments:
         return "not_configured"
     if settings_row is None or not settings_row.enabled:

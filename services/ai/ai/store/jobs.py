@@ -103,8 +103,6 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Jobs:
-    """Reads and changes jobs over an open connection."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -177,8 +175,8 @@ class Jobs:
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes back the count of a start that the provider put off; the next start is due in `seconds`. Returns
-        False when the claim has lapsed."""
+        """Takes back the count of a start that the provider put off; the next is due in `seconds`. Returns False when
+        the claim has lapsed."""
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
@@ -186,8 +184,7 @@ class Jobs:
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
-        """Stores that the bytes of the generated file are in object storage. Returns False when the claim has
-        lapsed."""
+        """Stores that the generated file's bytes are in object storage. Returns False when the claim has lapsed."""
         return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
 
     def postpone(self, claim: Claim, seconds: float) -> bool:
@@ -195,8 +192,8 @@ class Jobs:
         return self._changed(_PUT_OFF, claim, seconds=seconds)
 
     def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
-        """Marks the job as completed and returns it. Returns None when the claim has lapsed: the job has ended
-        otherwise, or has another worker."""
+        """Marks the job as completed and returns it. Returns None when the claim has lapsed: the job has ended, or has
+        another worker."""
         stored = None if media is None else msgspec.json.encode(media).decode()
         return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
 
@@ -209,8 +206,7 @@ class Jobs:
         )
 
     def fail(self, claim: Claim, code: str, error: str) -> Job | None:
-        """Marks the job as failed and returns it. Returns None when the claim has lapsed. Refund the job in the same
-        transaction."""
+        """Marks the job as failed and returns it; None when the claim has lapsed. Refund it in the same transaction."""
         return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
 
     def has_failed(self, job_id: str) -> bool:
@@ -223,7 +219,7 @@ class Jobs:
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Marks another worker's lost job as failed, if it is still lost, and returns it. Refund the job in the same
+        """Marks another worker's job as failed, if it is still lost, and returns it. Refund it in the same
         transaction."""
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)

@@ -108,15 +108,14 @@ class Ledgers:
         )
 
     def find(self, kind: str, operation_id: str) -> tuple[str, Entry] | None:
-        """Returns the account and the ledger entry of this kind and operation, or None. Entries never change, so no
-        lock is needed."""
+        """Returns the account and the ledger entry of this kind and operation, or None. Needs no lock: entries never
+        change."""
         found = select(entries).where(entries.c.kind == kind, entries.c.operation_id == operation_id)
         row = self._connection.execute(found).mappings().one_or_none()
         return (row["account_id"], _entry(row)) if row else None
 
     def add(self, state: LedgerState, new: Iterable[Entry]) -> None:
-        """Adds entries to the locked ledger. When many have been added since the last closing, sums them up in a new
-        one."""
+        """Adds entries to the locked ledger. When many were added since the last closing, sums them up in a new one."""
         account_id = state.book.account_id
         rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]
         if not rows:

@@ -75,8 +75,8 @@ class Payments:
         amount: int,
         currency: str,
     ) -> None:
-        """Stores what the payment bought. If its amount is already known from Stripe's charge, that amount stays, as
-        it is the one that gets refunded."""
+        """Stores what the payment bought. An amount known from Stripe's charge stays: it is the one that gets
+        refunded."""
         values = {
             "account_id": account_id,
             "credits": credits,
@@ -87,7 +87,7 @@ class Payments:
         self._connection.execute(update(payments).where(*here).values(values))
 
     def note_refund(self, payment_id: str, told_at: int, amount: int, refunded: int, currency: str) -> None:
-        """Stores how much of the payment is refunded, unless a newer event is known. `told_at` is Stripe's time in
+        """Stores how much of the payment is refunded, unless a newer event is known. `told_at`: Stripe's time in
         seconds."""
         newer = tuple_(payments.c.refunded_at, payments.c.refunded) <= tuple_(
             literal(told_at), literal(refunded)

@@ -124,7 +124,7 @@ class Refills:
     def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
         """Returns the refills with the same card since the settings were saved, newest first.
 
-        The card is compared too: the previous release may have changed it without setting `saved_at`.
+        The previous release may have changed the card without setting `saved_at`, so the card is compared.
         """
         here = and_(
             refills.c.account_id == saved.account_id,
@@ -146,8 +146,7 @@ class Refills:
         return [Refill(**row) for row in self._connection.execute(rows.limit(limit)).mappings()]
 
     def times(self, account_id: str) -> Sequence[datetime]:
-        """Returns the times at which the refills of the last 24 hours were requested, oldest first. Includes failed
-        ones."""
+        """Returns when the refills of the last 24 hours were requested, failed ones included, oldest first."""
         since = func.clock_now() - timedelta(days=1)
         rows = select(refills.c.created_at).where(
             refills.c.account_id == account_id, refills.c.created_at > since
