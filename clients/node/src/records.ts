@@ -585,6 +585,11 @@ export interface MediaItem {
   src: string;
   /** Photo or video */
   type: "photo" | "video";
+  /**
+   * Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
+   * made.
+   */
+  thumbnail_url?: string | null;
 }
 
 /** Since when and why a post is held, and whose lost access is the cause. */
@@ -792,6 +797,7 @@ export interface PublishedPost {
   published_at: string;
   message: string | null;
   metrics: Metrics;
+  media?: MediaItem[];
   /** Set on a post with a first comment. */
   first_comment_result?: FirstCommentResult | null;
 }

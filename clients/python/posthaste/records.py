@@ -668,6 +668,9 @@ class MediaItem:
     src: str
     #: Photo or video
     type: Literal["photo", "video"]
+    #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
+    #: made.
+    thumbnail_url: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -907,6 +910,7 @@ class PublishedPost:
     published_at: datetime
     message: str | None
     metrics: Metrics
+    media: list[MediaItem] = dataclasses.field(default_factory=list)
     #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
 

@@ -33,6 +33,11 @@ CONVERTED_TYPES: dict[str, tuple[str, ...]] = {
 MediaIds = tuple[str, ...]
 
 
+def thumbnail_of(name: str) -> str:
+    """Returns the name, or the public URL, of the thumbnail of the file with this name or URL."""
+    return f"{name.rpartition('.')[0]}-thumbnail.jpg"
+
+
 class Storage(Record):
     """How much of its tier's storage an account uses (spec "Media", quota)."""
 

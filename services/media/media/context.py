@@ -10,9 +10,8 @@ from chassis.runtime.pool import Pool
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
-from contracts.media import Media, Storage
+from contracts.media import Media, Storage, thumbnail_of
 from contracts.plans import PLANS
-from media import names
 from media.config import Settings
 from media.records import MediaRow, Upload, storage
 from media.storage.bucket import Bucket
@@ -65,7 +64,7 @@ class AppContext:
         return f"{self.settings.public_base_url}/{object_name}"
 
     def view(self, row: MediaRow) -> Media:
-        thumbnail = row.object_of(names.thumbnail_slug(row.slug)) if row.thumbnail_size_bytes else None
+        thumbnail = row.object_of(thumbnail_of(row.slug)) if row.thumbnail_size_bytes else None
         return Media.made_from(
             row,
             media_id=row.id,

@@ -56,11 +56,6 @@ def rendition_slug(of: str, extension: str) -> str:
     return f"{PurePosixPath(of).stem}-{mark}{extension}"
 
 
-def thumbnail_slug(of: str) -> str:
-    """Returns the name for the thumbnail of the file `of`. It differs from the file's own name."""
-    return f"{PurePosixPath(of).stem}-thumbnail.jpg"
-
-
 def jpeg_slug(of: str) -> str:
     """Returns the name of the JPEG copy that an earlier release has made of the image `of`."""
     own = PurePosixPath(of)

@@ -12,6 +12,7 @@ import msgspec
 from contracts import publishing as api
 from contracts.caller import Caller, Maker
 from contracts.errors import NOT_FOUND, ApiError
+from contracts.media import thumbnail_of
 from contracts.renditions import FileFacts
 from publishing.platforms.base import MediaSource
 
@@ -218,7 +219,10 @@ class Post(Row):
         types = self.media_types or [media_type_of(url) or "photo" for url in self.media_urls]
         by_url = zip(self.media_urls, types, strict=True)
         return (
-            *(api.MediaItem(src=file.url, type=file.type) for file in self.files),
+            *(
+                api.MediaItem(src=file.url, type=file.type, thumbnail_url=thumbnail_of(file.url))
+                for file in self.files
+            ),
             *(api.MediaItem(src=url, type=kind) for url, kind in by_url),
         )
 

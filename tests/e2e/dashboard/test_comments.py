@@ -1,10 +1,12 @@
 """The inbox: comments of visitors, answered, filtered, and an answer that is kept while the API is away."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from e2e_kit.accessibility import findings, flaws
+from e2e_kit.files import uploaded
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
@@ -60,7 +62,7 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     shows(asked, "Until midnight.", "Sent")
     asked.open("/comments")
     shows(asked, "Every comment on these posts is answered.")
-    assert not window.has(".talk")
+    assert "open on" not in window.run(SHOWN)
     assert findings(window) == []
     for state in ("answered", "all"):
         asked.open(f"/comments?state={state}")
@@ -112,6 +114,46 @@ def test_a_post_with_many_comments_loads_earlier_ones_on_demand(asked: Any, simu
     until(lambda: window.run(count) == 61, 30, "all are shown")
     assert not window.has(".threads a[hx-get*='after=']")
     shows(asked, "Thought number 59.", "Do you have spelt?")
+
+
+def test_the_tab_says_how_many_comments_wait_for_an_answer(asked: Any, simulator: Simulator) -> None:
+    window, api = asked.window, asked.account.api
+    number = "return document.querySelector('#unanswered').textContent"
+    asked.open("/comments")
+    until(lambda: window.run(number) == "(2)", 20, "both are counted")
+    form = form_of(asked, "spelt")
+    window.type(f"{form} textarea", "Every Friday!")
+    window.click(f"{form} button")
+    until(lambda: window.run(number) == "(1)", 20, "the answered one is not counted")
+    [remote] = [
+        it["remote_id"] for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"
+    ]
+    simulator.comment("FB", remote, "And rye?")
+    asked.open("/comments?state=answered")
+    shows(asked, "Every Friday!")
+    until(lambda: window.run(number) == "(2)", 20, "those that this tab hides are counted")
+    assert "And rye?" not in window.run(SHOWN)
+
+
+def test_the_inbox_is_filtered_by_platform_and_brand(asked: Any) -> None:
+    asked.open("/comments?state=all&platform=FB")
+    shows(asked, "Do you have spelt?")
+    assert "open on IG" not in asked.window.run(SHOWN)
+    asked.open(f"/comments?brand={asked.account.brand_id}")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    asked.open("/comments?platform=YT")
+    assert "No post with comments is out yet for this choice." in asked.window.run(SHOWN)
+    assert findings(asked.window) == []
+
+
+def test_the_post_above_its_comments_has_its_picture(person: Any, picture: Path) -> None:
+    api = person.account.api
+    file = uploaded(api, picture.read_bytes(), "Bread.jpg", "image/jpeg")
+    until(lambda: api.get(f"/media/{file['media_id']}")["thumbnail_url"], 30, "the thumbnail is made")
+    api.post("/posts/publish", {"page_id": person.account.page_id("FB"), "media_ids": [file["media_id"]]})
+    person.open("/comments?state=all")
+    is_drawn = "const it = document.querySelector('.band img'); return it.complete && it.naturalWidth > 0"
+    until(lambda: person.window.run(is_drawn), 20, "the picture is drawn")
 
 
 def test_the_inbox_is_filtered_by_page(asked: Any) -> None:

@@ -44,6 +44,8 @@ class MediaItem(Record):
     src: str
     #: photo or video
     type: MediaKind
+    #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be made.
+    thumbnail_url: str | None = None
 
 
 @with_settings(Settings | None, None)

@@ -335,6 +335,7 @@ class PublishedPost(Record):
     published_at: datetime
     message: str | None
     metrics: Metrics
+    media: tuple[MediaItem, ...] = ()
     #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
 

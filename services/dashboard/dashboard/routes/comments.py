@@ -10,10 +10,9 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.platforms import recent_platforms
-from dashboard.routes.shared import Places, recent_places
+from dashboard.routes.shared import Filters, Places, recent_places
 from dashboard.threads import Thread, threads
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
-from posthaste.records import PublishedPost
 
 screens = Blueprint("comments", __name__, url_prefix="/comments")
 
@@ -41,18 +40,14 @@ class Found:
 
 @screens.get("")
 def index() -> str:
-    state = _state()
-    client = api.reader()
-    page_id, cursor = request.args.get("page") or None, request.args.get("after") or None
-
-    def listed() -> tuple[list[PublishedPost], str | None]:
-        found = client.list_published_posts(page_id=page_id, limit=_ON_A_PAGE, cursor=cursor)
-        return found.published_posts, found.next_cursor
-
-    (posts, after), places, platforms = api.together(listed, recent_places(client), recent_platforms(client))
+    state, client, cursor = _state(), api.reader(), request.args.get("after") or None
+    places, platforms = api.together(recent_places(client), recent_platforms(client))
+    filters = Filters.of_request(places)
+    found = client.list_published_posts(limit=_ON_A_PAGE, cursor=cursor, **filters.values)
+    posts = [it for it in found.published_posts if platforms[it.platform].comments]
     return render_template(
-        "comments.html", posts=[it for it in posts if platforms[it.platform].comments], places=places,
-        page_id=page_id or "", state=state, states=STATES, after=after, is_first=cursor is None,
+        "comments.html", posts=posts, places=places, filters=filters, state=state, states=STATES,
+        after=found.next_cursor, is_first=cursor is None,
         silent=sorted(
             words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}
             if not platforms[code].comments
@@ -78,12 +73,9 @@ def of_post(post_id: str) -> Answer:
         found = _found(post_id, page_id, places)
     state = _state()
     shown = [it for it in found.threads if _fits(it, state)]
-    if state != "all" and not (
-        shown or found.problem or found.after or found.is_rest
-    ):  # the post leaves the list
-        return Response(headers={"HX-Retarget": f"#talk-{post_id}", "HX-Reswap": "delete"})
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
-                           state=state, zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
+                           others=sum(_fits(it, "open") for it in found.threads if it not in shown), state=state,
+                           zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
 
 
 @screens.post("/of/<post_id>/reply")

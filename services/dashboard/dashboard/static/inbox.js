@@ -5,7 +5,6 @@
 const SEEN = "posthaste-comments-seen";
 const LOOK_MS = 60_000;
 const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
-const emptied = new Map(); // id of a card that has left the list → the card as it was
 let turn = 0;
 
 function remember() {
@@ -32,7 +31,18 @@ function showNew() {
   const told = document.getElementById("new-count");
   if (told.textContent !== `${count}`) told.textContent = count;
   inbox.classList.toggle("only-new", button.getAttribute("aria-pressed") === "true");
+  showUnanswered(inbox);
   document.title = count ? `(${count}) ${title}` : title;
+}
+
+// How many comments wait for an answer, of the posts that were asked about: a + says that others were not.
+function showUnanswered(inbox) {
+  const hidden = [...inbox.querySelectorAll("[data-others]")].map((it) => Number(it.dataset.others));
+  const count = inbox.querySelectorAll("li[data-unanswered]:not(:has([data-sent]))").length + hidden.reduce((a, b) => a + b, 0);
+  const isPart = inbox.querySelector(".threads .with-script, .pager a[href*='after=']") !== null;
+  const text = count || isPart ? `(${count}${isPart ? "+" : ""})` : "";
+  const told = document.getElementById("unanswered");
+  if (told.textContent !== text) told.textContent = text;
 }
 
 function markAll() {
@@ -40,17 +50,13 @@ function markAll() {
   mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt);
 }
 
-function cards() {
-  return [...document.querySelectorAll("#inbox .talk"), ...emptied.values()];
-}
-
 async function look() {
-  const all = cards();
+  const all = document.querySelectorAll("#inbox .talk");
   if (document.visibilityState !== "visible" || all.length === 0) return;
   const card = all[turn++ % all.length];
   const place = card.querySelector(".threads");
   const answer = await fetch(place.getAttribute("hx-get"), { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (!answer?.ok || answer.headers.has("HX-Redirect") || answer.headers.has("HX-Retarget")) return;
+  if (!answer?.ok || answer.headers.has("HX-Redirect")) return;
   const made = document.createElement("template");
   made.innerHTML = await answer.text();
   const there = new Set([...card.querySelectorAll("li[data-id]")].map((it) => it.dataset.id));
@@ -64,7 +70,6 @@ async function look() {
   } else {
     place.replaceChildren(made.content);
     place.removeAttribute("hx-trigger");
-    if (emptied.delete(card.id)) document.querySelector("#inbox form.filters").after(card);
     htmx.process(place);
   }
   document.getElementById("news").textContent = fresh.length === 1 ? "A new comment has come." : `${fresh.length} new comments have come.`;
@@ -76,15 +81,9 @@ document.querySelector("main").addEventListener("click", (event) => {
   button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
   showNew();
 });
-new MutationObserver((changes) => {
+new MutationObserver(() => {
   markAll();
   showNew();
-  for (const change of changes) {
-    for (const gone of change.removedNodes) {
-      if (gone.id === "inbox") emptied.clear(); // another choice
-      if (gone.classList?.contains("talk") && !gone.isConnected && document.contains(change.target)) emptied.set(gone.id, gone);
-    }
-  }
 }).observe(document.querySelector("main"), { childList: true, subtree: true });
 markAll();
 showNew();

@@ -93,7 +93,7 @@ def locate(context: AppContext, request: api.LocateFile) -> api.LocatedFile:
         mime_type, size_bytes = made.need.mime_type, made.size_bytes or 0
     elif slug == row.slug:
         mime_type, size_bytes = row.mime_type, row.size_bytes
-    elif row.thumbnail_size_bytes and slug == names.thumbnail_slug(row.slug):
+    elif row.thumbnail_size_bytes and slug == api.thumbnail_of(row.slug):
         mime_type, size_bytes = JPEG, row.thumbnail_size_bytes
     elif row.jpeg_size_bytes and slug == names.jpeg_slug(row.slug):
         mime_type, size_bytes = JPEG, row.jpeg_size_bytes

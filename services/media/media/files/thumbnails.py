@@ -7,7 +7,7 @@ import structlog
 
 from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import ApiError
-from media import names
+from contracts.media import thumbnail_of
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import thumbnails
@@ -55,4 +55,4 @@ def _make(context: AppContext, row: MediaRow) -> None:
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)
     if not is_there and size_bytes:  # deleted meanwhile
-        context.bucket.remove(row.object_of(names.thumbnail_slug(row.slug)))
+        context.bucket.remove(row.object_of(thumbnail_of(row.slug)))

@@ -7,8 +7,8 @@ from typing import IO
 
 from chassis.runtime.loops import Waker
 from chassis.sandbox.pool import Limits
+from contracts.media import thumbnail_of
 from contracts.platforms import JPEG
-from media import names
 from media.context import AppContext
 from media.inspection import ffmpeg, film_plan
 from media.inspection.uploaded_files import put_file
@@ -41,7 +41,7 @@ def make(context: AppContext, row: MediaRow) -> int:
             context.sandbox_pool.run("make_picture", argument, (original.fileno(), made.fileno()))
         if not made.seek(0, 2):
             return 0
-        return put_file(context, row.object_of(names.thumbnail_slug(row.slug)), made, JPEG)
+        return put_file(context, row.object_of(thumbnail_of(row.slug)), made, JPEG)
 
 
 def size(width: int, height: int) -> tuple[int, int]:

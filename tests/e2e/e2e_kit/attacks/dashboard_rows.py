@@ -71,7 +71,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
 _QUERIES = {
     "calendar.show": ("page={page}", "brand={brand}", "view=list&state=failed&page={page}"),
     "posts.index": ("page={page}", "brand={brand}", "tab=published&page={page}", "tab=attention&page={page}"),
-    "comments.index": ("page={page}", "state=all&page={page}"),
+    "comments.index": ("page={page}", "state=all&brand={brand}"),
     "comments.of_post": ("page={page}&state=all",),
     "compose.show": ("page={page}", "copy={queued}", "copy={published}", "media_id={media}"),
     "compose.library": ("media_id={media}",),

@@ -15,7 +15,7 @@ from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown
-from publishing.posts import cancellation, publish_now, reading, schedule, validation
+from publishing.posts import cancellation, post_lists, publish_now, reading, schedule, validation
 from publishing.sending.context import SendingContext
 from publishing.store.posts import Posts
 
@@ -247,7 +247,12 @@ def test_media_learns_the_outcome_of_a_publish(
 def test_only_media_learns_of_a_publish_at_once(world: World, media: FakeMedia, send_now: Any) -> None:
     photo = media.add()
     result = send_now(world.page(), photo)
-    assert result.media == (api.MediaItem(src=media.files[photo].public_url, type="photo"),)
+    url = media.files[photo].public_url
+    thumbnail = url.rpartition(".")[0] + "-thumbnail.jpg"
+    item = api.MediaItem(src=url, type="photo", thumbnail_url=thumbnail)
+    assert result.media == (item,)
+    [listed] = post_lists.published(world.app, world.caller(), api.ListPublishedPosts()).published_posts
+    assert listed.media == (item,)
     assert world.events() == ["post.media", "post.media"]
     assert [state for state, _, _ in world.revisions_of_files()] == ["pending", "published"]
 
