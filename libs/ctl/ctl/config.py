@@ -33,10 +33,8 @@ class CtlConfig(Record):
 
     @property
     def database_urls(self) -> dict[str, str]:
-        """Returns the address of each service's database, from every DATABASE_URL_<SERVICE>.
-
-        Raises ConfigError when none is set.
-        """
+        """Returns service → address of its database, from every DATABASE_URL_<SERVICE>. Raises ConfigError when none is
+        set."""
         given = {name.removesuffix("_FILE") for name, value in os.environ.items() if value}
         services = sorted(
             name.removeprefix(_DATABASE).lower() for name in given if name.startswith(_DATABASE)

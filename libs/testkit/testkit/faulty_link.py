@@ -35,11 +35,11 @@ class FaultyLink:
         self._refusing = refusing
 
     def freeze(self) -> None:
-        """Freezes open and new connections: they stay open, but no more bytes are forwarded."""
+        """Freezes open and new connections: they stay open, but forward no more bytes."""
         self._flows.clear()
 
     def freeze_what_is_open(self) -> None:
-        """Freezes the open connections: they stay open, but no more bytes are forwarded. New connections work."""
+        """Freezes the open connections, as `freeze` does. New ones work."""
         self._frozen.append(self._flows)
         self._flows.clear()
         self._flows = _flowing()

@@ -40,8 +40,7 @@ class NotInstalled(Exception):
 @dataclass(frozen=True)
 class Installed:
     """The folder of installed packages: a virtual environment `python`, and `node_modules`, each if there is a lock for
-    it.
-    """
+    it."""
 
     folder: Path
 
@@ -80,10 +79,8 @@ def install(folder: Path) -> Installed:
 
 
 def installed_or_skip(folder: Path) -> Installed:
-    """Installs the packages that the locks in `folder` name. Skips the test where no package index answers.
-
-    In CI, that is a failure instead.
-    """
+    """Installs the packages that the locks in `folder` name. Where no package index answers, skips the test; in CI
+    fails it."""
     try:
         return install(folder)
     except NotInstalled as problem:

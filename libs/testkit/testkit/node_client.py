@@ -33,10 +33,7 @@ def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
 
 
 def node_on_path(home: Path) -> dict[str, str]:
-    """Returns environment variables with which a shell finds `node` and `npm`.
-
-    `home` gets a folder with both programs.
-    """
+    """Returns environment variables with which a shell finds `node` and `npm`: both are put into a folder in `home`."""
     programs = home / "programs"
     programs.mkdir()
     (programs / "node").symlink_to(NODE_PROGRAM)
@@ -48,10 +45,8 @@ def node_on_path(home: Path) -> dict[str, str]:
 
 
 def without_build(into: Path) -> Path:
-    """Returns a copy of clients/node without built files, like a fresh checkout.
-
-    Skips the test where npm cannot install.
-    """
+    """Returns a copy of clients/node without built files, like a fresh checkout. Skips the test where npm cannot
+    install."""
     installed_or_skip(CLIENTS / "node")
     folder = into / "clients" / "node"
     shutil.copytree(CLIENTS / "node", folder, ignore=shutil.ignore_patterns(*LEFT_OUT, "*.tgz"))
@@ -60,10 +55,8 @@ def without_build(into: Path) -> Path:
 
 
 def copied(into: Path) -> Path:
-    """Returns a built and packed copy of clients/node, with its development packages.
-
-    Skips the test where npm cannot install.
-    """
+    """Returns a built and packed copy of clients/node, with its development packages. Skips the test where npm cannot
+    install."""
     node_modules = installed_or_skip(CLIENTS / "node").node_modules
 
     def make(made: Path) -> None:

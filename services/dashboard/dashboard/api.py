@@ -1,5 +1,5 @@
-"""The API client for one request of a browser: it acts for the person's session, and passes the browser's address
-on."""
+"""The API client for one request of a browser: it acts for the person's session, and passes on the browser's
+address."""
 
 import threading
 import time
@@ -32,10 +32,9 @@ Calls = list[tuple[float, float]]
 
 
 class _ForPerson:
-    """Sends the calls of one request to the API with the person's browser and address, and notes how long each call
-    took.
+    """Sends the calls of one request to the API with the person's browser and address, and notes how long each took.
 
-    The API lists browser and address with the session, and limits sign-ins by address.
+    The API lists both with the session, and limits sign-ins by address.
     """
 
     def __init__(self, http: httpx2.Client, headers: dict[str, str], calls: Calls) -> None:
@@ -110,13 +109,15 @@ def writer() -> Posthaste:
 
 def own(token: str = "") -> Posthaste:
     """Returns a client of the API for the person's own account, even while they work on somebody else's brand.
-    `token` is that of a session that has just begun."""
+
+    `token`: of a session that has just begun.
+    """
     return _api().client(token or g.session_token)
 
 
 @contextmanager
 def slow_place() -> Iterator[bool]:
-    """Takes a place for a read that waits for a platform. Yields False if all places are taken.
+    """Takes a place for a read that waits for a platform. Yields False if all are taken.
 
     There are half as many places as threads, so that the other screens stay quick while platforms are slow.
     """

@@ -1,4 +1,4 @@
-"""Gives our static files a version in their address, so that browsers keep each for a year and load a changed one at
+"""Puts a version into our static files' addresses, so that browsers keep each for a year and load a changed one at
 once."""
 
 import hashlib
@@ -15,7 +15,7 @@ _ASK = "no-cache"
 
 
 def attach(app: Flask) -> None:
-    """Adds a hash of the content to each static file's address, and headers for caches to the answer with the file."""
+    """Adds a hash of the content to each static file's address, and headers for caches to its answer."""
     folder = Path(app.static_folder or "")
     versions = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -40,7 +40,7 @@ class Chart:
 
 
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
-    """Draws `values`: for each day the count of each kind, the lowest part first. `told` are the texts that a pointer
+    """Draws `values`: for each day the count of each kind, the lowest part first. `told`: the texts that a pointer
     shows."""
     top = nice_top(max((sum(one.values()) for one in values), default=0))
     step = (WIDTH - _LEFT - _RIGHT) / max(len(days), 1)

@@ -30,8 +30,8 @@ _OWNERS = ("manage:account", "manage:brands", "manage:tokens")
 
 @dataclass(frozen=True)
 class SharedWork:
-    """A person's work on somebody else's brand, as a cookie holds it. Everything but the token only decides what the
-    screens offer: the API checks each call."""
+    """A person's work on somebody else's brand, as a cookie holds it. All but the token only decides what the screens
+    offer: the API checks each call."""
 
     token: str
     brand_id: str
@@ -62,8 +62,7 @@ class SharedWork:
 
 
 def name_of(kind: str, is_https: bool) -> str:
-    """Returns the name of a cookie. Over HTTPS it begins with `__Host-`, so that browsers accept it from this host
-    alone."""
+    """Returns the name of a cookie. Over HTTPS it begins with `__Host-`: browsers accept it from this host alone."""
     return f"__Host-posthaste_{kind}" if is_https else f"posthaste_{kind}"
 
 

@@ -25,8 +25,7 @@ class Dates:
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the dates for this zone and language. If this machine does not know them, takes UTC and English
-        instead."""
+        """Returns the dates for this zone and language; in UTC and English if this machine does not know them."""
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
     @classmethod
@@ -69,10 +68,7 @@ def shown(at: datetime, zone: str) -> str:
 
 def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
     """Returns date and time of day as the fields of a form hold them, the time of day as text, and the time in the
-    person's zone.
-
-    This is everything that an entry of the calendar needs, in one call because a month has hundreds.
-    """
+    person's zone: all that an entry of the calendar needs, in one call because a month has hundreds."""
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
     there = times.shown(at, mine.zone, mine.language)

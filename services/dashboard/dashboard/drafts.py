@@ -1,4 +1,4 @@
-"""A post as a person writes it: what the composer's form contains, and the call of the API that is made of it. Pure."""
+"""A post as a person writes it: the content of the composer's form, and the call of the API made of it. Pure."""
 
 import secrets
 from dataclasses import dataclass, field, replace
@@ -19,8 +19,6 @@ Form = settings.Form
 
 @dataclass(frozen=True)
 class Draft:
-    """A post in the composer: the fields of its form."""
-
     page_ids: tuple[str, ...] = ()
     message: str = ""
     #: Page → its own text instead of the shared one.
@@ -87,8 +85,7 @@ class Draft:
         return ""
 
     def overrides(self) -> list[PageOverride]:
-        """Returns the pages that have a text of their own, in the form in which the API takes them besides the shared
-        text."""
+        """Returns the pages that have a text of their own, in the form in which the API takes them."""
         return [
             {"page_id": page, "message": self.own_texts[page]}
             for page in self.page_ids

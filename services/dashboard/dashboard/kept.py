@@ -1,5 +1,5 @@
-"""Keeps what a session read a moment ago for the next screens, because plans permit as little as ten calls of the API
-in a minute.
+"""Keeps what a session read a moment ago for the next screens: plans permit as little as ten calls of the API in a
+minute.
 
 Only for what most screens need, and never the only call of a screen, because the other calls notice when a session has
 ended.

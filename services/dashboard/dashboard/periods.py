@@ -1,5 +1,4 @@
-"""The period that a calendar shows, in one time zone: a month in whole weeks, a month as a list, a week or a day.
-Pure."""
+"""The period that a calendar shows, in one time zone: a month in whole weeks or as a list, a week or a day. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -26,10 +25,7 @@ class Period:
         cls, view: str, text: str, zone: str, now: datetime, language: str = languages.DEFAULT
     ) -> "Period":
         """Parses the address of a period: a day (`2026-12-08`) or a month (`2026-12`). Returns the present period for
-        anything else.
-
-        Years more than 20 away count as anything else.
-        """
+        anything else, and for years more than 20 away."""
         today = now.astimezone(times.zone_of(zone)).date()
         day = _day(text) or _day(f"{text}-01") or today
         if not today.year - 20 <= day.year <= today.year + 20:
@@ -60,8 +56,7 @@ class Period:
         return replace(self, day=date(count // 12, count % 12 + 1, 1))
 
     def has(self, day: date) -> bool:
-        """Whether a day belongs to the period. (The weeks that a month is shown in contain days of other months
-        too.)"""
+        """Whether a day belongs to the period. (The weeks of a month contain days of other months too.)"""
         return not self.is_monthly or day.month == self.day.month
 
     @property

@@ -14,8 +14,6 @@ _KEPT_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Platform:
-    """Those rules of one platform that the screens show."""
-
     code: str
     #: The longest message, in the platform's own unit.
     message_limit: int
@@ -48,8 +46,7 @@ _kept: tuple[float, Platforms] = (0.0, {})
 
 
 def recent_platforms(client: Posthaste) -> Callable[[], Platforms]:
-    """Returns a function that returns the platforms' rules by code. They are read from the API at most every ten
-    minutes."""
+    """Returns a function that returns the platforms' rules by code, read from the API at most every ten minutes."""
 
     def find() -> Platforms:
         global _kept

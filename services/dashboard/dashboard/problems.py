@@ -63,7 +63,7 @@ def attach(app: Flask, config: Config) -> None:
         """Answers a call whose session has ended: somewhere else, or after 30 days without use.
 
         After signing in the person goes on where they were. If the session on somebody else's brand has ended, as after
-        a removal from the brand, the person goes on in their own account.
+        a removal from the brand, they go on in their own account.
         """
         target = (
             url_for("brands.index", ended=1)
@@ -107,7 +107,7 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(ValueError)
     def malformed(error: ValueError) -> Response:
-        """Answers a request whose address contains an id that cannot be one, such as an empty one, with 404."""
+        """Answers a request whose address contains what cannot be an id, such as an empty one, with 404."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
 

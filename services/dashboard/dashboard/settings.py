@@ -53,15 +53,15 @@ class Setting:
 
 
 def input_id(field: str | None) -> str:
-    """Returns the id that the input of a setting has, from the API's name of the setting or of a part of it, such as
+    """Returns the id of a setting's input, from the API's name of the setting or of a part of it, such as
     `youtube_settings.tags[0]`."""
     name, _, setting = (field or "").partition("[")[0].partition(".")
     return f"{_PREFIX}-{name}-{setting.partition('.')[0]}"
 
 
 def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:
-    """Returns a platform's settings in the order of the API's description. Leaves out settings that are objects,
-    because only programs send them."""
+    """Returns a platform's settings in the order of the API's description, without objects, which only programs
+    send."""
     schema = description["components"]["schemas"].get(schema_name, {})
     found = (_setting(field, name, about) for name, about in schema.get("properties", {}).items())
     return tuple(it for it in found if it is not None)

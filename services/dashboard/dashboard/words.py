@@ -215,7 +215,7 @@ def advice(code: str, platform: str, recommended_fix: str) -> str:
 
 
 def outcome(code: str, platform: str) -> str:
-    """Returns what came of an attempt to publish a post, in a sentence with the platform's name."""
+    """Returns the outcome of an attempt to publish a post, in a sentence with the platform's name."""
     return OUTCOMES.get(code, code).replace("{platform}", PLATFORMS[platform])
 
 
@@ -254,8 +254,7 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in words for people: without the name of its field, and with the platform's usual
-    name."""
+    """Returns a message of the API in words for people: without its field's name, with the platform's usual name."""
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:
         if found := re.fullmatch(misfit, text):

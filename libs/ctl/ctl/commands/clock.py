@@ -86,10 +86,8 @@ def reset(session: Session) -> None:
 
 
 def _move(session: Session, *, by_seconds: float | None) -> None:
-    """Gives every service's database and the simulator the same shift; `by_seconds` adds to the present one.
-
-    None returns to real time. A database without a shift gets it too.
-    """
+    """Gives every service's database and the simulator the same shift, also those without one; `by_seconds` adds to the
+    present shift, None returns to real time."""
     if not session.config.clock_shift_allowed:
         raise ApiError(CLOCK_SHIFT_NOT_ALLOWED)
     with _databases(session.config) as connections:

@@ -77,8 +77,6 @@ def auto_refill(
 
 
 def _user(session: Session, user_id: str, *, verified: bool = False) -> User:
-    """Returns the account `user_id`, whose tier the credits depend on.
-
-    Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED when `verified` is set.
-    """
+    """Returns the account `user_id`, for its tier. Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED with
+    `verified`."""
     return session.accounts.get_user(session.caller, GetUser(user_id=user_id, verified=verified))

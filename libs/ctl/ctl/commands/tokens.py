@@ -103,7 +103,7 @@ def revoke(session: Session, token_id: str, keep: bool) -> None:
 @click.argument("token_id")
 @pass_session
 def rotate(session: Session, token_id: str) -> None:
-    """Revoke TOKEN_ID and create a token of the same rights. The new token's value is shown only now."""
+    """Revoke TOKEN_ID and create a token with the same rights. The new token's value is shown only now."""
     session.show(session.accounts.rotate_token(session.caller, TokenId(token_id=token_id)))
 
 

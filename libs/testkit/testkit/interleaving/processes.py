@@ -78,10 +78,8 @@ class Scheduler(Protocol):
 
 
 class Process:
-    """A simulated process of the system under test, with its own database connections.
-
-    Its threads are killed together.
-    """
+    """A simulated process of the system under test, with its own database connections. Its threads are killed
+    together."""
 
     def __init__(self, name: str, url: str) -> None:
         self.name = name
@@ -202,10 +200,8 @@ class _Cursor(cursor):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """The work of one thread in one process, and the cuts that may happen to it.
-
-    All tries of a process die together.
-    """
+    """The work of one thread in one process, and the cuts that may happen to it. All tries of a process die
+    together."""
 
     name: str
     process: Process

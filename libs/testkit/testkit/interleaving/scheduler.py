@@ -200,7 +200,7 @@ class RunScheduler:
     def _held_up(self, moving: list[Thread]) -> set[Thread]:
         """Returns those of the moving threads that wait for a lock in PostgreSQL or for another thread.
 
-        Does not ask PostgreSQL while a thread outside it is still running.
+        Asks PostgreSQL only when no thread outside it is running.
         """
         if not moving:
             return set()

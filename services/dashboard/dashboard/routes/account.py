@@ -110,8 +110,8 @@ def choose_dates() -> tuple[str, int] | Response:
 def _changed(
     change: Callable[[], object], then: str, again: Callable[[str], str] | None = None
 ) -> tuple[str, int] | Response:
-    """Runs a change of the account, then redirects to `then`. A refusal is shown on the account's screen, or on the
-    one that `again` returns."""
+    """Runs a change of the account, then redirects to `then`. A refusal is shown on the account's screen, or on that of
+    `again`."""
     try:
         change()
     except ApiError as error:

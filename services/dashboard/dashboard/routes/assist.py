@@ -1,5 +1,4 @@
-"""AI in the composer: a caption in the voice of a brand, an image, and a video. Parts of the composer's screen; all
-cost credits."""
+"""AI in the composer: a caption in the voice of a brand, an image, and a video. All cost credits."""
 
 from typing import Any
 
@@ -80,8 +79,8 @@ def image() -> tuple[str, int]:
 
 @screens.post("/film")
 def film() -> tuple[str, int]:
-    """Begins to make a video, which takes minutes: this part of the screen asks until the video is ready. Leaving the
-    screen stops nothing."""
+    """Begins to make a video. That takes minutes: this part of the screen asks until it is ready. Leaving stops
+    nothing."""
     form = request.form
     prompt = form.get("ai_film", "").strip()
     if not prompt:
@@ -112,7 +111,7 @@ def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
 
 
 def _ask(call: Any) -> tuple[str, int]:
-    """Makes a call of the API that costs credits and shows the result. If the call fails, shows the reason instead."""
+    """Makes a call of the API that costs credits and shows the result, or the reason if it fails."""
     try:
         return call(api.writer()), 200
     except AuthenticationError:

@@ -113,8 +113,8 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
 
 
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
-    """Makes a change and redirects to the address that `work` returns. If the API refuses the change, shows the form
-    again (`again`) with the reason."""
+    """Makes a change and redirects to the address that `work` returns. A refusal by the API is shown with the form
+    (`again`)."""
     try:
         forget_places()
         return redirect(work(api.reader()))
@@ -147,8 +147,8 @@ def _shown(brand_id: str, problem: str = "") -> str:
     client, cursor = api.reader(), request.args.get("after") or None
 
     def people() -> tuple[CollaboratorList, Sequence[Invitation]] | None:
-        """Returns the brand's people and invitations; None unless the person owns the account, because only the owner
-        may see them."""
+        """Returns the brand's people and invitations; None unless the person owns the account: only the owner may see
+        them."""
         try:
             found = client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor)
             return found, client.list_invitations(brand_id).invitations

@@ -187,8 +187,8 @@ def _move_form(post_id: str, problem: str = "") -> str:
 
 
 def _all(listed: Callable[[str | None], tuple[list[Entry], str | None]]) -> tuple[list[Entry], bool]:
-    """Reads a list of the API page by page, up to its end or a limit. `listed` reads one page, from a cursor. Returns
-    the entries, and whether some are missing."""
+    """Reads a list of the API page by page (`listed`, from a cursor), up to its end or a limit. Returns the entries,
+    and whether some are missing."""
     entries: list[Entry] = []
     cursor: str | None = None
     for _ in range(_TIMES):

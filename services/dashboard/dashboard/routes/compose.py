@@ -56,8 +56,8 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer, empty or with the content of the post `copy`. If that post was cancelled, its
-    time is kept."""
+    """Shows the composer, empty or with the content of the post `copy`; with its time too if that post was
+    cancelled."""
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(
@@ -85,8 +85,7 @@ def show() -> str:
 
 @screens.post("")
 def send() -> tuple[str, int] | str:
-    """Uploads the chosen files and sends the post. If something is refused, shows the form again with what was
-    typed."""
+    """Uploads the chosen files and sends the post. A refusal is shown with the form as it was typed."""
     draft = Draft.from_form(request.form)
     places = recent_places(api.reader())()
     problem = draft.problem()
@@ -239,8 +238,7 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 def _beside(
     draft: Draft, findings: dict[str, list[Finding]], places: Places
 ) -> dict[str, list[tuple[Page | None, Finding]]]:
-    """Returns the findings by the field of the form that they are about, including fields of settings and of pages'
-    own texts."""
+    """Returns the findings by field of the form, including fields of settings and of pages' own texts."""
     own = {page_id: f"own-{page_id}" for page_id in (*draft.page_ids, *draft.own_texts)}
     inputs = [it.input_id for rules in _used_platforms(places).values() for it in rules.settings]
     found: dict[str, list[tuple[Page | None, Finding]]] = {
@@ -259,8 +257,8 @@ def _beside(
 
 
 def _content(draft: Draft, places: Places) -> dict[str, Any]:
-    """Returns the content of a draft as the calls that validate and send it take it. Only settings that differ from
-    the defaults are included."""
+    """Returns a draft's content for the calls that validate and send it, with only the settings that differ from the
+    defaults."""
     platforms = recent_platforms(api.reader())()
     codes = {places.pages[it].platform for it in draft.page_ids if it in places.pages}
     settings = {

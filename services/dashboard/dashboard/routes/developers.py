@@ -1,5 +1,4 @@
-"""The screens for developers: tokens, and webhooks with their deliveries. Secrets are shown once, right after they
-are made."""
+"""The screens for developers: tokens, and webhooks with their deliveries. New secrets are shown once."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -84,8 +83,8 @@ def webhook(webhook_id: str) -> str:
 
 @screens.post("/webhooks/<webhook_id>/<action>")
 def change_webhook(webhook_id: str, action: str) -> Answer:
-    """Changes a subscription, sends a test event to it, enables it, gives it a new secret, or deletes it, according to
-    `action`."""
+    """Does `action` to a subscription: changes it, sends a test event to it, enables it, gives it a new secret, or
+    deletes it."""
 
     def change(client: Posthaste) -> Answer:
         if action == "rotate":
@@ -143,8 +142,7 @@ def _key() -> str | None:
 
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
-    """Makes a change and returns its answer. If the API refuses the change, shows the form again (`again`) with the
-    reason and what was typed."""
+    """Makes a change and returns its answer. A refusal by the API is shown with the form (`again`) as it was typed."""
     forget("webhooks")
     try:
         return change(api.reader())

@@ -92,7 +92,7 @@ def delete() -> tuple[str, int] | Response:
 
 
 def upload_one(tile: str) -> tuple[str, int]:
-    """Uploads the file that a script sends. Returns its tile as HTML (`tile` is the template), or the reason of a
+    """Uploads the file that a script sends. Returns its tile as HTML (from the template `tile`), or the reason of a
     refusal as text, and the status."""
     file = request.files.get("file")
     if file is None or not file.filename:
@@ -105,7 +105,7 @@ def upload_one(tile: str) -> tuple[str, int]:
 
 
 def store(file: FileStorage) -> UploadedMedia:
-    """Passes a file on to the API: a large file in parts, each of which is sent again by itself if it fails."""
+    """Passes a file on to the API: a large one in parts, each of which is sent again by itself if it fails."""
     return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
 
 

@@ -23,8 +23,8 @@ def index() -> str:
 
 @screens.post("/connect")
 def connect() -> str | tuple[str, int]:
-    """Begins to link pages, and shows a link to the platform's login. (The security headers forbid a form that leads
-    there.)"""
+    """Begins to link pages, and shows a link to the platform's login: the security headers forbid a form that leads
+    there."""
     platform, brand_id = request.form.get("platform", ""), request.form.get("brand_id", "")
     if platform not in words.PLATFORMS or not brand_id:
         return _listed("Choose a platform and a brand."), 400
@@ -71,8 +71,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """Redirects from the address for reconnecting a page, which the API's answers and events name, to the list of
-    pages."""
+    """Redirects from the address for reconnecting a page, which the API names, to the list of pages."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 

@@ -83,8 +83,8 @@ def show(post_id: str) -> str:
 
 @screens.post("/<post_id>/<action>")
 def act(post_id: str, action: str) -> tuple[str, int] | Response:
-    """Retries, releases, cancels or changes a post, or dismisses one that failed, according to `action`. A refusal is
-    shown on the post's own screen."""
+    """Retries, releases, cancels or changes a post, or dismisses a failed one, according to `action`. The post's own
+    screen shows a refusal."""
     client = api.writer()
     forget(_ATTENTION)
     key = request.form.get("key") or None
@@ -140,8 +140,8 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
 
 
 def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
-    """Returns a published post's likes, comments and shares, which only the API's list has. If reading them fails,
-    returns None instead of an error."""
+    """Returns a published post's likes, comments and shares, which only the API's list has; None if reading them
+    fails."""
     assert post.published_at is not None
     try:
         found = client.list_published_posts(
@@ -153,7 +153,7 @@ def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:
-    """Returns what a person can do with a post in its state. A post that was published at once has no time to edit, and
-    is in no list of failed posts from which it could be dismissed."""
+    """Returns what a person can do with a post in its state. One that was published at once has no time to edit, and is
+    in no list of failed posts from which it could be dismissed."""
     found = _ACTIONS.get(post.status, ())
     return tuple(it for it in found if it not in ("edit", "dismiss") or post.scheduled_at is not None)

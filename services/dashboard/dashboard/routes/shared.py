@@ -56,7 +56,7 @@ class Places:
         return zones.pop() if len(zones) == 1 else ""
 
     def by_day(self, posts: Iterable[T], at: str, now: datetime) -> list[tuple[str, list[T]]]:
-        """Returns posts under the headings of their days, each in the zone of its brand and in the given order. `at` is
+        """Returns posts under the headings of their days, each in the zone of its brand and in the given order. `at`:
         the name of the field with the time."""
 
         def heading(post: Any) -> str:
@@ -120,8 +120,7 @@ class Filters:
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
-        """Returns the time zone of the chosen page's brand, or of the chosen brand; without a choice, of the first
-        brand."""
+        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first one."""
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
         return places.zone(brand_id)
@@ -138,8 +137,8 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
     """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
     (with `with_new_pages`, as they are now), and its brands.
 
-    The function makes up to two calls of the API, and one more for each further hundred. Only for screens that make
-    another call as well, which notices when the session has ended.
+    It makes up to two calls of the API, and one more for each further hundred. Only for screens that make another call
+    as well, which notices when the session has ended.
     """
     if with_new_pages:
         forget("pages")
@@ -149,6 +148,5 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
 
 
 def forget_places() -> None:
-    """Forgets the kept linked pages and brands of this session after a change, so that the next screen reads them
-    again."""
+    """Forgets the kept linked pages and brands of this session after a change."""
     forget("pages", "brands")

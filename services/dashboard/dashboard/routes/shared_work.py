@@ -17,8 +17,7 @@ _IN_THE_MENU = 12
 
 @screens.get("")
 def others() -> str | Response:
-    """Shows what else the person may work on: a part of the menu, below the name of the present work. Without
-    JavaScript, leads to all brands."""
+    """Shows what else the person may work on, as a part of the menu. Without JavaScript, leads to all brands."""
     if "HX-Request" not in request.headers:
         return redirect(url_for("brands.index"))
     present = g.shared_work.brand_id if g.shared_work else ""

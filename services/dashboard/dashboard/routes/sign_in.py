@@ -32,8 +32,7 @@ def enter() -> tuple[str, int] | Response:
 
 
 def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
-    """Begins a session and redirects to `target`. If the API refuses the sign-in, shows the form again with the
-    reason."""
+    """Begins a session and redirects to `target`. A refusal by the API is shown with the form."""
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:
@@ -66,7 +65,7 @@ def forgot() -> str:
 
 @screens.post("/sign-in/forgot")
 def ask_for_link() -> str | tuple[str, int]:
-    """Asks for a mail with a link that sets a new password. The answer is the same for an address without an
+    """Asks for a mail with a link that sets a new password. The answer does not tell whether the address has an
     account."""
     try:
         api.reader().forgot_password(email=request.form.get("email", "").strip())

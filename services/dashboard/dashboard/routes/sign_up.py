@@ -29,8 +29,8 @@ def show() -> str:
 
 @screens.post("/sign-up")
 def create() -> str | tuple[str, int] | Response:
-    """Creates an account. If the address has an account already, the answer is the same, and only a mail to the
-    address says so."""
+    """Creates an account. If the address has one already, the answer is the same, and only a mail to the address says
+    so."""
     form = request.form
     email, password = form.get("email", "").strip(), form.get("password", "")
     try:
