@@ -825,7 +825,13 @@ export abstract class Operations {
    * `GET /api/v1/media`. Needs the scope `read:media`.
    */
   async listMedia(
-    query: { limit?: number | undefined; cursor?: string | undefined } = {},
+    query: {
+      type?: "photo" | "video" | undefined;
+      unused?: boolean | undefined;
+      search?: string | undefined;
+      limit?: number | undefined;
+      cursor?: string | undefined;
+    } = {},
     options: UnkeyedOptions = {},
   ): Promise<records.MediaList> {
     return this.call({ method: "GET", path: "/api/v1/media", query }, options);
@@ -837,7 +843,12 @@ export abstract class Operations {
    * Further pages are fetched as they are needed; `limit` is the size of a page. See `listMedia`.
    */
   iterateMedia(
-    query: { limit?: number | undefined } = {},
+    query: {
+      type?: "photo" | "video" | undefined;
+      unused?: boolean | undefined;
+      search?: string | undefined;
+      limit?: number | undefined;
+    } = {},
     options: UnkeyedOptions = {},
   ): AsyncGenerator<records.Media, void> {
     return this.iterate({ method: "GET", path: "/api/v1/media", query }, "media", options);

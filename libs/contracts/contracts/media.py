@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 from msgspec import Meta
 
 from contracts.caller import Caller
-from contracts.publishing import Limit, MediaKind
+from contracts.publishing import Limit, MediaKind, Search
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
@@ -89,6 +89,12 @@ class UploadedMedia(Media, kw_only=True):
 
 
 class ListMedia(Record):
+    #: Only photos or only videos.
+    type: MediaKind | None = None
+    #: Only files that no pending and no published post has.
+    unused: bool = False
+    #: Only files whose name contains this text, however it is capitalized.
+    search: Search | None = None
     limit: Limit = 50
     cursor: str | None = None
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Literal
 
 from posthaste import inputs, records
 from posthaste.callers import AsyncCaller, Caller
@@ -13,21 +14,49 @@ from posthaste.exchange import Call, path_of
 class MediaOperations(Caller):
     """Waits for the answers."""
 
-    def list_media(self, *, limit: int | None = None, cursor: str | None = None) -> records.MediaList:
+    def list_media(
+        self,
+        *,
+        type: Literal["photo", "video"] | None = None,
+        unused: bool | None = None,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> records.MediaList:
         """List uploaded and generated files, newest first.
 
         `GET /api/v1/media`. Needs the scope `read:media`.
         """
         return self._call(
-            Call("GET", "/api/v1/media", records.MediaList, query={"limit": limit, "cursor": cursor})
+            Call(
+                "GET",
+                "/api/v1/media",
+                records.MediaList,
+                query={"type": type, "unused": unused, "search": search, "limit": limit, "cursor": cursor},
+            )
         )
 
-    def iterate_media(self, *, limit: int | None = None) -> Iterator[records.Media]:
+    def iterate_media(
+        self,
+        *,
+        type: Literal["photo", "video"] | None = None,
+        unused: bool | None = None,
+        search: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[records.Media]:
         """List uploaded and generated files, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_media`.
         """
-        return self._iterate(Call("GET", "/api/v1/media", records.MediaList, query={"limit": limit}), "media")
+        return self._iterate(
+            Call(
+                "GET",
+                "/api/v1/media",
+                records.MediaList,
+                query={"type": type, "unused": unused, "search": search, "limit": limit},
+            ),
+            "media",
+        )
 
     def get_media(self, id: str) -> records.Media:
         """Get a file.
@@ -91,21 +120,49 @@ class MediaOperations(Caller):
 class AsyncMediaOperations(AsyncCaller):
     """Is awaited."""
 
-    async def list_media(self, *, limit: int | None = None, cursor: str | None = None) -> records.MediaList:
+    async def list_media(
+        self,
+        *,
+        type: Literal["photo", "video"] | None = None,
+        unused: bool | None = None,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> records.MediaList:
         """List uploaded and generated files, newest first.
 
         `GET /api/v1/media`. Needs the scope `read:media`.
         """
         return await self._call(
-            Call("GET", "/api/v1/media", records.MediaList, query={"limit": limit, "cursor": cursor})
+            Call(
+                "GET",
+                "/api/v1/media",
+                records.MediaList,
+                query={"type": type, "unused": unused, "search": search, "limit": limit, "cursor": cursor},
+            )
         )
 
-    def iterate_media(self, *, limit: int | None = None) -> AsyncIterator[records.Media]:
+    def iterate_media(
+        self,
+        *,
+        type: Literal["photo", "video"] | None = None,
+        unused: bool | None = None,
+        search: str | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[records.Media]:
         """List uploaded and generated files, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_media`.
         """
-        return self._iterate(Call("GET", "/api/v1/media", records.MediaList, query={"limit": limit}), "media")
+        return self._iterate(
+            Call(
+                "GET",
+                "/api/v1/media",
+                records.MediaList,
+                query={"type": type, "unused": unused, "search": search, "limit": limit},
+            ),
+            "media",
+        )
 
     async def get_media(self, id: str) -> records.Media:
         """Get a file.

@@ -11,6 +11,7 @@ import structlog
 from ai.context import AppContext
 from ai.providers.base import GenerationFailed
 from ai.records import Job
+from ai.rules.file_names import file_name
 from ai.rules.file_types import EXTENSIONS
 from ai.storage import StorageError
 from ai.store.jobs import Jobs
@@ -63,7 +64,7 @@ def save(
     wrong with the file.
     """
     upload = BeginUpload(
-        filename=f"{job.id}.{EXTENSIONS[mime_type]}",
+        filename=file_name(job.prompt, EXTENSIONS[mime_type], job.id),
         mime_type=mime_type,
         size_bytes=size_bytes,
         generated=True,

@@ -1,5 +1,7 @@
 """An account's files: lists, shows and deletes them, and finds one by its public address."""
 
+from typing import Any
+
 from chassis.cursor import decode_position, encode_position
 from contracts import media as api
 from contracts.caller import Caller
@@ -12,24 +14,26 @@ from media.cleanup.removals import REMOVALS_DUE
 from media.context import URL_VALID_FOR, AppContext, reachable
 from media.files import renditions
 from media.store.attachments import Attachments
-from media.store.files import Files
+from media.store.files import Files, narrowing
 from media.store.removals import Removals
 from media.store.renditions import Renditions
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, with the account's storage quota."""
+    """Returns one page of the list of files, newest first, with the account's storage quota. A page of a narrowed list
+    reads a bounded number of files, so it may have none and still a cursor."""
     with context.database.reading() as connection:
-        found = Files(connection).newest(
-            caller.account_id,
-            brand_ids=caller.brand_ids,
-            after=decode_position(request.cursor),
-            limit=request.limit + 1,
-        )
+        files, end = Files(connection), None
+        reach: Any = {"brand_ids": caller.brand_ids, "after": decode_position(request.cursor)}
+        narrowed = narrowing(request.type, request.unused, request.search)
+        if narrowed:
+            end = files.newest_end(caller.account_id, **reach)
+        found = files.newest(caller.account_id, **reach, narrowed=narrowed, end=end, limit=request.limit + 1)
         quota = context.storage(connection, caller)
-    shown, cursor = found[: request.limit], None
+    shown = found[: request.limit]
     if len(found) > request.limit:
-        cursor = encode_position(shown[-1].created_at, shown[-1].id)
+        end = shown[-1].created_at, shown[-1].id
+    cursor = encode_position(*end) if end is not None else None
     return api.MediaList(
         media=tuple(map(context.view, shown)), tier=caller.tier, quota=quota, next_cursor=cursor
     )

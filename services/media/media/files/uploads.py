@@ -89,7 +89,8 @@ def reserve(
         "generated": generated,
         "key": names.new_key(),
         "filename": names.shown_name(request.filename),
-        "slug": names.slug(request.filename, file_types.ending_of(declared, ending)),
+        # A prompt, after which a generated file is named, does not become part of a public address.
+        "slug": names.slug("" if generated else request.filename, file_types.ending_of(declared, ending)),
         "mime_type": declared,
         "size_bytes": request.size_bytes,
         "part_size_bytes": part_size_bytes,

@@ -1,11 +1,11 @@
 """SQL of files (table `media`)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec.structs import asdict
-from sqlalchemy import Connection, delete, func, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
@@ -34,6 +34,11 @@ _POST_COUNT = (
     .label("scheduled_post_count")
 )
 _ALL = select(media, _POST_IDS, _POST_COUNT)
+_place = tuple_(media.c.created_at, media.c.id)
+_NEWEST_FIRST = media.c.created_at.desc(), media.c.id.desc()
+
+#: A place in the list of files: time and id of a file.
+Place = tuple[datetime, str]
 
 
 _RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"
@@ -50,6 +55,21 @@ _NEWEST_WITHIN = text(
     """
 )
 _LAST = datetime.max.replace(tzinfo=UTC)
+#: Files that a page of a narrowed list reads at most: the next page goes on there.
+_READ = 1_000
+
+
+def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
+    """Returns the conditions of files of this kind, without a post, and with this text in their names."""
+    found = []
+    if kind is not None:
+        prefix = "image/" if kind == "photo" else "video/"
+        found.append(media.c.mime_type.startswith(prefix))
+    if unused:
+        found += [media.c.published_at.is_(None), ~select(attachments).where(*_HAS_IT).exists()]
+    if search is not None:
+        found.append(media.c.filename.icontains(search, autoescape=True))
+    return found
 
 
 class Files:
@@ -103,27 +123,44 @@ class Files:
         account_id: str,
         *,
         brand_ids: Collection[str] | None,
-        after: tuple[datetime, str] | None,
+        after: Place | None,
         limit: int,
+        narrowed: Sequence[ColumnElement[bool]] = (),
+        end: Place | None = None,
     ) -> list[MediaRow]:
         """Returns files, newest first.
 
         `after`: (created_at, id) of the last row of the page before. `brand_ids`: the brands that the caller's token
-        may use, None for all.
+        may use, None for all. With `narrowed` only files that meet these conditions, and none behind `end`.
         """
-        if brand_ids is not None:
-            before_at, before_id = after or (_LAST, "")
-            values = {"account_id": account_id, "reach": list(brand_ids), "limit": limit}
-            values |= {"before_at": before_at, "before_id": before_id}
-            statement = _ALL.where(
-                media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all())
-            )
-        else:
-            statement = _ALL.where(media.c.account_id == account_id)
-        if after is not None:
-            statement = statement.where(tuple_(media.c.created_at, media.c.id) < after)
-        statement = statement.order_by(media.c.created_at.desc(), media.c.id.desc()).limit(limit)
+        most = _READ if narrowed else limit
+        statement = _ALL.where(*self._within(account_id, brand_ids, after, most), *narrowed)
+        if end is not None:
+            statement = statement.where(_place >= end)
+        statement = statement.order_by(*_NEWEST_FIRST).limit(limit)
         return [MediaRow.of(row) for row in self._connection.execute(statement).mappings()]
+
+    def newest_end(
+        self, account_id: str, *, brand_ids: Collection[str] | None, after: Place | None
+    ) -> Place | None:
+        """Returns the place at which a narrowed list must stop; None if it may read the whole list."""
+        statement = select(media.c.created_at, media.c.id)
+        statement = statement.where(*self._within(account_id, brand_ids, after, _READ))
+        statement = statement.order_by(*_NEWEST_FIRST).offset(_READ - 1).limit(1)
+        row = self._connection.execute(statement).first()
+        return None if row is None else (row[0], row[1])
+
+    def _within(
+        self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
+    ) -> list[ColumnElement[bool]]:
+        """Returns the conditions of the first `most` files within the caller's reach that come behind `after`."""
+        found = [] if after is None else [_place < after]
+        if brand_ids is None:
+            return [media.c.account_id == account_id, *found]
+        before_at, before_id = after or (_LAST, "")
+        values = {"account_id": account_id, "reach": list(brand_ids), "limit": most}
+        values |= {"before_at": before_at, "before_id": before_id}
+        return [media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all()), *found]
 
     def remove(self, media_id: str) -> bool:
         return self._connection.execute(delete(media).where(media.c.id == media_id)).rowcount == 1

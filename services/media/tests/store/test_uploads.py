@@ -248,6 +248,56 @@ def test_an_unexpected_error_of_an_inspection_releases_the_upload(world: World) 
     assert world.commit(ticket, len(data)).size_bytes == len(data) == world.used()
 
 
+def test_the_address_of_a_generated_file_does_not_tell_its_prompt(world: World) -> None:
+    made = world.media(filename="A surprise for Ada.png", generated=True)
+    assert made.filename == "A surprise for Ada.png"
+    assert made.url.endswith("/file.png")
+
+
+def test_a_list_is_narrowed_to_photos_videos_unused_files_and_names(world: World) -> None:
+    bread, window = world.media(filename="Bread.png"), world.media(filename="100%_window.png")
+
+    def names(**filters: object) -> list[str]:
+        found = library.show_list(world.context, world.caller(), api.ListMedia(**filters))
+        return [it.filename for it in found.media]
+
+    assert names(type="photo") == ["100%_window.png", "Bread.png"]
+    assert names(type="video") == []
+    assert (names(search="BREAD"), names(search="0%_"), names(search="n%w")) == (
+        ["Bread.png"], ["100%_window.png"], [],
+    )  # fmt: skip
+    world.attach("pst_1", bread)
+    world.tell("pst_1", "pending", 1, bread)
+    assert names(unused=True) == ["100%_window.png"]
+    world.tell("pst_1", "cancelled", 2)
+    assert names(unused=True) == ["100%_window.png", "Bread.png"]
+    world.attach("pst_2", window)
+    world.tell("pst_2", "published", 1, window)
+    assert names(unused=True) == ["Bread.png"]
+    assert names(unused=True, search="window") == []
+
+
+def test_a_narrowed_list_reads_a_bounded_number_of_files_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("media.store.files._READ", 2)
+    for caller in (world.caller(), world.caller(brand_ids=("brd_a",))):
+        for name in ("Bread.png", *5 * ("Window.png",)):
+            world.media(caller, filename=name)
+        found, cursor, pages = [], None, 0
+        while pages == 0 or cursor is not None:
+            request = api.ListMedia(search="bread", cursor=cursor)
+            page = library.show_list(world.context, caller, request)
+            found, cursor, pages = [*found, *page.media], page.next_cursor, pages + 1
+            assert pages < 10
+        assert [it.filename for it in found] == ["Bread.png"]
+        assert pages >= 3
+        with monkeypatch.context() as usual:
+            usual.setattr("media.store.files._READ", 1_000)
+            page = library.show_list(world.context, caller, api.ListMedia(search="bread", limit=1))
+        assert [it.filename for it in page.media] == ["Bread.png"]
+
+
 def test_files_are_listed_newest_first_in_pages(world: World) -> None:
     made = [world.media().media_id for _ in range(5)]
     seen, cursor = [], None
