@@ -65,10 +65,15 @@ def name(field: str, value: str) -> str:
 
 
 def email(value: str) -> str:
-    """Returns an e-mail address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
+    """Returns an e-mail address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account.
+
+    An address with an encoded word (RFC 2047, `=?utf-8?q?…?=`) is refused: it would be decoded in the header of a mail,
+    which would then go to another mailbox than the address names.
+    """
     address = unicodedata.normalize("NFC", text("email", value.strip(), max_length=MAX_EMAIL_LENGTH)).lower()
     local_part = address.partition("@")[0]
-    if not _EMAIL.fullmatch(address) or not address.isprintable() or len(local_part) > MAX_LOCAL_PART_LENGTH:
+    is_plain = address.isprintable() and "=?" not in address
+    if not _EMAIL.fullmatch(address) or not is_plain or len(local_part) > MAX_LOCAL_PART_LENGTH:
         raise invalid("email", "is not an e-mail address")
     return address
 

@@ -25,6 +25,9 @@ NOT_ADDRESSES += [
     "ann@" + "e" * 250 + ".com",
     "a<b>@example.com",
     "a@b.com, c@d.com",
+    # In the header of a mail these are written in code, and name another mailbox.
+    "=?utf-8?q?eve=40example.net=3e?=ann@example.com",
+    "ann@=?utf-8?q?example.net?=.example.com",
 ]
 NOT_URLS = [
     "",
