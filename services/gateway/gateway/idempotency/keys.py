@@ -145,6 +145,9 @@ class IdempotencyKeys:
             return None
         if not key or len(key) > MAX_KEY_LENGTH:
             return _refused(token_id, key or "", ApiError(INVALID_IDEMPOTENCY_KEY))
+        if "\0" in key:  # PostgreSQL would refuse it, with the keys of others in the same statement
+            error = ApiError(INVALID_IDEMPOTENCY_KEY, "The Idempotency-Key must not contain NUL characters.")
+            return _refused(token_id, key, error)
         try:
             return self._claim(
                 token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS, is_used=is_used
