@@ -222,9 +222,9 @@ def test_its_name_and_its_settings_are_taken_stored_and_edited(there: dict[str, 
 
 def test_a_post_is_judged_by_the_row_and_by_the_folders_own_rules(there: dict[str, Any]) -> None:
     assert there["good"] == []
-    assert [one["message"] for one in there["long"]] == ["zed takes at most 3 words, these are 4"]
+    assert [one["message"] for one in there["long"]] == ["Zed takes at most 3 words, these are 4"]
     assert [one["field"] for one in there["sad"]] == ["zed_settings.mood"]
-    assert [one["message"] for one in there["foreign"]] == ["does not belong to a post on facebook"]
+    assert [one["message"] for one in there["foreign"]] == ["does not belong to a post on Facebook"]
 
 
 def test_its_connector_and_login_are_found_where_the_environment_says(there: dict[str, Any]) -> None:

@@ -111,7 +111,7 @@ export interface QuotaWarning {
  */
 export interface CreditsAdjusted {
   userId: string;
-  /** Refund or dispute */
+  /** `refund` or `dispute` */
   reason: string;
   credits: number;
   bonus: number;
@@ -135,7 +135,7 @@ export interface JobFailed {
 export interface PostsHeld {
   userId: string;
   brandId: string;
-  /** Token_revoked or collaborator_removed */
+  /** `token_revoked` or `collaborator_removed` */
   reason: "token_revoked" | "collaborator_removed";
   madeBy: Maker;
   postIds: string[];
@@ -144,7 +144,7 @@ export interface PostsHeld {
 /** Subscriptions were disabled because their maker lost access. `user_id` is the account's. */
 export interface WebhooksDisabled {
   userId: string;
-  /** Token_revoked or collaborator_removed */
+  /** `token_revoked` or `collaborator_removed` */
   reason: "token_revoked" | "collaborator_removed";
   madeBy: Maker;
   webhooks: DisabledWebhook[];
@@ -161,7 +161,7 @@ export interface WebhookTest {
   webhookId: string;
 }
 
-/** The body of a `post.published` event. */
+/** The body of the event `post.published`. */
 export interface PostPublishedEvent {
   id: string;
   event: "post.published";
@@ -169,7 +169,7 @@ export interface PostPublishedEvent {
   data: PostPublished;
 }
 
-/** The body of a `post.failed` event. */
+/** The body of the event `post.failed`. */
 export interface PostFailedEvent {
   id: string;
   event: "post.failed";
@@ -177,7 +177,7 @@ export interface PostFailedEvent {
   data: PostFailed;
 }
 
-/** The body of a `comment.received` event. */
+/** The body of the event `comment.received`. */
 export interface CommentReceivedEvent {
   id: string;
   event: "comment.received";
@@ -185,7 +185,7 @@ export interface CommentReceivedEvent {
   data: CommentReceived;
 }
 
-/** The body of a `comment.replied` event. */
+/** The body of the event `comment.replied`. */
 export interface CommentRepliedEvent {
   id: string;
   event: "comment.replied";
@@ -193,7 +193,7 @@ export interface CommentRepliedEvent {
   data: CommentReplied;
 }
 
-/** The body of a `first_comment.failed` event. */
+/** The body of the event `first_comment.failed`. */
 export interface FirstCommentFailedEvent {
   id: string;
   event: "first_comment.failed";
@@ -201,7 +201,7 @@ export interface FirstCommentFailedEvent {
   data: FirstCommentFailed;
 }
 
-/** The body of a `page.expired` event. */
+/** The body of the event `page.expired`. */
 export interface PageExpiredEvent {
   id: string;
   event: "page.expired";
@@ -209,7 +209,7 @@ export interface PageExpiredEvent {
   data: PageExpired;
 }
 
-/** The body of a `page.connect.refused` event. */
+/** The body of the event `page.connect.refused`. */
 export interface PageConnectRefusedEvent {
   id: string;
   event: "page.connect.refused";
@@ -217,7 +217,7 @@ export interface PageConnectRefusedEvent {
   data: ConnectRefused;
 }
 
-/** The body of a `account.quota.warning` event. */
+/** The body of the event `account.quota.warning`. */
 export interface AccountQuotaWarningEvent {
   id: string;
   event: "account.quota.warning";
@@ -225,7 +225,7 @@ export interface AccountQuotaWarningEvent {
   data: QuotaWarning;
 }
 
-/** The body of a `account.credits.adjusted` event. */
+/** The body of the event `account.credits.adjusted`. */
 export interface AccountCreditsAdjustedEvent {
   id: string;
   event: "account.credits.adjusted";
@@ -233,7 +233,7 @@ export interface AccountCreditsAdjustedEvent {
   data: CreditsAdjusted;
 }
 
-/** The body of a `ai.job.completed` event. */
+/** The body of the event `ai.job.completed`. */
 export interface AiJobCompletedEvent {
   id: string;
   event: "ai.job.completed";
@@ -241,7 +241,7 @@ export interface AiJobCompletedEvent {
   data: JobCompleted;
 }
 
-/** The body of a `ai.job.failed` event. */
+/** The body of the event `ai.job.failed`. */
 export interface AiJobFailedEvent {
   id: string;
   event: "ai.job.failed";
@@ -249,7 +249,7 @@ export interface AiJobFailedEvent {
   data: JobFailed;
 }
 
-/** The body of a `posts.held` event. */
+/** The body of the event `posts.held`. */
 export interface PostsHeldEvent {
   id: string;
   event: "posts.held";
@@ -257,7 +257,7 @@ export interface PostsHeldEvent {
   data: PostsHeld;
 }
 
-/** The body of a `webhooks.disabled` event. */
+/** The body of the event `webhooks.disabled`. */
 export interface WebhooksDisabledEvent {
   id: string;
   event: "webhooks.disabled";
@@ -265,7 +265,7 @@ export interface WebhooksDisabledEvent {
   data: WebhooksDisabled;
 }
 
-/** The body of a `webhook.test` event. */
+/** The body of the event `webhook.test`. */
 export interface WebhookTestEvent {
   id: string;
   event: "webhook.test";

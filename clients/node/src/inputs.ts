@@ -48,8 +48,8 @@ export interface Article {
 }
 
 /**
- * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
- * them open. The listed fields go to TikTok if it has them for this kind of post.
+ * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
+ * fields go to TikTok if it has them for this kind of post.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */
@@ -362,7 +362,7 @@ export interface CompleteUpload {
   parts: readonly PartTag[];
 }
 
-/** What a client sends to generate an image. At most 3 references in all. */
+/** A request to generate an image. At most 3 references in all. */
 export interface GenerateImage {
   prompt: string;
   aspect_ratio?: "16:9" | "1:1" | "3:4" | "4:3" | "9:16" | "default" | undefined;
@@ -372,7 +372,7 @@ export interface GenerateImage {
   brand_id?: string | null | undefined;
 }
 
-/** What a client sends to edit an image: one of image_url and media_id. */
+/** A request to edit an image: one of image_url and media_id. */
 export interface EditImage {
   prompt: string;
   image_url?: string | null | undefined;
@@ -380,7 +380,7 @@ export interface EditImage {
   model?: "flash" | "pro" | undefined;
 }
 
-/** What a client sends to generate a video: at most one of image_url and media_id. */
+/** A request to generate a video: at most one of image_url and media_id. */
 export interface GenerateVideo {
   prompt: string;
   aspect_ratio?: "16:9" | "9:16" | "default" | undefined;
@@ -389,7 +389,7 @@ export interface GenerateVideo {
   brand_id?: string | null | undefined;
 }
 
-/** What a client sends to have a caption written. */
+/** A request to write a caption. */
 export interface WriteCaption {
   brand_id: string;
   instruction: string;

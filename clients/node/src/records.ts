@@ -108,7 +108,7 @@ export interface Usage {
   total_requests: number;
 }
 
-/** Use of one monthly bucket; limit and remaining are None for `writes`. */
+/** Use of one monthly bucket; limit and remaining are null for `writes`. */
 export interface BucketUse {
   used: number;
   limit: number | null;
@@ -178,7 +178,7 @@ export interface Pack {
   priceUsd: number;
   pricePerCredit: number;
   available: boolean;
-  /** Where the account can buy the pack; None while it is not available. */
+  /** Where the account can buy the pack; null while it is not available. */
   url?: string | null;
 }
 
@@ -212,7 +212,7 @@ export interface LedgerEntry {
    * dispute.
    */
   action: string | null;
-  /** The job that was paid. None for captions, which GET /ai/jobs does not list. */
+  /** The job that was paid. null for captions, which GET /ai/jobs does not list. */
   job_id: string | null;
 }
 
@@ -281,9 +281,12 @@ export interface RequestDetails {
 /** A post that a request made, changed, retried or replied to, with its attempts. */
 export interface PostOfRequest {
   id: string;
-  /** Scheduled, or immediate: published at once */
+  /** `scheduled`, or `immediate`: published at once */
   origin: "scheduled" | "immediate";
-  /** Queued, held, published, failed or cancelled; a post being sent right now is still queued. */
+  /**
+   * `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+   * `queued`.
+   */
   status: "queued" | "held" | "published" | "failed" | "cancelled";
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   page_id: string;
@@ -305,8 +308,9 @@ export interface PostProblem {
 export interface PostAttempt {
   number: number;
   /**
-   * Open (no answer yet, or being looked up), published, refused (by the platform), not_published
-   * (looked up and not there) or given_up (the platform did not reveal the result for a day)
+   * `open` (no answer yet, or being looked up), `published`, `refused` (by the platform),
+   * `not_published` (looked up and not there) or `given_up` (the platform did not reveal the result for
+   * a day)
    */
   outcome: "open" | "published" | "refused" | "not_published" | "given_up";
   began_at: string;
@@ -319,7 +323,7 @@ export interface FoundDelivery {
   id: string;
   event_id: string;
   event: string;
-  /** Pending, delivered, failed or skipped */
+  /** `pending`, `delivered`, `failed` or `skipped` */
   status: "pending" | "delivered" | "failed" | "skipped";
   attempts: Attempt[];
   next_attempt_at: string | null;
@@ -328,8 +332,8 @@ export interface FoundDelivery {
 }
 
 /**
- * One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
- * private_address, tls, disconnected or protocol.
+ * One try of a delivery. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
+ * `unknown_host`, `private_address`, `tls`, `disconnected` or `protocol`.
  */
 export interface Attempt {
   at: string;
@@ -469,8 +473,8 @@ export interface AcceptedInvitation {
 }
 
 /**
- * A linking session that has begun. A person continues it at `authorize_url` (a web page of ours)
- * until `expires_at`.
+ * A linking session that has begun. A person continues it at `authorize_url` (a web page of this
+ * server) until `expires_at`.
  */
 export interface LinkBegun {
   session_id: string;
@@ -483,7 +487,10 @@ export interface LinkSession {
   session_id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   brand_id: string;
-  /** Pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed */
+  /**
+   * `pending` (no login yet), `choose`, `linked` (all accounts found), `refused` (by the person) or
+   * `failed`
+   */
   status: "pending" | "choose" | "linked" | "refused" | "failed";
   accounts: LinkableAccount[];
   error: PostError | null;
@@ -502,7 +509,7 @@ export interface LinkableAccount {
   followers: number;
   picture: string | null;
   page_id?: string | null;
-  /** Whether the platform lets it write comments: first comments and replies. None: not known. */
+  /** Whether the platform lets it write comments: first comments and replies. null: not known. */
   can_comment?: boolean | null;
 }
 
@@ -526,14 +533,14 @@ export interface PageHealth {
   /** Whether the connection works and has all permissions that our features need. */
   healthy: boolean;
   expired: boolean;
-  /** Missing permissions for posting, reading and replying; None: unknown. */
+  /** Missing permissions for posting, reading and replying; null: unknown. */
   missing_permissions: string[] | null;
-  /** None: unknown, or the token does not expire. */
+  /** null: unknown, or the token does not expire. */
   token_expires_at: string | null;
   error: PostError | null;
   reconnect_url: string | null;
   checked_at: string;
-  /** Whether the platform lets the page write comments: first comments and replies. None: not known. */
+  /** Whether the platform lets the page write comments: first comments and replies. null: not known. */
   can_comment?: boolean | null;
 }
 
@@ -566,7 +573,10 @@ export interface ScheduledPost {
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   media: MediaItem[];
   scheduled_at: string;
-  /** Queued, held, published, failed or cancelled; a post being sent right now is still queued. */
+  /**
+   * `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+   * `queued`.
+   */
   status: "queued" | "held" | "published" | "failed" | "cancelled";
   created_at: string;
   attempts?: number;
@@ -583,7 +593,7 @@ export interface ScheduledPost {
 
 export interface MediaItem {
   src: string;
-  /** Photo or video */
+  /** `photo` or `video` */
   type: "photo" | "video";
   /**
    * Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
@@ -594,14 +604,14 @@ export interface MediaItem {
 
 /** Since when and why a post is held, and whose lost access is the cause. */
 export interface PostHold {
-  /** Token_revoked or collaborator_removed */
+  /** `token_revoked` or `collaborator_removed` */
   reason: "token_revoked" | "collaborator_removed";
   held_at: string;
   made_by: Maker;
 }
 
 /**
- * Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for
+ * Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; null for
  * the operator).
  */
 export interface Maker {
@@ -611,7 +621,7 @@ export interface Maker {
 
 /** The outcome of a published post's first comment. */
 export interface FirstCommentResult {
-  /** Pending, published or failed */
+  /** `pending`, `published` or `failed` */
   status: "pending" | "published" | "failed";
   /** Set when it has failed: the post itself stays published. */
   error?: PostError | null;
@@ -667,11 +677,11 @@ export interface Finding {
 
 /** How a file will be converted because the platform does not take it as it is. The original is kept. */
 export interface MediaChange {
-  /** Media_ids[0] and so on. */
+  /** `media_ids[0]` and so on. */
   field: string;
   message: string;
   mime_type: string;
-  /** In pixels, at most; None: as the file's. */
+  /** In pixels, at most; null: as the file's. */
   width?: number | null;
   height?: number | null;
 }
@@ -715,9 +725,12 @@ export interface FullPost {
   x_settings?: XPostSettings | null;
   youtube_settings?: YouTubePostSettings | null;
   id: string;
-  /** Scheduled, or immediate: published at once */
+  /** `scheduled`, or `immediate`: published at once */
   origin: "scheduled" | "immediate";
-  /** Queued, held, published, failed or cancelled; a post being sent right now is still queued. */
+  /**
+   * `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+   * `queued`.
+   */
   status: "queued" | "held" | "published" | "failed" | "cancelled";
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   page_id: string;
@@ -726,7 +739,7 @@ export interface FullPost {
   brand_name: string;
   media: MediaItem[];
   created_at: string;
-  /** None for an immediate post. */
+  /** null for an immediate post. */
   scheduled_at: string | null;
   next_attempt_at: string | null;
   published_at: string | null;
@@ -740,7 +753,7 @@ export interface FullPost {
   first_comment_result: FirstCommentResult | null;
   /** Oldest first. */
   attempts: PostAttempt[];
-  /** Who made, changed, retried or released it last. None: unknown. */
+  /** Who made, changed, retried or released it last. null: unknown. */
   made_by: Maker | null;
 }
 
@@ -865,32 +878,32 @@ export interface UploadedMedia {
   filename: string;
   mime_type: string;
   size_bytes: number;
-  /** Photo or video */
+  /** `photo` or `video` */
   type: "photo" | "video";
   /** Public: anybody who has the URL can fetch the file. */
   url: string;
   /** The first pending post that the file is attached to. */
   scheduled_post_id: string | null;
   created_at: string;
-  /** In pixels, after any rotation that the file asks for; None for a video without this information. */
+  /** In pixels, after any rotation that the file asks for; null for a video without this information. */
   width?: number | null;
   height?: number | null;
   duration_seconds?: number | null;
-  /** Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one. */
+  /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
+   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video of an earlier release.
    * H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video of
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video of
    * an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
    * Hz, 5.1".
    */
   audio_codec?: string | null;
   /**
-   * A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
+   * A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. null
    * until it is made, a moment after the upload, and for files of which none can be made.
    */
   thumbnail_url?: string | null;
@@ -922,32 +935,32 @@ export interface Media {
   filename: string;
   mime_type: string;
   size_bytes: number;
-  /** Photo or video */
+  /** `photo` or `video` */
   type: "photo" | "video";
   /** Public: anybody who has the URL can fetch the file. */
   url: string;
   /** The first pending post that the file is attached to. */
   scheduled_post_id: string | null;
   created_at: string;
-  /** In pixels, after any rotation that the file asks for; None for a video without this information. */
+  /** In pixels, after any rotation that the file asks for; null for a video without this information. */
   width?: number | null;
   height?: number | null;
   duration_seconds?: number | null;
-  /** Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one. */
+  /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release.
+   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video of an earlier release.
    * H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video of
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video of
    * an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
    * Hz, 5.1".
    */
   audio_codec?: string | null;
   /**
-   * A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
+   * A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. null
    * until it is made, a moment after the upload, and for files of which none can be made.
    */
   thumbnail_url?: string | null;
@@ -976,7 +989,7 @@ export interface Part {
 }
 
 /**
- * A job with its file and its cost. `media` is None while a video is still processing, and when the
+ * A job with its file and its cost. `media` is null while a video is still processing, and when the
  * job failed.
  */
 export interface AiResult {
@@ -989,12 +1002,12 @@ export interface AiResult {
 export interface AiJob {
   job_id: string;
   kind: string;
-  /** Processing, completed or failed */
+  /** `processing`, `completed` or `failed` */
   status: "processing" | "completed" | "failed";
   prompt: string;
   url: string | null;
   media_id: string | null;
-  /** Photo or video */
+  /** `photo` or `video` */
   media_type: "photo" | "video";
   mime_type: string | null;
   size_bytes: number;
@@ -1064,9 +1077,12 @@ export interface Subscription {
   events: string[];
   /** Only events about these brands, and events without a brand. Empty: all events. */
   brand_ids: string[];
-  /** Active or disabled */
+  /** `active` or `disabled` */
   status: "active" | "disabled";
-  /** Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access). */
+  /**
+   * `gone` (a 410), `consecutive_failures`, `token_revoked` or `collaborator_removed` (its maker lost
+   * access).
+   */
   disabled_reason: string | null;
   consecutive_failures: number;
   /** When the receiver last acknowledged a delivery. */
@@ -1087,9 +1103,12 @@ export interface CreatedSubscription {
   events: string[];
   /** Only events about these brands, and events without a brand. Empty: all events. */
   brand_ids: string[];
-  /** Active or disabled */
+  /** `active` or `disabled` */
   status: "active" | "disabled";
-  /** Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access). */
+  /**
+   * `gone` (a 410), `consecutive_failures`, `token_revoked` or `collaborator_removed` (its maker lost
+   * access).
+   */
   disabled_reason: string | null;
   consecutive_failures: number;
   /** When the receiver last acknowledged a delivery. */
@@ -1113,7 +1132,7 @@ export interface Delivery {
   id: string;
   event_id: string;
   event: string;
-  /** Pending, delivered, failed or skipped */
+  /** `pending`, `delivered`, `failed` or `skipped` */
   status: "pending" | "delivered" | "failed" | "skipped";
   attempts: Attempt[];
   next_attempt_at: string | null;
@@ -1140,7 +1159,7 @@ export interface DeliveryContent {
   id: string;
   event_id: string;
   event: string;
-  /** Pending, delivered, failed or skipped */
+  /** `pending`, `delivered`, `failed` or `skipped` */
   status: "pending" | "delivered" | "failed" | "skipped";
   attempts: Attempt[];
   next_attempt_at: string | null;
@@ -1171,7 +1190,7 @@ export interface Token {
   sandbox?: boolean;
   on_behalf_of_brand_id?: string | null;
   issued_by_collaborator_id?: string | null;
-  /** The token of a person who signed in with a password; it lives on while it is used. */
+  /** Whether it is the token of a person who signed in with a password; it lives on while it is used. */
   session?: boolean;
 }
 
@@ -1199,7 +1218,7 @@ export interface User {
    * tokens, roles or credits.
    */
   verified?: boolean;
-  /** The IANA zone and the BCP 47 language in which the person reads times; None: not chosen. */
+  /** The IANA zone and the BCP 47 language in which the person reads times; null: not chosen. */
   timezone?: string | null;
   language?: string | null;
 }
@@ -1225,7 +1244,7 @@ export interface Session {
   created_at: string;
   last_used_at: string | null;
   expires_at: string;
-  /** Whether the request that lists the sessions belongs to this one. */
+  /** Whether this session sent the request. */
   current?: boolean;
 }
 
@@ -1249,7 +1268,7 @@ export interface SharedBrand {
   brand_id: string;
   name: string;
   timezone: string;
-  /** Full or limited */
+  /** `full` or `limited` */
   role: string;
   /** Since when the caller works on it. */
   created_at: string;
@@ -1266,7 +1285,7 @@ export interface BrandEntered {
   session: Session;
   session_token: string;
   brand_id: string;
-  /** Full or limited */
+  /** `full` or `limited` */
   role: string;
   scopes: string[];
 }
@@ -1398,8 +1417,8 @@ export interface Article {
 }
 
 /**
- * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
- * them open. The listed fields go to TikTok if it has them for this kind of post.
+ * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
+ * fields go to TikTok if it has them for this kind of post.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */

@@ -3,6 +3,7 @@
 ruff formats the text afterwards.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any
@@ -55,11 +56,20 @@ def codes_module(categories: Mapping[str, str]) -> str:
 
 def docstring(text: str) -> str:
     """An indented docstring, or nothing."""
-    lines = wrap(" ".join(text.split()).replace("\\", "\\\\").replace('"""', "'''"), _WIDTH)
+    lines = _lines(text.replace("\\", "\\\\").replace('"""', "'''"))
     if not lines:
         return ""
     end = '"""' if len(lines) == 1 else '\n    """'
     return '    """' + "\n    ".join(lines) + end + "\n\n"
+
+
+def _comment(text: str) -> str:
+    return "".join(f"    #: {line}\n" for line in _lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text of the description, with Python's name for null."""
+    return wrap(re.sub(r"\bnull\b", "None", " ".join(text.split())), _WIDTH)
 
 
 def _dataclass(name: str, schema: Schema) -> str:
@@ -82,7 +92,7 @@ def _field(json_name: str, schema: Schema, required: bool) -> str:
             options["default"] = repr(default)
         if default is None and "None" not in kind.split(" | ") and kind != "Any":
             kind += " | None"
-    comment = "".join(f"    #: {line}\n" for line in wrap(schema.get("description", ""), _WIDTH))
+    comment = _comment(schema.get("description", ""))
     if set(options) == {"default"}:
         return f"{comment}    {name}: {kind} = {options['default']}\n"
     call = ", ".join(f"{key}={value}" for key, value in options.items())
@@ -94,7 +104,7 @@ def _typed_dict(name: str, schema: Schema) -> str:
     lines = []
     for key, field in schema.get("properties", {}).items():
         kind = input_type(_without_default(field))
-        comment = "".join(f"    #: {line}\n" for line in wrap(field.get("description", ""), _WIDTH))
+        comment = _comment(field.get("description", ""))
         lines.append(f"{comment}    {key}: {kind if key in required else f'NotRequired[{kind}]'}\n")
     body = docstring(schema.get("description", "")) + "".join(lines)
     return f"class {name}(TypedDict):\n{body or '    pass'}"

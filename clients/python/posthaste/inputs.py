@@ -60,11 +60,11 @@ class Article(TypedDict):
 
 
 class TikTokPostSettings(TypedDict):
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
-    them open. The listed fields go to TikTok if it has them for this kind of post.
+    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
+    fields go to TikTok if it has them for this kind of post.
     """
 
-    #: Who sees the post; null: the strictest level that TikTok offers for the account.
+    #: Who sees the post; None: the strictest level that TikTok offers for the account.
     privacy_level: NotRequired[
         Literal["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE", "SELF_ONLY"] | None
     ]
@@ -93,7 +93,7 @@ class TikTokPostSettings(TypedDict):
 class XPostSettings(TypedDict):
     """`x_settings` of a post."""
 
-    #: Who may reply; null: everybody.
+    #: Who may reply; None: everybody.
     reply_settings: NotRequired[Literal["following", "mentionedUsers", "subscribers", "verified"] | None]
     #: Descriptions of the photos for people who cannot see them, in their order.
     alt_texts: NotRequired[Sequence[str]]
@@ -109,13 +109,13 @@ class XPostSettings(TypedDict):
 class YouTubePostSettings(TypedDict):
     """`youtube_settings` of a post."""
 
-    #: The title; null: the first line of the message.
+    #: The title; None: the first line of the message.
     title: NotRequired[str | None]
     #: Who sees the video.
     privacy: NotRequired[Literal["private", "public", "unlisted"]]
     #: At most 500 characters in all; a tag with a blank counts two more, each comma between tags one.
     tags: NotRequired[Sequence[str]]
-    #: The declaration about children; null: the channel's own setting applies.
+    #: The declaration about children; None: the channel's own setting applies.
     made_for_kids: NotRequired[bool | None]
     #: The declaration of altered or synthetic media, always made for videos of our own AI.
     contains_synthetic_media: NotRequired[bool | None]

@@ -65,7 +65,7 @@ class UserInAccount:
     email: str
     firstname: str
     lastname: str
-    #: The IANA zone and the BCP 47 language in which the person reads times; null: not chosen.
+    #: The IANA zone and the BCP 47 language in which the person reads times; None: not chosen.
     timezone: str | None = None
     language: str | None = None
 
@@ -328,9 +328,10 @@ class PostOfRequest:
     """A post that a request made, changed, retried or replied to, with its attempts."""
 
     id: str
-    #: Scheduled, or immediate: published at once
+    #: `scheduled`, or `immediate`: published at once
     origin: Literal["scheduled", "immediate"]
-    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+    #: `queued`.
     status: Literal["queued", "held", "published", "failed", "cancelled"]
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     page_id: str
@@ -355,8 +356,9 @@ class PostAttempt:
     """One attempt to publish a post."""
 
     number: int
-    #: Open (no answer yet, or being looked up), published, refused (by the platform), not_published
-    #: (looked up and not there) or given_up (the platform did not reveal the result for a day)
+    #: `open` (no answer yet, or being looked up), `published`, `refused` (by the platform),
+    #: `not_published` (looked up and not there) or `given_up` (the platform did not reveal the result for
+    #: a day)
     outcome: Literal["open", "published", "refused", "not_published", "given_up"]
     began_at: datetime
     ended_at: datetime | None
@@ -370,7 +372,7 @@ class FoundDelivery:
     id: str
     event_id: str
     event: str
-    #: Pending, delivered, failed or skipped
+    #: `pending`, `delivered`, `failed` or `skipped`
     status: Literal["pending", "delivered", "failed", "skipped"]
     attempts: list[Attempt]
     next_attempt_at: datetime | None
@@ -380,15 +382,15 @@ class FoundDelivery:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One try of a delivery. error: status (no 2xx), timeout, refused, unreachable, unknown_host,
-    private_address, tls, disconnected or protocol.
+    """One try of a delivery. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
+    `unknown_host`, `private_address`, `tls`, `disconnected` or `protocol`.
     """
 
     at: datetime
     status_code: int | None
     duration_ms: int
     error: str | None
-    #: The first 1 KiB of the receiver's answer; null for a receiver outside the public internet.
+    #: The first 1 KiB of the receiver's answer; None for a receiver outside the public internet.
     answer: str | None = None
 
 
@@ -539,8 +541,8 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours)
-    until `expires_at`.
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of this
+    server) until `expires_at`.
     """
 
     session_id: str
@@ -555,7 +557,8 @@ class LinkSession:
     session_id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     brand_id: str
-    #: Pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
+    #: `pending` (no login yet), `choose`, `linked` (all accounts found), `refused` (by the person) or
+    #: `failed`
     status: Literal["pending", "choose", "linked", "refused", "failed"]
     accounts: list[LinkableAccount]
     error: PostError | None
@@ -648,7 +651,8 @@ class ScheduledPost:
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     media: list[MediaItem]
     scheduled_at: datetime
-    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+    #: `queued`.
     status: Literal["queued", "held", "published", "failed", "cancelled"]
     created_at: datetime
     attempts: int = 0
@@ -666,7 +670,7 @@ class ScheduledPost:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MediaItem:
     src: str
-    #: Photo or video
+    #: `photo` or `video`
     type: Literal["photo", "video"]
     #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
     #: made.
@@ -677,7 +681,7 @@ class MediaItem:
 class PostHold:
     """Since when and why a post is held, and whose lost access is the cause."""
 
-    #: Token_revoked or collaborator_removed
+    #: `token_revoked` or `collaborator_removed`
     reason: Literal["token_revoked", "collaborator_removed"]
     held_at: datetime
     made_by: Maker
@@ -697,7 +701,7 @@ class Maker:
 class FirstCommentResult:
     """The outcome of a published post's first comment."""
 
-    #: Pending, published or failed
+    #: `pending`, `published` or `failed`
     status: Literal["pending", "published", "failed"]
     #: Set when it has failed: the post itself stays published.
     error: PostError | None = None
@@ -763,7 +767,7 @@ class Finding:
 class MediaChange:
     """How a file will be converted because the platform does not take it as it is. The original is kept."""
 
-    #: Media_ids[0] and so on.
+    #: `media_ids[0]` and so on.
     field: str
     message: str
     mime_type: str
@@ -819,9 +823,10 @@ class FullPost:
     x_settings: XPostSettings | None = None
     youtube_settings: YouTubePostSettings | None = None
     id: str
-    #: Scheduled, or immediate: published at once
+    #: `scheduled`, or `immediate`: published at once
     origin: Literal["scheduled", "immediate"]
-    #: Queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still
+    #: `queued`.
     status: Literal["queued", "held", "published", "failed", "cancelled"]
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     page_id: str
@@ -988,7 +993,7 @@ class UploadedMedia:
     filename: str
     mime_type: str
     size_bytes: int
-    #: Photo or video
+    #: `photo` or `video`
     type: Literal["photo", "video"]
     #: Public: anybody who has the URL can fetch the file.
     url: str
@@ -1044,7 +1049,7 @@ class Media:
     filename: str
     mime_type: str
     size_bytes: int
-    #: Photo or video
+    #: `photo` or `video`
     type: Literal["photo", "video"]
     #: Public: anybody who has the URL can fetch the file.
     url: str
@@ -1111,12 +1116,12 @@ class AiJob:
 
     job_id: str
     kind: str
-    #: Processing, completed or failed
+    #: `processing`, `completed` or `failed`
     status: Literal["processing", "completed", "failed"]
     prompt: str
     url: str | None
     media_id: str | None
-    #: Photo or video
+    #: `photo` or `video`
     media_type: Literal["photo", "video"]
     mime_type: str | None
     size_bytes: int
@@ -1197,9 +1202,10 @@ class Subscription:
     events: list[str]
     #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: list[str]
-    #: Active or disabled
+    #: `active` or `disabled`
     status: Literal["active", "disabled"]
-    #: Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
+    #: `gone` (a 410), `consecutive_failures`, `token_revoked` or `collaborator_removed` (its maker lost
+    #: access).
     disabled_reason: str | None
     consecutive_failures: int
     #: When the receiver last acknowledged a delivery.
@@ -1220,9 +1226,10 @@ class CreatedSubscription:
     events: list[str]
     #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: list[str]
-    #: Active or disabled
+    #: `active` or `disabled`
     status: Literal["active", "disabled"]
-    #: Gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
+    #: `gone` (a 410), `consecutive_failures`, `token_revoked` or `collaborator_removed` (its maker lost
+    #: access).
     disabled_reason: str | None
     consecutive_failures: int
     #: When the receiver last acknowledged a delivery.
@@ -1247,7 +1254,7 @@ class Delivery:
     id: str
     event_id: str
     event: str
-    #: Pending, delivered, failed or skipped
+    #: `pending`, `delivered`, `failed` or `skipped`
     status: Literal["pending", "delivered", "failed", "skipped"]
     attempts: list[Attempt]
     next_attempt_at: datetime | None
@@ -1278,7 +1285,7 @@ class DeliveryContent:
     id: str
     event_id: str
     event: str
-    #: Pending, delivered, failed or skipped
+    #: `pending`, `delivered`, `failed` or `skipped`
     status: Literal["pending", "delivered", "failed", "skipped"]
     attempts: list[Attempt]
     next_attempt_at: datetime | None
@@ -1312,7 +1319,7 @@ class Token:
     sandbox: bool = False
     on_behalf_of_brand_id: str | None = None
     issued_by_collaborator_id: str | None = None
-    #: The token of a person who signed in with a password; it lives on while it is used.
+    #: Whether it is the token of a person who signed in with a password; it lives on while it is used.
     session: bool = False
 
 
@@ -1372,7 +1379,7 @@ class Session:
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime
-    #: Whether the request that lists the sessions belongs to this one.
+    #: Whether this session sent the request.
     current: bool = False
 
 
@@ -1401,7 +1408,7 @@ class SharedBrand:
     brand_id: str
     name: str
     timezone: str
-    #: Full or limited
+    #: `full` or `limited`
     role: str
     #: Since when the caller works on it.
     created_at: datetime
@@ -1419,7 +1426,7 @@ class BrandEntered:
     session: Session
     session_token: str
     brand_id: str
-    #: Full or limited
+    #: `full` or `limited`
     role: str
     scopes: list[str]
 
@@ -1582,11 +1589,11 @@ class Article:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TikTokPostSettings:
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves
-    them open. The listed fields go to TikTok if it has them for this kind of post.
+    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
+    fields go to TikTok if it has them for this kind of post.
     """
 
-    #: Who sees the post; null: the strictest level that TikTok offers for the account.
+    #: Who sees the post; None: the strictest level that TikTok offers for the account.
     privacy_level: (
         Literal["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE", "SELF_ONLY"] | None
     ) = None
@@ -1616,7 +1623,7 @@ class TikTokPostSettings:
 class XPostSettings:
     """`x_settings` of a post."""
 
-    #: Who may reply; null: everybody.
+    #: Who may reply; None: everybody.
     reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
     #: Descriptions of the photos for people who cannot see them, in their order.
     alt_texts: list[str] = dataclasses.field(default_factory=list)
@@ -1633,13 +1640,13 @@ class XPostSettings:
 class YouTubePostSettings:
     """`youtube_settings` of a post."""
 
-    #: The title; null: the first line of the message.
+    #: The title; None: the first line of the message.
     title: str | None = None
     #: Who sees the video.
     privacy: Literal["private", "public", "unlisted"] = "public"
     #: At most 500 characters in all; a tag with a blank counts two more, each comma between tags one.
     tags: list[str] = dataclasses.field(default_factory=list)
-    #: The declaration about children; null: the channel's own setting applies.
+    #: The declaration about children; None: the channel's own setting applies.
     made_for_kids: bool | None = None
     #: The declaration of altered or synthetic media, always made for videos of our own AI.
     contains_synthetic_media: bool | None = None

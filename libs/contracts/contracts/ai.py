@@ -20,7 +20,7 @@ JobKind = Literal["image", "image_edit", "video"]
 
 
 class ImageBody(Record):
-    """What a client sends to generate an image (spec "Image body"). At most 3 references in all."""
+    """A request to generate an image (spec "Image body"). At most 3 references in all."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "1:1", "16:9", "9:16", "4:3", "3:4"] = "default"
@@ -37,7 +37,7 @@ class GenerateImage(ImageBody, kw_only=True):
 
 
 class EditImage(Record):
-    """What a client sends to edit an image: one of image_url and media_id (spec "Image edit body")."""
+    """A request to edit an image: one of image_url and media_id (spec "Image edit body")."""
 
     prompt: Prompt
     image_url: str | None = None
@@ -46,7 +46,7 @@ class EditImage(Record):
 
 
 class VideoBody(Record):
-    """What a client sends to generate a video: at most one of image_url and media_id (spec "Video body")."""
+    """A request to generate a video: at most one of image_url and media_id (spec "Video body")."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "16:9", "9:16"] = "default"
@@ -62,7 +62,7 @@ class GenerateVideo(VideoBody, kw_only=True):
 
 
 class CaptionBody(Record):
-    """What a client sends to have a caption written (spec "Caption body")."""
+    """A request to write a caption (spec "Caption body")."""
 
     brand_id: str
     instruction: Prompt
@@ -94,12 +94,12 @@ class AiJob(Record):
 
     job_id: str
     kind: str
-    #: processing, completed or failed
+    #: `processing`, `completed` or `failed`
     status: JobStatus
     prompt: str
     url: str | None
     media_id: str | None
-    #: photo or video
+    #: `photo` or `video`
     media_type: MediaKind
     mime_type: str | None
     size_bytes: int

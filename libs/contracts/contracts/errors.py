@@ -130,7 +130,7 @@ METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does 
 MEDIA_IN_USE = _row("MEDIA_IN_USE", 409, "media", "The media is attached to a pending scheduled post.",
     "Cancel the post first, or wait until it is published.")
 MEDIA_PROCESSING = _row("MEDIA_PROCESSING", 409, "media",
-    "A file of the post is still being made to fit the platform. Nothing was sent.",
+    "A file of the post is still being converted for the platform. Nothing was sent.",
     "Send the same request again after Retry-After seconds.")
 PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued or held posts.",
     "Cancel them first, or send ?cancel_queued=true.")
@@ -170,7 +170,7 @@ BRAND_PUBLISH_GUARDRAIL = _row("BRAND_PUBLISH_GUARDRAIL", 429, "limits", "The br
 # --- our side and the platforms' ---
 SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "An unexpected error occurred on our side.", "Repeat the request; a write with the same Idempotency-Key. If the error persists, report `request_id`.")
 AI_GENERATION_FAILED = _row("AI_GENERATION_FAILED", 502, "ai", "The AI provider failed; the credits were refunded.", "Try again, or change the prompt.")
-PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform failed or refused the read.", "Try again later.")
+PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform did not answer, or refused to show the data.", "Try again later.")
 PLATFORM_REJECTED = _row("PLATFORM_REJECTED", 502, "platform", "The platform rejected the request.",
     "Read the platform's own error in `platform_error` (of a post: `error`). If it is temporary, try again later; else change the post.")
 PLATFORM_OUTCOME_UNKNOWN = _row("PLATFORM_OUTCOME_UNKNOWN", 502, "platform",

@@ -145,7 +145,7 @@ class CreditsAdjusted(Record, rename="camel"):
     """
 
     user_id: str
-    #: refund or dispute
+    #: `refund` or `dispute`
     reason: str
     credits: int
     bonus: int
@@ -169,7 +169,7 @@ class AccountChanged(Record):
 class AccessRevoked(Record):
     """A person or token lost access to the account. Posts and subscriptions made with `token_ids` are stopped."""
 
-    #: token_revoked or collaborator_removed
+    #: `token_revoked` or `collaborator_removed`
     reason: str
     #: The revoked token and the tokens that it replaced; for a collaborator, every token ever issued for the brand.
     token_ids: tuple[str, ...]
@@ -180,7 +180,7 @@ class PostsHeld(Record, rename="camel"):
 
     user_id: str
     brand_id: str
-    #: token_revoked or collaborator_removed
+    #: `token_revoked` or `collaborator_removed`
     reason: LostAccess
     made_by: Maker
     post_ids: tuple[str, ...]
@@ -207,7 +207,7 @@ class WebhooksDisabled(Record, rename="camel"):
     """Subscriptions were disabled because their maker lost access. `user_id` is the account's."""
 
     user_id: str
-    #: token_revoked or collaborator_removed
+    #: `token_revoked` or `collaborator_removed`
     reason: LostAccess
     made_by: Maker
     webhooks: tuple[DisabledWebhook, ...]

@@ -53,7 +53,7 @@ class Media(Record):
     filename: str
     mime_type: str
     size_bytes: int
-    #: photo or video
+    #: `photo` or `video`
     type: MediaKind
     #: Public: anybody who has the URL can fetch the file.
     url: str
@@ -241,7 +241,7 @@ class GetFiles(Record):
 
 class MediaFile(Record):
     media_id: str
-    #: photo or video
+    #: `photo` or `video`
     type: str
     mime_type: str
     size_bytes: int

@@ -63,7 +63,7 @@ class LinkedInPostSettings(Record):
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged: the spec leaves them open.
+    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged.
 
     The listed fields go to TikTok if it has them for this kind of post.
     """

@@ -58,9 +58,9 @@ class Subscription(Record):
     events: tuple[str, ...]
     #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: tuple[str, ...]
-    #: active or disabled
+    #: `active` or `disabled`
     status: SubscriptionStatus
-    #: gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
+    #: `gone` (a 410), `consecutive_failures`, `token_revoked` or `collaborator_removed` (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
     #: When the receiver last acknowledged a delivery.
@@ -129,7 +129,8 @@ class RotatedSecret(Record):
 class Attempt(Record):
     """One try of a delivery (decisions "Delivery row").
 
-    error: status (no 2xx), timeout, refused, unreachable, unknown_host, private_address, tls, disconnected or protocol.
+    `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`, `unknown_host`, `private_address`, `tls`,
+    `disconnected` or `protocol`.
     """
 
     at: datetime
@@ -146,7 +147,7 @@ class Delivery(Record):
     id: str
     event_id: str
     event: str
-    #: pending, delivered, failed or skipped
+    #: `pending`, `delivered`, `failed` or `skipped`
     status: DeliveryStatus
     attempts: tuple[Attempt, ...]
     next_attempt_at: datetime | None

@@ -61,11 +61,6 @@ HOLDS = {
     "token_revoked": "The token that made it was revoked.",
     "collaborator_removed": "The person who made it no longer works on this brand.",
 }
-#: Names of the platforms in the API's messages.
-_PLATFORM_NAMES = {
-    "facebook": "Facebook", "instagram": "Instagram", "linkedin": "LinkedIn", "tiktok": "TikTok", "twitter": "X",
-    "youtube": "YouTube",
-}  # fmt: skip
 #: Fields of the API → where the composer shows a finding.
 _FIELDS = {
     "message": "Text",
@@ -254,13 +249,13 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in words for people: without its field's name, with the platform's usual name."""
+    """Returns a message of the API in words for people: without its field's name, and with a misfit of types in plain
+    words."""
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:
         if found := re.fullmatch(misfit, text):
             return found.expand(words)
-    code, _, rest = text.partition(" ")
-    return f"{_PLATFORM_NAMES.get(code, code)} {rest}".rstrip()
+    return text
 
 
 def count(number: int, one: str, many: str) -> str:

@@ -109,7 +109,7 @@ def test_validate_tells_what_will_be_made_of_a_picture_and_refuses_only_its_shap
     body = {"page_id": account.page_id("IG"), "message": "x", "media_ids": [banner]}
     checked = account.api.post("/posts/validate", body, 200)
     [error] = checked["errors"]
-    assert "instagram takes photos between 0.75:1 and 1.91:1, this one is 2000 x 800" in error["message"]
+    assert "Instagram takes photos between 0.75:1 and 1.91:1, this one is 2000 x 800" in error["message"]
 
 
 @pytest.mark.alone

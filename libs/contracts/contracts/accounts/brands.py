@@ -86,7 +86,7 @@ class SetCollaborator(Record):
 
     brand_id: str
     user_id: str
-    #: full or limited
+    #: `full` or `limited`
     role: str
 
 

@@ -10,7 +10,7 @@ class InvitePerson(Record):
 
     brand_id: str
     email: str
-    #: full or limited
+    #: `full` or `limited`
     role: str
 
 

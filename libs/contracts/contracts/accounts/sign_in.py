@@ -27,7 +27,7 @@ class Session(Record):
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime
-    #: Whether the request that lists the sessions belongs to this one.
+    #: Whether this session sent the request.
     current: bool = False
 
 
@@ -69,7 +69,7 @@ class SharedBrand(Record):
     brand_id: str
     name: str
     timezone: str
-    #: full or limited
+    #: `full` or `limited`
     role: str
     #: Since when the caller works on it.
     created_at: datetime
@@ -93,7 +93,7 @@ class BrandEntered(Record):
     session: Session
     session_token: str
     brand_id: str
-    #: full or limited
+    #: `full` or `limited`
     role: str
     scopes: tuple[str, ...]
 

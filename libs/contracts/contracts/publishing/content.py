@@ -42,7 +42,7 @@ def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
 
 class MediaItem(Record):
     src: str
-    #: photo or video
+    #: `photo` or `video`
     type: MediaKind
     #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be made.
     thumbnail_url: str | None = None

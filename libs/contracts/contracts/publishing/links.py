@@ -29,7 +29,7 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of ours) until
+    """A linking session that has begun. A person continues it at `authorize_url` (a web page of this server) until
     `expires_at`."""
 
     session_id: str
@@ -89,7 +89,7 @@ class LinkSession(Record):
     session_id: str
     platform: PlatformCode
     brand_id: str
-    #: pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
+    #: `pending` (no login yet), `choose`, `linked` (all accounts found), `refused` (by the person) or `failed`
     status: LinkStatus
     accounts: tuple[LinkableAccount, ...]
     error: PostError | None

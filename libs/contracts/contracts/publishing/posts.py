@@ -26,7 +26,7 @@ LostAccess = Annotated[str, Meta(extra_json_schema={"enum": ["token_revoked", "c
 class PostHold(Record):
     """Since when and why a post is held, and whose lost access is the cause."""
 
-    #: token_revoked or collaborator_removed
+    #: `token_revoked` or `collaborator_removed`
     reason: LostAccess
     held_at: datetime
     made_by: Maker
@@ -35,7 +35,7 @@ class PostHold(Record):
 class FirstCommentResult(Record):
     """The outcome of a published post's first comment."""
 
-    #: pending, published or failed
+    #: `pending`, `published` or `failed`
     status: FirstCommentStatus
     #: Set when it has failed: the post itself stays published.
     error: PostError | None = None
@@ -50,7 +50,7 @@ class ScheduledPost(PostContent, kw_only=True):
     platform: PlatformCode
     media: tuple[MediaItem, ...]
     scheduled_at: datetime
-    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still `queued`.
     status: PostStatus
     created_at: datetime
     attempts: int = 0
@@ -148,8 +148,8 @@ class PostAttempt(Record):
     """One attempt to publish a post."""
 
     number: int
-    #: open (no answer yet, or being looked up), published, refused (by the platform), not_published (looked up and not
-    #: there) or given_up (the platform did not reveal the result for a day)
+    #: `open` (no answer yet, or being looked up), `published`, `refused` (by the platform), `not_published` (looked up
+    #: and not there) or `given_up` (the platform did not reveal the result for a day)
     outcome: AttemptStatus
     began_at: datetime
     ended_at: datetime | None
@@ -171,9 +171,9 @@ class FullPost(PostContent, kw_only=True):
     """Everything known about one post, published at once or scheduled, in any state."""
 
     id: str
-    #: scheduled, or immediate: published at once
+    #: `scheduled`, or `immediate`: published at once
     origin: PostOrigin
-    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still `queued`.
     status: PostStatus
     platform: PlatformCode
     page_id: str
@@ -210,9 +210,9 @@ class PostOfRequest(Record):
     """A post that a request made, changed, retried or replied to, with its attempts."""
 
     id: str
-    #: scheduled, or immediate: published at once
+    #: `scheduled`, or `immediate`: published at once
     origin: PostOrigin
-    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
+    #: `queued`, `held`, `published`, `failed` or `cancelled`; a post being sent right now is still `queued`.
     status: PostStatus
     platform: PlatformCode
     page_id: str
@@ -276,7 +276,7 @@ class Finding(Record):
 class MediaChange(Record):
     """How a file will be converted because the platform does not take it as it is. The original is kept."""
 
-    #: media_ids[0] and so on.
+    #: `media_ids[0]` and so on.
     field: str
     message: str
     mime_type: str

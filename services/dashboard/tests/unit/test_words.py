@@ -10,10 +10,8 @@ from posthaste.records import MediaItem
 @pytest.mark.parametrize(
     ("field", "message", "shown"),
     [
-        ("message", "message: twitter takes at most 280", "X takes at most 280"),
-        ("media_urls", "instagram does not take posts", "Instagram does not take posts"),
+        ("message", "message: X takes at most 280", "X takes at most 280"),
         (None, "The token is revoked.", "The token is revoked."),
-        ("", "linkedin", "LinkedIn"),
         ("instagram_settings.thumb_offset", "Expected `int | null`, got `str`", "Enter a whole number."),
         ("instagram_settings.thumb_offset", "Expected `int` >= 0", "Enter 0 or more."),
         ("tiktok_settings.photo_cover_index", "Expected `int` <= 34", "Enter 34 or less."),
@@ -27,7 +25,7 @@ from posthaste.records import MediaItem
         ("x", r"Expected `str` matching regex '^\\d{1,4}$'", "The platform does not take this value."),
     ],
 )
-def test_a_message_names_platforms_as_people_do_and_no_field(
+def test_a_message_names_no_field_and_says_plainly_what_does_not_fit(
     field: str | None, message: str, shown: str
 ) -> None:
     assert words.plainly(field, message) == shown

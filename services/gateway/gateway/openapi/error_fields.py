@@ -89,7 +89,7 @@ ERROR_FIELDS: dict[str, ErrorField] = {
         {"type": ["string", "null"]}, "What the provider said.", "AI_GENERATION_FAILED"
     ),
     "required": ErrorField(_COUNT, "The credits that the call needs.", "INSUFFICIENT_CREDITS"),
-    "available": ErrorField(_COUNT, "The credits that are there, of both kinds.", "INSUFFICIENT_CREDITS"),
+    "available": ErrorField(_COUNT, "The account's credits: `plan_remaining` and `bonus`.", "INSUFFICIENT_CREDITS"),
     "plan_remaining": ErrorField(_COUNT, "The credits left of this month's plan.", "INSUFFICIENT_CREDITS"),
     "bonus": ErrorField(_COUNT, "The bought or granted credits.", "INSUFFICIENT_CREDITS"),
     "billing_url": ErrorField(_URL, "Where the plan is changed.", "INSUFFICIENT_CREDITS"),

@@ -8,6 +8,7 @@ import msgspec
 from contracts.events import CLIENT_EVENTS
 from contracts.record import Record
 from gateway.openapi.examples import example_of
+from gateway.openapi.field_texts import for_clients
 from gateway.openapi.schemas import Schemas
 
 _HEADERS = {
@@ -31,7 +32,7 @@ def envelope_of(event: str, data: type[Record]) -> Any:
         bases=(Record,),
         kw_only=True,
         module=__name__,
-        namespace={"__doc__": f"The body of a `{event}` event."},
+        namespace={"__doc__": f"The body of the event `{event}`."},
     )
 
 
@@ -50,7 +51,7 @@ def _described(event: str, kind: Any, schemas: Schemas) -> dict[str, Any]:
         "operationId": "receive" + name.removesuffix("Event"),
         "tags": ["Events"],
         "summary": f"Receive {event}",
-        "description": CLIENT_EVENTS[event].__doc__ or "",
+        "description": for_clients(CLIENT_EVENTS[event].__doc__ or ""),
         "security": [],
         "parameters": [
             {

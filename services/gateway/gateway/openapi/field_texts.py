@@ -27,10 +27,14 @@ def texts_of(record: type) -> dict[str, str]:
     return texts
 
 
-def without_references(text: str) -> str:
-    """Removes references to our own documents from a docstring or comment."""
-    left = _REFERENCE.sub("", text)
-    return left[:1].upper() + left[1:]
+def for_clients(text: str) -> str:
+    """Returns a docstring or comment as clients read it: without references to our own documents, null for None.
+
+    Each paragraph is one line, because Markdown shows indented lines as code.
+    """
+    whole = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    left = re.sub(r"\bNone\b", "null", _REFERENCE.sub("", whole))
+    return left if left.startswith("null") else left[:1].upper() + left[1:]
 
 
 @cache
@@ -46,6 +50,6 @@ def _texts_in(module: ModuleType) -> dict[str, dict[str, str]]:
             comment.append(match[1])
             continue
         if comment and (match := _FIELD.match(line)):
-            fields[match[1]] = without_references(" ".join(comment))
+            fields[match[1]] = for_clients(" ".join(comment))
         comment = []
     return found

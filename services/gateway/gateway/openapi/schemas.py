@@ -14,7 +14,7 @@ from contracts.platforms import PLATFORMS
 from contracts.post_settings import POST_SETTINGS
 from contracts.publishing import PageOverride
 from gateway.http.request_reader import Field, Reader
-from gateway.openapi.field_texts import texts_of, without_references
+from gateway.openapi.field_texts import for_clients, texts_of
 
 _REF = "#/components/schemas/{name}"
 #: Of a schema in one piece.
@@ -127,7 +127,7 @@ def _complete(schema: Schema, record: type, ref: str = _REF) -> None:
     and `date-time` for times, because ours always have a zone."""
     texts = texts_of(record)
     if "description" in schema:
-        schema["description"] = without_references(schema["description"])
+        schema["description"] = for_clients(schema["description"])
     for field in map(Field, msgspec.structs.fields(record)):
         found = schema["properties"][field.name]
         if field.is_date:

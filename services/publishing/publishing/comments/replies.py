@@ -252,4 +252,5 @@ def _check_message(page: PageRow, message: str) -> None:
     platform = PLATFORMS[page.platform]
     count = comment_length(platform.code, message)
     if count > platform.comment_limit:
-        raise invalid("message", f"{platform.name} takes at most {platform.comment_limit}, these are {count}")
+        limit = f"at most {platform.comment_limit} characters"
+        raise invalid("message", f"{platform.title} takes {limit}, these are {count}")

@@ -318,7 +318,7 @@ def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
     login = app.logins.get(platform)
     login = login and login.of_app(account_type)
     if login is None:
-        what = f"{row.name} ({account_type})" if account_type else row.name
+        what = f"{row.title} ({account_type})" if account_type else row.title
         message = f"Linking {what} is not configured on this server."
         raise ApiError(UNSUPPORTED_PLATFORM, message, platform=platform)
     return login

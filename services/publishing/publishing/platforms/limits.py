@@ -66,7 +66,7 @@ def check_content(
 def _text(platform: Platform, field: str, count: int, limit: int, unit: str) -> list[ApiError]:
     if count <= limit:
         return []
-    return [invalid(field, f"{platform.name} takes at most {limit} {unit}, these are {count}")]
+    return [invalid(field, f"{platform.title} takes at most {limit} {unit}, these are {count}")]
 
 
 def _media(platform: Platform, media_types: Sequence[str | None], field: str) -> list[ApiError]:
@@ -84,12 +84,12 @@ def _media(platform: Platform, media_types: Sequence[str | None], field: str) ->
         (len(media_types), together, "media items"),
     ):
         if count > limit:
-            return [invalid(field, f"{platform.name} takes at most {limit} {what} in one post")]
+            return [invalid(field, f"{platform.title} takes at most {limit} {what} in one post")]
     return []
 
 
 def _unsupported(platform: Platform, what: str, field: str) -> ApiError:
-    message = f"{platform.name} does not take {what}."
+    message = f"{platform.title} does not take {what}."
     return ApiError(UNSUPPORTED_PLATFORM, message, platform=platform.code, field=field)
 
 
@@ -106,17 +106,17 @@ def check_files(
     `before_renditions`: judges the rendition that the media service will make. Types of media that a platform never
     takes are found by `check_content`.
     """
-    name, found = PLATFORMS[platform_code].name, []
+    title, found = PLATFORMS[platform_code].title, []
     for field, source in files:
         file = source.facts
         if file.mime_type == GIF and "gif" in PLATFORMS[platform_code].files and file_count > 1:
-            found.append(invalid(field, f"{name} takes a GIF only alone"))
+            found.append(invalid(field, f"{title} takes a GIF only alone"))
         if before_renditions:
             file = after(need_of(platform_code, file), file)
         limits = limits_of(platform_code, file)
         if limits is not None:
             kind = "gif" if limits.types == (GIF,) else file.type
-            found += [invalid(field, f"{name} takes {text}") for text in _problems(kind, limits, file)]
+            found += [invalid(field, f"{title} takes {text}") for text in _problems(kind, limits, file)]
     return found
 
 

@@ -162,10 +162,10 @@ def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
     operations")."""
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
-        yield invalid("first_comment", f"{row.name} has no first comment")
+        yield invalid("first_comment", f"{row.title} has no first comment")
     for name in SETTINGS_FIELDS:
         if getattr(content, name) is not None and name != row.settings_field:
-            yield invalid(name, f"does not belong to a post on {row.name}")
+            yield invalid(name, f"does not belong to a post on {row.title}")
 
 
 def _field(error: ApiError) -> str:

@@ -28,5 +28,5 @@ def statuses_in(value: str) -> tuple[str, ...]:
         return STATUSES
     asked = tuple(part.strip() for part in value.split(","))
     if not set(asked) <= set(STATUSES):
-        raise invalid("status", f"must be all, or of {', '.join(STATUSES)}, comma-separated")
+        raise invalid("status", f"must be all, or a comma-separated list of {', '.join(STATUSES)}")
     return asked

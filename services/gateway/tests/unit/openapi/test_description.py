@@ -55,6 +55,24 @@ def test_the_limits_of_each_platform_are_described_as_data_and_as_text(descripti
     assert "| TW (twitter) | 280 weighted characters | yes | 4 | 1 |" in description["info"]["description"]
 
 
+def test_texts_speak_of_null_keep_values_as_they_are_and_have_no_lines_that_markdown_shows_as_code(
+    description: dict[str, Any],
+) -> None:
+    schemas = description["components"]["schemas"]
+    texts = [
+        one["description"]
+        for schema in schemas.values()
+        for one in (schema, *schema.get("properties", {}).values())
+        if "description" in one
+    ]
+    texts += [one["post"]["description"] for one in description["webhooks"].values()]
+    assert [text for text in texts if re.search(r"\bNone\b|\n ", text)] == []
+    assert (
+        schemas["PostHold"]["properties"]["reason"]["description"]
+        == "`token_revoked` or `collaborator_removed`"
+    )
+
+
 def test_every_reference_leads_somewhere(description: dict[str, Any]) -> None:
     references = set(references_in(description))
     assert "#/components/schemas/PartTag" in references  # inside a body

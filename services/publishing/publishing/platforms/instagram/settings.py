@@ -15,7 +15,7 @@ def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
     """Returns an error for each property of a caption that Instagram would refuse, except its length."""
     counts = (("hashtags", r"#\w", _HASHTAGS), ("mentions", r"(?<!\w)@\w", _MENTIONS))
     return [
-        invalid("message", f"instagram takes at most {limit} {what}")
+        invalid("message", f"Instagram takes at most {limit} {what}")
         for what, pattern, limit in counts
         if len(re.findall(pattern, message)) > limit
     ]

@@ -18,14 +18,14 @@ def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
     found = setting_errors("YT", settings)
     if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
         found.append(
-            invalid(f"{_FIELD}.tags", f"youtube takes at most {_TAGS_CHARACTERS} characters of tags")
+            invalid(f"{_FIELD}.tags", f"YouTube takes at most {_TAGS_CHARACTERS} characters of tags")
         )
     if settings.get("title") is None and not title_from(message):
         found.append(
             invalid(f"{_FIELD}.title", "a video needs a title, or a message whose first line is one")
         )
     if "<" in message or ">" in message:
-        found.append(invalid("message", "youtube takes no < and no >"))
+        found.append(invalid("message", "YouTube takes no < and no >"))
     return found
 
 

@@ -95,7 +95,7 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
 )  # fmt: skip
 def test_a_file_past_the_bound_is_found(platform: str, file: MediaSource, words: str) -> None:
     [complaint] = setting_errors(platform, file)
-    assert complaint.startswith(f"media_ids[0]: {PLATFORMS[platform].name} takes ")
+    assert complaint.startswith(f"media_ids[0]: {PLATFORMS[platform].title} takes ")
     assert words in complaint
 
 

@@ -64,7 +64,7 @@ def test_what_media_has_made_of_a_file_is_judged_again_when_it_is_sent(
     world.send()
     row = world.state(post.id)
     assert (row.state, platform.posts) == ("failed", [])
-    assert "instagram takes photos of at most 8,388,608 bytes" in row.error_message
+    assert "Instagram takes photos of at most 8,388,608 bytes" in row.error_message
 
 
 def test_a_post_waits_for_its_files_without_using_up_an_attempt_and_goes_out_once(
