@@ -23,8 +23,8 @@ _EDITABLE = ("name", "timezone", "description", "logo", "image_guidelines", "cap
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
     """Creates a brand.
 
-    Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field; LIMIT_REACHED,
-    except for the operator.
+    Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field,
+    IDEMPOTENCY_KEY_MISMATCH; LIMIT_REACHED, except for the operator.
     """
     if not caller.is_operator:
         access.check_owner(caller)

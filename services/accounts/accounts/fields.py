@@ -1,4 +1,4 @@
-"""Validates single fields (pure): each function returns the value to store or raises ApiError."""
+"""Validates single fields (pure): each function returns the value to store or raises VALIDATION_ERROR."""
 
 import re
 import unicodedata
@@ -119,8 +119,7 @@ def timezone(value: str) -> str:
 
 
 def language(value: str) -> str:
-    """Returns a BCP 47 language tag in its usual spelling, with or without script and region. Raises
-    VALIDATION_ERROR."""
+    """Returns a BCP 47 language tag in its usual spelling, with or without script and region."""
     if not _LANGUAGE.fullmatch(value):
         raise invalid("language", "is not a BCP 47 language tag such as de or pt-BR")
     primary, *rest = value.split("-")
@@ -169,8 +168,10 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits"). None:
-    never."""
+    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits"). None: never.
+
+    Raises INVALID_DATE for a time without a zone.
+    """
     if value is None:
         return None
     if value.tzinfo is None:

@@ -46,7 +46,7 @@ def take_body(exchange: Exchange) -> None:
 
 
 def identify(exchange: Exchange) -> None:
-    """Finds the token's owner, and checks that the token has not expired (401)."""
+    """Finds the token's owner. Refuses an unknown, revoked or expired token (401)."""
     token = token_of(exchange)
     if not tokens.looks_valid(token, exchange.services.config.token_prefixes):
         raise ApiError(INVALID_TOKEN)

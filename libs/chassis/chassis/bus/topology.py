@@ -31,7 +31,8 @@ def retry_queue(receiver: str, seconds: int) -> str:
 
 
 def declare(channel: Channel, done: Callable[[], None]) -> None:
-    """Declares the exchanges and every service's event queue, so that no event is sent before its queue exists.
+    """Declares the exchanges, the quarantine and every service's event queue, so that no event is sent before its queue
+    exists.
 
     `done()` runs when all are declared. The broker handles channels concurrently: publish on another channel only after
     that.

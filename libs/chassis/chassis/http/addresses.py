@@ -203,7 +203,8 @@ def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: 
 
 
 def _plain_name(text: str) -> str:
-    """Returns the name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized."""
+    """Returns the name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized. Raises
+    UnsafeAddress."""
     name = text.lower()
     if not name.isascii():
         try:

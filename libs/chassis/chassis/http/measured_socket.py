@@ -94,7 +94,8 @@ class MeasuredSocket(socket.socket):
         self._limit(self._read_seconds)
 
     def _limit(self, silence_seconds: float) -> None:
-        """Sets the socket's timeout to the remaining time: a constant timeout would start again with every byte."""
+        """Sets the socket's timeout to the remaining time: a constant one would start again with every byte. Raises
+        TimeoutError."""
         now = time.monotonic()
         if not self._counts_our_time:
             self._deadline += now - self._rested_at

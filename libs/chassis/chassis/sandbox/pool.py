@@ -194,7 +194,8 @@ class SandboxPool:
                 yield ours
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
-        """Passes the descriptors to the fork server for its next fork. Starts the server again if it has died."""
+        """Passes the descriptors to the fork server for its next fork. Starts a server that has died again. Raises
+        NotStarted."""
         with self._lock:
             for last in (False, True):
                 try:

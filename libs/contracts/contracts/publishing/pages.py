@@ -59,7 +59,8 @@ class PageCounts(Record):
 
 
 class LinkPage(Record):
-    """The operator's request to connect a platform account to a brand. Doing it again repairs the same page."""
+    """The operator's request to connect a platform account to a brand. Repeated, it gives the same page the new
+    token."""
 
     owner_account_id: str
     brand_id: str

@@ -116,7 +116,7 @@ def _check_rights(connection: Connection, caller: Caller, values: Mapping[str, A
 
 
 def _check_changeable(connection: Connection, caller: Caller, token: api.Token) -> None:
-    """Refuses a change or replacement of a token that the caller could not have created."""
+    """Raises VALIDATION_ERROR or MISSING_SCOPE for a token that the caller could not have created."""
     if token.issued_by_collaborator_id not in (None, caller.user_id):
         raise invalid("token_id", "is a collaborator's token: the owner of the brand can only revoke it")
     _check_rights(connection, caller, {name: getattr(token, name) for name in tokens.EDITABLE})

@@ -160,7 +160,8 @@ def rotate(
 
 
 def check_usable(connection: Connection, token: api.Token) -> None:
-    """Refuses to change or rotate a token that is no longer valid, or the sandbox token."""
+    """Raises TOKEN_REVOKED or TOKEN_EXPIRED for a token that is no longer valid, VALIDATION_ERROR for the sandbox
+    token."""
     if token.sandbox:
         raise invalid("token_id", "is the sandbox token, which cannot be changed or rotated")
     if token.revoked_at is not None:
@@ -193,7 +194,10 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
     """Sets how many requests a token's metadata shows, once per operation. The limits themselves are in the quota
-    service."""
+    service.
+
+    Raises NOT_FOUND, VALIDATION_ERROR.
+    """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
@@ -208,7 +212,8 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
 
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:
-    """Returns the id of the account that will own the token: the brand owner's for a collaborator's token."""
+    """Returns the id of the account that will own the token: the brand owner's for a collaborator's token. Raises
+    VALIDATION_ERROR, NOT_FOUND."""
     if request.issued_by is None:
         return request.user_id
     if len(request.brand_ids) != 1:
@@ -237,7 +242,7 @@ def _check_token_limit(connection: Connection, account: api.User) -> None:
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
 ) -> api.CreatedToken | None:
-    """Returns the answer that an earlier try of the same operation gave, if there was one."""
+    """Returns the answer that an earlier try of the operation gave, or None. Raises IDEMPOTENCY_KEY_MISMATCH."""
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
         return None

@@ -88,8 +88,8 @@ def _run_step(context: AppContext, job: Job) -> None:
 
 
 def _provider_step(context: AppContext, job: Job) -> Media | None:
-    """Runs the next step of a video at the provider. Returns the stored video after the last step, else None. Raises
-    the errors of `_run_step`."""
+    """Runs the next step of a video at the provider. Returns the stored video after the last step, else None. Raises as
+    `_run_step` does."""
     provider = context.provider(VIDEOS)
     if job.provider_operation is None:
         _begin(context, job, provider)

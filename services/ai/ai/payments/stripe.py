@@ -124,8 +124,8 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown for
-        others."""
+        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown or
+        AnswerReplayed for others."""
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"

@@ -23,7 +23,7 @@ def of_confirmed(change: EmailChange) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the web page for an invalid link, a wrong password, a taken address, or a service without an answer."""
+    """Returns the web page that says why the address is not changed, with the form if another try may succeed."""
     if error.row is INVALID_LINK:
         text = "The link is incomplete, was used before, or has expired. Ask for a new one in your account."
         return text_page(400, "failed", "This link is invalid", text)

@@ -46,7 +46,7 @@ def of_accepted(accepted: AcceptedInvitation) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the web page for an invalid link, a wrong password, or a service that does not answer."""
+    """Returns the web page that says why the invitation is not accepted, with the form if another try may succeed."""
     if error.row is INVALID_LINK:
         text = (
             "The link is incomplete, was used or withdrawn, or has expired. Ask the person who invited you."

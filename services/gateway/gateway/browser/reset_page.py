@@ -25,7 +25,7 @@ def of_reset(reset: PasswordReset) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the web page for an invalid link, an unsuitable password, or a service that does not answer."""
+    """Returns the web page that says why the password is not changed, with the form if another try may succeed."""
     if error.row is INVALID_LINK:
         text = "The link is incomplete, was used before, or has expired. Ask for a new one."
         return text_page(400, "failed", "This link is invalid", text)

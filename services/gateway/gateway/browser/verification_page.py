@@ -41,7 +41,7 @@ def of_refused(verification: Verification) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the web page for an invalid link, a wrong password, or a service that does not answer."""
+    """Returns the web page that says why the address is not confirmed, with the form if another try may succeed."""
     if error.row is NOT_FOUND:
         text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
         return text_page(404, "failed", "This link is invalid", text)

@@ -96,7 +96,7 @@ class Reader:
         self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
-        """Returns the record of a request. Raises the ApiErrors named at the head of this module, INVALID_JSON, and
+        """Returns the record of a request. Raises MISSING_FIELD, INVALID_DATE, VALIDATION_ERROR, INVALID_JSON, and
         NOT_FOUND for a malformed id in the path."""
         if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)

@@ -74,8 +74,10 @@ def _result(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
-    """Runs a tool and returns its result. An error of the API is a result too, which the assistant can read and act
-    on."""
+    """Runs a tool and returns its result. An error of the API is a result too, which the assistant can read and act on.
+
+    Raises ProtocolError for an unknown tool, and for arguments that are not an object.
+    """
     name, arguments = message.params.get("name"), message.params.get("arguments")
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict | None):
@@ -129,7 +131,8 @@ def _cacheable(message: Message) -> dict[str, Any]:
 
 
 def _check_origin(exchange: Exchange) -> None:
-    """Refuses requests from other sites' web pages, which could otherwise reach a server in their visitor's network."""
+    """Raises ProtocolError for requests from other sites' web pages, which could reach a server in their visitor's
+    network."""
     origin = exchange.environ.get("HTTP_ORIGIN")
     own = urlsplit(exchange.services.config.public_url)
     if origin is not None and origin != f"{own.scheme}://{own.netloc}":

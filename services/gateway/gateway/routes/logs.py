@@ -168,6 +168,7 @@ def _entry(line: Found) -> LogEntry:
 
 
 def _check_reach(exchange: Exchange) -> None:
-    """Refuses tokens that are limited to some brands: the log has the requests of all brands and tokens."""
+    """Raises BRAND_NOT_AUTHORIZED for a token limited to some brands: the log has the requests of all brands and
+    tokens."""
     if exchange.caller.brand_ids is not None:
         raise ApiError(BRAND_NOT_AUTHORIZED)

@@ -15,7 +15,8 @@ from publishing.store.pages import Pages
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api.CommentList:
-    """Returns a post's comments, newest first. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    """Returns a post's comments, newest first. Raises NOT_FOUND, INVALID_DATE, VALIDATION_ERROR, UNSUPPORTED_PLATFORM,
+    PAGE_EXPIRED, PLATFORM_ERROR."""
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")
     if request.page_id is not None:

@@ -205,7 +205,8 @@ def forget_links(app: AppContext) -> int:
 
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Browser) -> LinkRow:
-    """Exchanges the code with which a browser came back, and stores the accounts found or the failure."""
+    """Exchanges the code with which a browser came back, and stores the accounts found or the failure. Raises NOT_FOUND
+    if the session has expired meanwhile."""
     state, values, accounts = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},

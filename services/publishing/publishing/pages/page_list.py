@@ -12,8 +12,11 @@ from publishing.store.pages import Pages
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.PageList:
-    """Lists pages, newest first. Raises BRAND_NOT_AUTHORIZED for a requested brand with pages that the token may not
-    use."""
+    """Lists pages, newest first.
+
+    Raises BRAND_NOT_AUTHORIZED for a requested brand with pages that the token may not use, NOT_FOUND for a malformed
+    id.
+    """
     platform = platform_code(request.platform)
     brand_ids = caller.brand_ids
     if request.brand_id is not None:

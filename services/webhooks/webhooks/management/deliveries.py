@@ -100,7 +100,9 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
 
 def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
     """Sends the event of a delivery again, with the whole retry schedule; the numbers of its attempts continue.
-    Raises NOT_FOUND."""
+
+    Raises NOT_FOUND, IDEMPOTENCY_KEY_MISMATCH; VALIDATION_ERROR for a subscription whose deliveries are only logged.
+    """
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with app.database.transaction() as connection:

@@ -146,7 +146,8 @@ class FacebookConnector(FacebookReading):
         return video_id
 
     def _poll_video(self, account: Account, video_id: str) -> Outcome | None:
-        """Returns what became of a video; None while Facebook processes it or cannot show it for now."""
+        """Returns the outcome of a video; None while Facebook processes it or cannot show it for now. Raises
+        OutcomeUnknown."""
         try:
             return self._video_state(account, video_id)
         except PlatformRefusal as refusal:

@@ -14,7 +14,7 @@ _FIELD = "youtube_settings"
 
 
 def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for everything in text and settings that YouTube would refuse."""
+    """Returns an error for each text and setting that YouTube would refuse."""
     found = setting_errors("YT", settings)
     if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
         found.append(
