@@ -35,7 +35,7 @@ def encode_position(at: datetime, row_id: str) -> str:
 
 
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
-    """Decodes a cursor of `encode_position` into its time and id, which PostgreSQL accepts in a query.
+    """Decodes a cursor of `encode_position` into its time and id, which PostgreSQL accepts in a query; None for None.
 
     Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
     """

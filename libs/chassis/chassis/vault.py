@@ -41,7 +41,8 @@ class Vault:
             raise UnreadableSecret("no configured key reads this secret") from None
 
     def rotate(self, stored: str) -> str | None:
-        """Encrypts a stored secret with the first key; returns None if it is so already. Raises UnreadableSecret."""
+        """Returns a stored secret encrypted with the first key; None if that key has encrypted it. Raises
+        UnreadableSecret."""
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:

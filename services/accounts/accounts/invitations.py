@@ -206,7 +206,8 @@ def _linked(connection: Connection, config: AccountsConfig, link: InvitationLink
 
 
 def _holder(connection: Connection, email: str) -> User | None:
-    """Returns the verified account with this address. An unverified one is replaced: a stranger may have opened it."""
+    """Returns the verified account with this address, or None. An unverified one is replaced: a stranger may have
+    opened it."""
     user = UserStore(connection).find_by_email(email)
     return user if user is not None and user.verified else None
 

@@ -35,7 +35,7 @@ _NOT_KEPT = ("form_token", "password", "current_password", "new_password")
 
 
 def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
-    """Returns the answer that tells of a problem: a whole web page, or a part of one if htmx asked for a part."""
+    """Returns the answer that shows a problem: a whole web page, or a part of one if htmx asked for a part."""
     seconds = _seconds(kind, error)
     is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING
     if is_read and request.headers.get("HX-Request-Type") == "full":

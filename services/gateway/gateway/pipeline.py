@@ -37,7 +37,8 @@ Step = Callable[[Exchange], Answer | None]
 
 
 def take_body(exchange: Exchange) -> None:
-    """Reads the body; refuses one that is too large (413) or of the wrong type (415)."""
+    """Reads the body, unless the endpoint streams it. Refuses one that is too large (413) or of the wrong type
+    (415)."""
     if exchange.endpoint.streams:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
@@ -115,7 +116,7 @@ def check_scope(exchange: Exchange) -> None:
 
 
 def settle_key(exchange: Exchange) -> Answer | None:
-    """Acts on the result of claiming the key: lets the request run, replays an answer, waits or refuses (400, 409)."""
+    """Acts on the result of claiming the key: replays an answer, waits, refuses (400, 409), or returns None: go on."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.RUNNING:
         claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
@@ -216,7 +217,8 @@ def _note(exchange: Exchange, answer: Answer) -> None:
 
 
 def _operation_of(exchange: Exchange) -> str | None:
-    """Returns the operation id of a write. A replay has that of the request whose answer it repeats."""
+    """Returns the operation id of a write, None for a read. A replay has that of the request whose answer it
+    repeats."""
     claim = exchange.claim
     return claim.operation_id if claim is not None and claim.operation_id else exchange.caller.operation_id
 

@@ -23,7 +23,7 @@ _EMPTY_LOOKS = 2
 
 
 class ConsumerWatch:
-    """Checks whether one service consumes its call queue, over a channel of its own. Use it in the link's I/O thread
+    """Checks whether one service consumes its call queue, over a separate channel. Use it in the link's I/O thread
     only."""
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:

@@ -115,7 +115,8 @@ def with_system_authorities() -> ssl.SSLContext:
 
 
 def _version_of(path: str | None) -> tuple[int, int, int] | None:
-    """Returns values that change when a file is replaced or written, or when a folder gets or loses a file."""
+    """Returns values that change when a file is replaced or written, or a folder gets or loses a file; None without
+    one."""
     try:
         found = os.stat(path or "")
     except OSError:

@@ -114,7 +114,7 @@ def handling(service: str, events: Sequence[Event], causes: Sequence[str]) -> Ab
 
 
 def cause_of(event_id: str) -> str | None:
-    """Returns the traceparent for later work on this event. Call it inside a `handling` block."""
+    """Returns the traceparent for later work on this event; None without a trace. Call it inside a `handling` block."""
     return None if _spans is None else _spans.cause_of(event_id)
 
 

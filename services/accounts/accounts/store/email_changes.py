@@ -37,11 +37,11 @@ class EmailChangeStore:
         return row
 
     def find(self, change_id: str) -> EmailChangeRow | None:
-        """Returns a requested change that has not expired."""
+        """Returns a requested change that has not expired, or None."""
         return self._one(select(*_COLUMNS).where(email_changes.c.id == change_id, _LIVE))
 
     def find_of(self, user_id: str) -> EmailChangeRow | None:
-        """Returns the change that an account has requested, also an expired one."""
+        """Returns the change that an account has requested, also an expired one; None if it has requested none."""
         return self._one(select(*_COLUMNS).where(email_changes.c.user_id == user_id))
 
     def waiting_of(self, user_id: str) -> EmailChangeRow | None:
@@ -49,7 +49,7 @@ class EmailChangeStore:
         return self._one(select(*_COLUMNS).where(email_changes.c.user_id == user_id, _LIVE))
 
     def delete_of(self, user_id: str) -> EmailChangeRow | None:
-        """Deletes the change that an account has requested, and returns it. Its link becomes invalid."""
+        """Deletes and returns the change that an account has requested, if there is one. Its link becomes invalid."""
         statement = delete(email_changes).where(email_changes.c.user_id == user_id)
         return self._one(statement.returning(*_COLUMNS))
 

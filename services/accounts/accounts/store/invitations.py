@@ -24,11 +24,11 @@ class InvitationStore:
         return Invitation(**self.connection.execute(statement.returning(*_COLUMNS)).one()._mapping)
 
     def find(self, invitation_id: str) -> Invitation | None:
-        """Returns an unexpired invitation."""
+        """Returns an unexpired invitation, or None."""
         return self._one(select(*_COLUMNS).where(invitations.c.id == invitation_id, _LIVE))
 
     def find_of(self, brand_id: str, email: str) -> Invitation | None:
-        """Returns the invitation of an address to a brand, also an expired one."""
+        """Returns the invitation of an address to a brand, also an expired one, or None."""
         return self._one(
             select(*_COLUMNS).where(invitations.c.brand_id == brand_id, invitations.c.email == email)
         )

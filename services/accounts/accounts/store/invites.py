@@ -40,7 +40,7 @@ class InviteStore:
         return self._one(statement.returning(*_COLUMNS))
 
     def find(self, email: str) -> InviteRow | None:
-        """Returns the unexpired invite of an address."""
+        """Returns the unexpired invite of an address, or None."""
         return self._one(select(*_COLUMNS).where(invites.c.email == email, _LIVE))
 
     def use(self, email: str, invite_id: str) -> bool:

@@ -85,7 +85,7 @@ class MailStore:
         self.connection.execute(_TAKE_OVER)
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """Claims the mail that has been due for longest. No other process gets it for `first_wait_seconds`."""
+        """Claims the mail that has been due for longest, if any. No other process gets it for `first_wait_seconds`."""
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)
 

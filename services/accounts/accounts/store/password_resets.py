@@ -39,7 +39,7 @@ class PasswordResetStore:
         return row
 
     def find(self, reset_id: str) -> ResetRow | None:
-        """Returns a reset link that has not expired."""
+        """Returns a reset link that has not expired, or None."""
         return self._one(select(*_COLUMNS).where(password_resets.c.id == reset_id, _LIVE))
 
     def use(self, reset_id: str) -> ResetRow | None:

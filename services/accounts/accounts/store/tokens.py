@@ -96,7 +96,7 @@ class TokenStore:
         return self._one_owned((tokens.c.id == token_id) & ~tokens.c.session)
 
     def find_presented(self, token_id: str) -> OwnedToken | None:
-        """Returns the token of a request by id; it may be a session."""
+        """Returns the token of a request by id, which may be a session; None if there is none."""
         return self._one_owned(tokens.c.id == token_id)
 
     def find_by_operation(self, operation_id: str) -> OwnedToken | None:

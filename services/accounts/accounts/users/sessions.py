@@ -1,7 +1,7 @@
 """Sessions: signing in with a password, and ending sessions.
 
-A session is a token of its own kind: it has every scope and reaches the whole account. Sessions on brands of other
-accounts are in brand_sessions.py.
+A session is a special token: it has every scope and reaches the whole account. Sessions on brands of other accounts are
+in brand_sessions.py.
 """
 
 from msgspec.structs import replace

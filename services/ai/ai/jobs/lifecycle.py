@@ -156,8 +156,10 @@ def begin(
 def complete(
     context: AppContext, claim: Claim, *, media: Media | None = None, caption: str | None = None
 ) -> Job | None:
-    """Marks a claimed job as completed and stages its event; None when it has ended otherwise. Raises
-    SERVICE_UNAVAILABLE."""
+    """Marks a claimed job as completed, and stages a video's event. Returns the job; None when it has ended otherwise.
+
+    Raises SERVICE_UNAVAILABLE.
+    """
 
     def write(connection: Connection) -> Job | None:
         store = Jobs(connection)
@@ -175,8 +177,11 @@ def complete(
 
 
 def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
-    """Marks a claimed job as failed, refunds it and stages its event; None when it has ended otherwise. Raises
-    SERVICE_UNAVAILABLE."""
+    """Marks a claimed job as failed, refunds it, and stages a video's event. Returns the job; None when it has ended
+    otherwise.
+
+    Raises SERVICE_UNAVAILABLE.
+    """
     return note_failure(
         persist(
             context,
@@ -198,7 +203,11 @@ def fail_with_error(
 
 
 def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
-    """Refunds a job that has just failed and stages its event, in the transaction that stored the failure."""
+    """Refunds a job that has just failed, and stages the event of a failed video, in the transaction that stored the
+    failure.
+
+    Returns the job; does nothing for None.
+    """
     if job is None:
         return None
     balances.refund(connection, job.operation_id)
@@ -209,7 +218,8 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
 
 
 def note_failure(failed: Job | None) -> Job | None:
-    """Logs a failed job with its reason and counts its refund, after the commit."""
+    """Logs a failed job with its reason and counts its refund, after the commit. Returns the job; does nothing for
+    None."""
     if failed is not None:
         log.warning("job_failed", job_id=failed.id, kind=failed.kind, reason=failed.error)
         metrics.REFUNDED.add(failed.credits, {"action": failed.kind})

@@ -96,7 +96,7 @@ class Refills:
         self._connection.execute(insert(refills).values(values))
 
     def claim(self) -> Refill | None:
-        """Claims the open refill that has waited longest, for one call."""
+        """Claims the open refill that has waited longest, if any, for one call."""
         row = self._connection.execute(_CLAIM).mappings().one_or_none()
         return Refill(**row) if row else None
 

@@ -10,7 +10,7 @@ from gateway.exchange import Exchange
 
 
 def platform_code(value: str | None) -> str | None:
-    """Returns the code of a platform that is given by code or full name. Raises VALIDATION_ERROR."""
+    """Returns the code of a platform that is given by code or full name; None for None. Raises VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)

@@ -1,4 +1,4 @@
-"""Compares what a platform tells now with what Posthaste relies on, for the operator.
+"""Compares what a platform says now with what Posthaste relies on, for the operator.
 
 Nothing becomes visible except the test post, if the operator asks for one (`trial_post`).
 """

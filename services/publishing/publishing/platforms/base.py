@@ -334,7 +334,7 @@ class Connector(ABC):
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
-        """Finds out on the platform what became of an attempt. Only reads; callers use `outcome`.
+        """Finds the outcome of an attempt on the platform. Only reads; callers use `outcome`.
 
         A post recognised only by its content is returned with a `Guess`, which the caller weighs against the page's
         other open posts. A PlatformRefusal says nothing about the attempt: look it up again.

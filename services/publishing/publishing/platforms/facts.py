@@ -1,4 +1,4 @@
-"""Compares what a platform tells about our app and a page with what we rely on (`posthaste platform check`)."""
+"""Compares what a platform says about our app and a page with what we rely on (`posthaste platform check`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -121,7 +121,7 @@ _NOT_KEPT = PlatformRefusal(
 
 
 def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome:
-    """Asks the platform what became of the attempt. If the look-up fails, the outcome stays unknown."""
+    """Asks the platform for the outcome of the attempt. If the look-up fails, the outcome stays unknown."""
     post = unknown.post
     checkpoint = Checkpoint(post.checkpoint)
     if checkpoint.answered is not None:

@@ -22,7 +22,7 @@ def wait_before_next_look_up(app: AppContext, unknown_seconds: float) -> float:
 def wait_after_failure(
     app: AppContext, page: PageRow, problem: Exception, unknown_seconds: float, **named: str
 ) -> float:
-    """Stores what a failed look-up tells about the page (expired, rate-limited), logs it with the ids `named`, and
+    """Stores what a failed look-up says about the page (expired, rate-limited), logs it with the ids `named`, and
     returns the seconds until the next look-up."""
     wait = wait_before_next_look_up(app, unknown_seconds)
     if isinstance(problem, PlatformRefusal):

@@ -47,7 +47,7 @@ class Links:
         return LinkRow.of(row)
 
     def get(self, link_id: str, *, lock: bool = False) -> LinkRow | None:
-        """Returns a session that has not expired; `lock` locks it until the transaction ends."""
+        """Returns a session that has not expired, or None; `lock` locks it until the transaction ends."""
         if not is_id(link_id):
             return None
         statement = select(links).where(links.c.id == link_id, links.c.expires_at > clock_now())

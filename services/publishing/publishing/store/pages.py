@@ -81,7 +81,7 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
 
 
 class Subscription(NamedTuple):
-    """A claimed page that is to be subscribed to its platform's webhooks about comments."""
+    """A claimed page that must be subscribed to its platform's webhooks about comments."""
 
     page: PageRow
     #: Including this one; linking the page again starts anew.
@@ -117,7 +117,7 @@ class Pages:
     def link(self, values: dict[str, Any], *, is_pushed: bool = False) -> PageRow:
         """Adds the page, or updates the brand's page for the same platform account.
 
-        `is_pushed`: the page is to be subscribed to its platform's webhooks about comments.
+        `is_pushed`: the page must be subscribed to its platform's webhooks about comments.
         """
         asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
         statement = insert(pages).values(created_at=clock_now(), **values, **asked)

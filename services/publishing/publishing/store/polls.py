@@ -41,7 +41,7 @@ class Polls:
         self._connection = connection
 
     def claim(self, limit: int, lease_seconds: float) -> list[Poll]:
-        """Claims the posts whose comments are to be read from the platform now, the longest waiting first."""
+        """Claims the posts whose comments are due to be read from the platform, the longest waiting first."""
         rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
         return [Poll.of(row) for row in rows]
 

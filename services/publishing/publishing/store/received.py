@@ -145,7 +145,7 @@ class Received:
         return set(self._connection.execute(_END, values).scalars())
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
-        """Stores what a webhook told about comments until their details are known. Comments whose event was staged
+        """Stores what a webhook said about comments until their details are known. Comments whose event was staged
         already stay as they are."""
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:

@@ -1,4 +1,4 @@
-"""SQL of reconciliation: ends lapsed claims, looks unknown outcomes up, and reads what tells similar posts apart.
+"""SQL of reconciliation: ends lapsed claims, looks unknown outcomes up, and reads what distinguishes similar posts.
 
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """

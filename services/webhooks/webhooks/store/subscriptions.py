@@ -216,7 +216,7 @@ class Subscriptions:
         return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
 
     def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
-        """Returns the secret that the secret with this id replaced."""
+        """Returns the secret that the secret with this id replaced, or None."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
     def valid_secrets(self, subscription_id: str) -> list[str]:

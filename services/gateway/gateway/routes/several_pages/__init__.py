@@ -143,7 +143,7 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """Returns the first outage: an error after which nobody finds out whether the page's post exists."""
+    """Returns the first outage, if any: an error after which nobody finds out whether the page's post exists."""
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error

@@ -179,7 +179,7 @@ class FacebookConnector(FacebookReading):
         return self._find(attempt, set())
 
     def _upload_outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Finds out what became of a resumable upload. If its last call was not sent, nothing is visible."""
+        """Finds the outcome of a resumable upload. If its last call was not sent, nothing is visible."""
         if not attempt.checkpoint.get("is_ending"):
             return NotPublished(settled=True)
         video_id = attempt.checkpoint.get("session")["video_id"]
@@ -241,7 +241,8 @@ def _published(post: Answer) -> Published:
 
 
 def _link(content: Content) -> str | None:
-    """Returns the link that the post shows as a preview: the one in the settings, else the first in the text."""
+    """Returns the link that the post shows as a preview: the one in the settings, else the first in the text, else
+    None."""
     asked = content.settings.get("link")
     if asked:
         return str(asked)

@@ -1,4 +1,4 @@
-"""Checks what Instagram tells about our app and about an account."""
+"""Checks what Instagram says about our app and about an account."""
 
 from collections.abc import Iterator
 

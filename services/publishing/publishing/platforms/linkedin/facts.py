@@ -1,4 +1,4 @@
-"""Checks what LinkedIn tells about our app and about a member or company page."""
+"""Checks what LinkedIn says about our app and about a member or company page."""
 
 from collections.abc import Iterator
 

@@ -239,7 +239,7 @@ class LinkedInReading(Connector):
 
 
 def _picture(member: Answer) -> str | None:
-    """Returns the address of a member's largest picture, which is the last in LinkedIn's list."""
+    """Returns the address of a member's largest picture, the last in LinkedIn's list; None without one."""
     sizes = ((member.get("profilePicture") or {}).get("displayImage~") or {}).get("elements") or [{}]
     addresses = sizes[-1].get("identifiers") or [{}]
     address: str | None = addresses[0].get("identifier")

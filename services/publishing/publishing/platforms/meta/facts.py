@@ -1,4 +1,4 @@
-"""Checks what the Graph API tells about the version that serves us."""
+"""Checks what the Graph API says about the version that serves us."""
 
 from collections.abc import Iterator
 

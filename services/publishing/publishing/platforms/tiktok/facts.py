@@ -1,4 +1,4 @@
-"""Checks what TikTok tells about an account."""
+"""Checks what TikTok says about an account."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Checks what X tells about an account's access."""
+"""Checks what X says about an account's access."""
 
 from collections.abc import Iterator
 

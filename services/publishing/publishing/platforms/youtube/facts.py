@@ -1,4 +1,4 @@
-"""Checks what YouTube tells about a channel."""
+"""Checks what YouTube says about a channel."""
 
 from collections.abc import Iterator
 

@@ -46,7 +46,8 @@ def _remove(settings: YouTubeSettings, account: Account, video_id: str) -> None:
 
 
 def _left(checkpoint: Mapping[str, Any]) -> str | None:
-    """Returns the id of a video that YouTube accepted but failed to process: it stays in the channel."""
+    """Returns the id of a video that YouTube accepted but failed to process, or None: such a video stays in the
+    channel."""
     return checkpoint.get("video_id")
 
 
