@@ -20,7 +20,7 @@ SYSTEM = "system"
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
     """Returns entries of audit logs, newest first. Raises NOT_FOUND naming `brand_id`.
 
-    The operator names a brand; a person gets one page of the entries of their brands, or of one.
+    The operator names a brand; an owner gets one page of the entries of all their brands, or of one.
     """
     store = AuditStore(connection)
     if caller.is_operator:

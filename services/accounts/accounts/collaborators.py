@@ -39,7 +39,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
     With another role than full, the collaborator's tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation
     changes nothing, even after a later change, so it does not bring a removed person back. Raises NOT_FOUND,
-    VALIDATION_ERROR.
+    VALIDATION_ERROR, EMAIL_NOT_VERIFIED.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)

@@ -63,8 +63,10 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Creates a token for any caller. `check` refuses rights that the caller may not give. Raises also as
-    `create_token`."""
+    """Creates a token for any caller. `check` refuses rights that the caller may not give.
+
+    Raises the errors of `create_token` and of `check`.
+    """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
         "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
