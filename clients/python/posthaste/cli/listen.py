@@ -119,9 +119,13 @@ def webhooks() -> None:
 )
 @click.option("--webhook", "webhook_id", help="Listen to this subscription, instead of a new one.")
 @click.option(
-    "--every", default=2.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds between looks."
+    "--every",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="Seconds between two polls.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="End after so many events.")
+@click.option("--count", type=click.IntRange(min=1), help="End after this many events.")
 @pass_session
 def listen(
     session: Session, url: str, events: str, webhook_id: str | None, every: float, count: int | None

@@ -96,16 +96,21 @@ def _since(_context: click.Context, _parameter: click.Parameter, text: str | Non
 )
 @click.option("--until", callback=_since, help="Before this time, written in the same way.")
 @click.option(
-    "--limit", "-n", default=20, show_default=True, type=click.IntRange(1, 10_000), help="The latest so many."
+    "--limit",
+    "-n",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="How many of the latest requests to show.",
 )
 @click.option(
     "--every",
     default=5.0,
     show_default=True,
     type=click.FloatRange(min=0.1),
-    help="With --follow: seconds between looks; a plan limits the requests per minute.",
+    help="With --follow: seconds between two polls; a plan limits the requests per minute.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="With --follow: end after so many requests.")
+@click.option("--count", type=click.IntRange(min=1), help="With --follow: end after this many requests.")
 @pass_session
 def logs(
     session: Session,

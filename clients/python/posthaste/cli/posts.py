@@ -144,7 +144,7 @@ def _show_results(session: Session, results: records.PageResults) -> None:
 )
 @click.option("--page", help="Id, name or platform of a page.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most posts to list."
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most this many posts."
 )
 @pass_session
 def list_posts(session: Session, status: str, page: str | None, limit: int) -> None:

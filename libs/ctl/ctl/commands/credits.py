@@ -19,7 +19,8 @@ def credits_() -> None:
 @click.option("--amount", type=click.IntRange(1, 1_000_000), required=True, help="Number of bonus credits.")
 @click.option("--referral", is_flag=True, help="Record them as credits for a referral.")
 @click.option(
-    "--reference", help="Your own reference, such as an invoice number. The same reference is granted once."
+    "--reference",
+    help="Your own reference, such as an invoice number. A repeated reference grants nothing more.",
 )
 @pass_session
 def grant(session: Session, user_id: str, amount: int, referral: bool, reference: str | None) -> None:

@@ -52,7 +52,7 @@ def check(
     photo_url: str | None,
     report: TextIO | None,
 ) -> None:
-    """Ask PLATFORM what Posthaste relies on: credentials, permissions, versions, limits.
+    """Check that PLATFORM behaves as Posthaste relies on: credentials, permissions, versions, limits.
 
     Without --page, only what needs no credentials is checked. Prints no token, and publishes nothing without --post.
     Exits with 1 when a check failed or the platform did not answer.

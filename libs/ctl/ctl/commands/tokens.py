@@ -32,7 +32,7 @@ def token() -> None:
 @click.option(
     "--scopes",
     required=True,
-    help="Comma-separated, such as read:posts,write:posts. *: all but managing the account, which is manage:*.",
+    help="Comma-separated: read:posts,write:posts. *: everything but managing the account; manage:*: managing it.",
 )
 @click.option("--name", default="", help="Name of the token.")
 @click.option("--brand", "brand_ids", multiple=True, help="Limit the token to this brand. May be repeated.")
