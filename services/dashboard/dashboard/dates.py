@@ -67,8 +67,8 @@ def shown(at: datetime, zone: str) -> str:
 
 
 def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
-    """Returns date and time of day as the fields of a form hold them, the time of day as text, and the time in the
-    person's zone: all that an entry of the calendar needs, in one call because a month has hundreds."""
+    """Returns what an entry of the calendar needs: date and time of day as a form holds them, the time of day as text,
+    and the time in the person's zone. All in one call, because a month has hundreds."""
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
     there = times.shown(at, mine.zone, mine.language)
@@ -137,8 +137,11 @@ def _tagged(at: datetime, text: str, hover: str) -> Markup:
 
 
 def exactly(at: datetime, *, to_milliseconds: bool = False) -> Markup:
-    """Returns a time to the second in the person's zone as HTML, without the year and the zone's name, which a pointer
-    shows: for logs, whose entries follow each other within a second."""
+    """Returns a time to the second in the person's zone as HTML, for logs, whose entries follow each other within a
+    second.
+
+    A pointer shows the year and the zone's name.
+    """
     local = at.astimezone(times.zone_of(g.dates.zone))
     fraction = f".{local.microsecond // 1000:03}" if to_milliseconds else ""
     return Markup('<time datetime="{}" title="{}">{} {:%H:%M:%S}{}</time>').format(

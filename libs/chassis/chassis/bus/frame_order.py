@@ -4,8 +4,8 @@ A sender numbers its frames to a service, and the broker keeps their order. So a
 highest one of its connection is a replay, unless the broker marks it as redelivered. A redelivered frame runs, unless
 this process has begun it before and lost its acknowledgement with the connection. This needs no clocks.
 
-Each process knows only its own frames: with several replicas of a service, a frame can be replayed, until the deadline
-in its signature, to a replica that received no later frame of that connection.
+Each process knows only its own frames. A replica that received no later frame of that connection accepts a replay,
+until the deadline in the frame's signature.
 """
 
 from collections import deque

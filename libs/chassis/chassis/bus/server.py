@@ -2,9 +2,9 @@
 
 A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
 without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
-If no process consumed the queue for longer than the time between two checks of a caller, the frames that waited in it
-are refused, because their callers may have been told that the calls failed. Replies are transient and unconfirmed;
-replies that are ready at the same time share a message.
+If no process consumed the queue for longer than a caller's interval between two checks, the frames that waited in it
+are refused: their callers may know already that the calls failed. Replies are transient and unconfirmed; replies that
+are ready at the same time share a message.
 """
 
 import math

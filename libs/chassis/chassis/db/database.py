@@ -234,8 +234,8 @@ def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
 
     Looks at what has arrived, without a round trip (0.4 µs): first comes the server's last message, then the end. A
-    connection that was opened just now is not checked: if the server shuts down, its first statement reports the
-    outage, while this check would make the pool try again and raise an error of its own.
+    connection that was opened just now is not checked, because the pool would then try again and raise its own error.
+    Its first statement reports an outage.
     """
     if record.info.pop(_MADE_NOW, False):
         return

@@ -1,8 +1,8 @@
 """DNS lookups under eventlet, in real threads: the C library's resolver would block every green thread.
 
 A resolver without an answer takes tens of seconds (5 s, twice, for each search domain). eventlet's own thread pool is
-not used, because its few threads hash passwords, which must not wait for a lookup, and because a process waits for them
-at its end. Each lookup has its own thread. Once the caller has given up, nothing waits for that thread.
+not used: its few threads also hash passwords, which must not wait for a lookup, and a process that ends waits for them.
+Each lookup has its own thread. Once the caller has given up, nothing waits for that thread.
 
 libpq, which resolves in C itself, gets addresses (`db.database`).
 """

@@ -1,9 +1,8 @@
 """Sends spans and metrics by OTLP over HTTP, from one separate thread, real or green.
 
 While the collector is away, the newest `_MAX_WAITING` spans wait, older ones are dropped and counted, and the beginning
-and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used, because it does not count what it
-drops, waits up to 30 s at the end, and starts its thread again in every forked child, where green threads would run
-the parent's work.
+and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used: it does not count what it drops, waits
+up to 30 s at the end, and starts its thread in every forked child, where green threads would run the parent's work.
 """
 
 import _thread

@@ -3,9 +3,9 @@
 Attributes come from fixed sets (route, method, platform, code), never ids. `DECLARED` holds every instrument by name,
 so that tests can compare it with dashboards and rules.
 
-Values are added up here and converted to the SDK's records when they are sent (`snapshots`), because the SDK's
-instruments take 6 to 7 µs for each value, and this module's less than one. A count may be lost if two real threads
-record at once; services and the gateway have only green threads.
+Values are added up here and converted to the SDK's records when they are sent (`snapshots`): the SDK's instruments take
+6 to 7 µs for each value, this module's less than one. A count may be lost if two real threads record at once; services
+and the gateway have only green threads.
 """
 
 from bisect import bisect_left

@@ -1,5 +1,5 @@
-"""The screens of usage and billing, always of the person's own account: what the month, the day and the storage have
-left, AI credits and buying them, use by day, and what changed the credits."""
+"""The screens of usage and billing, always of the person's own account: what is left of the month, the day and the
+storage, use by day, AI credits, buying them, and what changed them."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ def plan_queue(
 ) -> Plan:
     """Plans the due posts of one page, given as (post id, due at) in the order they go out.
 
-    `page` and `brand` are the times at which posts of the page and of the brand went out; the posts sent now are added
+    `page` and `brand` are the times at which posts of the page and of the brand went out. The posts sent now are added
     to `brand`, so that the next page of the brand counts them. A post that would break a cap waits for the first time
     that fits, and later posts stay behind it. A post due more than `window_seconds` ago is given up.
     """

@@ -189,16 +189,17 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the page on the platform until the transaction ends, then reads the posts within
-        a day of `at` (None: now) with which a post then can conflict, except the post `without`. Posts of sibling
+        """Locks the page's brand and the page on the platform until the transaction ends. Then reads the posts that
+        count for a post at `at` (None: now), those within a day of it, except the post `without`. Posts of sibling
         pages are included.
 
         With an `effect`, its operation and the page are locked first; raises Done if the operation has made another
         post, IDEMPOTENCY_IN_PROGRESS for a voided try. A page of another account is neither locked nor read. A dry run
-        takes no lock. Schedule calls, edits that move a post, publishes at once and claims of due posts take these
-        locks, so that two of them never take the last place under a cap. Other changes of a queued post's time take
-        none (a retry, `bring_due`, a claim that is given back, a page that takes no calls), because the post is
-        checked again when it is claimed.
+        takes no lock.
+
+        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
+        of them never take the last place under a cap. Other changes of a queued post's time (a retry, `bring_due`, a
+        claim that is given back, a page that takes no calls) take none: the post is checked again when it is claimed.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,

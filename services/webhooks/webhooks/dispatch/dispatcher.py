@@ -1,8 +1,8 @@
 """The loop that delivers: takes endpoint queues with due deliveries, loads and charges their deliveries, and runs
 attempts.
 
-Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick loads
-deliveries for all queues that have room, of all endpoints with due deliveries, however long their queues are.
+Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint. Each tick loads
+deliveries for all queues that have room. It considers all endpoints with due deliveries, however long their queues are.
 """
 
 import threading
