@@ -83,7 +83,6 @@ class Services:
         self._tasks: list[PeriodicTask] = []
 
     def start_tasks(self) -> None:
-        """Starts the periodic tasks."""
         self._measure_clock()
         self._tasks = [
             PeriodicTask(1.0, self._measure_clock).start(),

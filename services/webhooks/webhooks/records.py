@@ -35,7 +35,6 @@ class SubscriptionRow:
     last_delivery_at: datetime | None
 
     def view(self) -> api.Subscription:
-        """Returns what clients see of the subscription."""
         last = self.last_delivery_at
         return api.Subscription.made_from(
             self,

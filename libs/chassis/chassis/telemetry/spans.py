@@ -132,7 +132,6 @@ class Traced:
                 self.span.set_status(_FAILED)
 
     def got(self, status: int) -> None:
-        """Records the status of an external server's answer."""
         self._attributes["http.response.status_code"] = status
         self.span.set_attribute("http.response.status_code", status)
         if status >= 400:

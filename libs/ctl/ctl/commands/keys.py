@@ -11,7 +11,7 @@ SERVICES = {"publishing": "CREDENTIAL_KEYS", "webhooks": "WEBHOOK_SECRET_KEYS"}
 
 @click.group()
 def keys() -> None:
-    """Encryption keys."""
+    """The encryption keys of stored secrets."""
 
 
 @keys.command()

@@ -9,7 +9,7 @@ from ctl.session import Session, pass_session
 
 @click.group()
 def post() -> None:
-    """Posts."""
+    """Make a post due now."""
 
 
 @post.command()

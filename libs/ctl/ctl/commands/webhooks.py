@@ -8,7 +8,7 @@ from ctl.session import Session, pass_session
 
 @click.group()
 def webhook() -> None:
-    """Webhook subscriptions."""
+    """Enable a disabled webhook subscription."""
 
 
 @webhook.command()

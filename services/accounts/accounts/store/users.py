@@ -59,7 +59,6 @@ class UserStore:
         return [User(**row._mapping) for row in self.connection.execute(statement)]
 
     def list_unverified(self, *, limit: int) -> list[User]:
-        """Returns unverified accounts, newest first."""
         statement = select(*_COLUMNS).where(~users.c.verified)
         statement = statement.order_by(users.c.created_at.desc(), users.c.id.desc()).limit(limit)
         return [User(**row._mapping) for row in self.connection.execute(statement)]

@@ -32,7 +32,6 @@ def show() -> str:
 
 @screens.post("/account/name")
 def rename() -> tuple[str, int] | Response:
-    """Changes the person's name."""
     form = request.form
     return _changed(
         lambda: api.own().edit_account(

@@ -86,8 +86,6 @@ def change_role(brand_id: str, user_id: str) -> Answer:
 
 @screens.post("/<brand_id>/invitations")
 def invite(brand_id: str) -> Answer:
-    """Invites somebody to the brand by e-mail."""
-
     def send(client: Posthaste) -> str:
         form = request.form
         client.invite_person(
@@ -103,8 +101,6 @@ def invite(brand_id: str) -> Answer:
 
 @screens.post("/<brand_id>/invitations/<invitation_id>")
 def withdraw(brand_id: str, invitation_id: str) -> Answer:
-    """Withdraws an invitation to the brand."""
-
     def end(client: Posthaste) -> str:
         client.withdraw_invitation(brand_id, invitation_id)
         return url_for("brands.show", brand_id=brand_id, done="withdrawn")

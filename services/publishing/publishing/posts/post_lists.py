@@ -16,7 +16,7 @@ from publishing.store.pages import Pages
 
 
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
-    """Lists scheduled posts, soonest first."""
+    """Lists scheduled posts, soonest first. Raises BRAND_NOT_AUTHORIZED, INVALID_DATE, VALIDATION_ERROR."""
     statuses, platform = statuses_in(request.status), platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     brand_ids = _brands(caller, request.brand_id)
@@ -46,7 +46,7 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
 
 
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
-    """Lists published posts, newest first."""
+    """Lists published posts, newest first. Raises BRAND_NOT_AUTHORIZED, INVALID_DATE, VALIDATION_ERROR."""
     platform = platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     brand_ids = _brands(caller, request.brand_id)

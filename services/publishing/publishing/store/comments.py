@@ -117,8 +117,6 @@ class FirstComment(NamedTuple):
 
 
 class Comments:
-    """Reads and writes our replies and first comments."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 

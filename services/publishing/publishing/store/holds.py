@@ -99,8 +99,6 @@ class HeldSelection(NamedTuple):
 
 
 class Holds:
-    """Holds posts, and selects and releases held ones."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 

@@ -118,8 +118,6 @@ class Locked(NamedTuple):
 
 
 class PageQueues:
-    """Finds and locks page queues."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
