@@ -209,7 +209,10 @@ def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
 
 
 def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
-    """Claims one open refill, requests its payment and records the result. Returns False when no refill is waiting."""
+    """Claims one open refill, requests its payment and records the result. Returns False when no refill is waiting.
+
+    A refill with an unknown outcome stays open.
+    """
     with database.transaction() as connection:
         refill = Refills(connection).claim()
     if refill is None:

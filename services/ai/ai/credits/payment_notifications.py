@@ -43,7 +43,8 @@ def receive(
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
-    """Gives the credits of a pack that was bought through its payment link, once per sale."""
+    """Gives the credits of a pack that was bought through its payment link, once per sale. Only logs a pack that is not
+    sold."""
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
         return

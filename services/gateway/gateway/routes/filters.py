@@ -30,8 +30,10 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
 
 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
-    """Checks, in parallel, that the token may use each of a body's `brand_ids`. Raises `check_brand`'s error for the
-    first not."""
+    """Checks, in parallel, that the token may use each of a body's `brand_ids`.
+
+    Raises the error of `check_brand` for the first brand that it may not use.
+    """
     within = exchange.caller.brand_ids or ()
     get_brand = remote(exchange.services.accounts.get_brand)
     checks = [

@@ -47,7 +47,10 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
     """Reads the page's profile from the platform, renewing an expired token if possible. Returns the page and any
-    refusal."""
+    refusal.
+
+    Raises PLATFORM_ERROR for a refusal that may pass, UNSUPPORTED_PLATFORM.
+    """
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
         renewed = renew_now(app, page)
@@ -89,7 +92,8 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
 
 
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
-    """Reads the page's profile from the platform and stores it. Returns the platform's refusal, or None."""
+    """Reads the page's profile from the platform and stores it. Returns the platform's refusal, or None. Raises
+    UNSUPPORTED_PLATFORM."""
     try:
         connector, account = app.connection_to(page)
         profile = connector.profile(account)

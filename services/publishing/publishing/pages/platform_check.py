@@ -96,8 +96,8 @@ def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
 
 
 def _address(check: str, url: str) -> PlatformCheck:
-    """Checks that platforms can reach an address of this installation. Whether it is registered, only the platform
-    knows."""
+    """Checks that an address of this installation is HTTPS, as platforms require. Only the platform knows if it is
+    registered."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         return PlatformCheck(

@@ -177,7 +177,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _never_sent(error: BaseException) -> bool:
-    """Whether no connection was made, so that the platform received nothing of the call."""
+    """Whether the connection failed before the platform received anything of the call."""
     if isinstance(error, ConnectTimeoutError):  # also raised for refused connections and unknown names
         return True
     never = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)

@@ -99,7 +99,8 @@ def _claim(
     on.
 
     Returns the page as it is now, with the credentials to use, and the post. The page cannot be unlinked before the
-    outcome is stored.
+    outcome is stored. Raises NOT_FOUND, PAGE_EXPIRED, the guardrails' errors, and POST_IN_PROGRESS if another try sends
+    it.
     """
     with app.outcomes.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)

@@ -100,8 +100,10 @@ class Renewals:
         )
 
     def is_shared(self, page: PageRow) -> bool:
-        """Whether another linked page was granted by the same login: revoking the permission would end its access
-        too."""
+        """Whether another linked page was granted by the same login: revoking the permission would end its access too.
+
+        True if the login is not known.
+        """
         if page.grant_id is None:
             return True  # the permission is not known
         others = exists().where(
