@@ -89,7 +89,8 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
 
 
 def vault_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a `Vault`, from a comma-separated variable. Raises ConfigError when there is none."""
+    """Returns the keys of a `Vault`, from a comma-separated variable. Raises ConfigError without a key or for a
+    malformed one."""
     # Imported here: only the images of services that keep secrets contain cryptography.
     from chassis.vault import Vault
 

@@ -106,7 +106,8 @@ def clock(at: datetime, zone: str) -> Markup:
 
 
 def ago(at: datetime, zone: str) -> Markup:
-    """Returns how long ago a time was as HTML; a time more than a day ago as date. A pointer shows all of it."""
+    """Returns how long ago a time was as HTML; a time to come, or more than a day ago, as date. A pointer shows all of
+    it."""
     seconds = (datetime.now(UTC) - at).total_seconds()
     if not 0 <= seconds < _DAY_SECONDS:
         return tagged(at, zone, says_zone=True)

@@ -262,7 +262,8 @@ class Store:
         end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
-        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM). Returns how many."""
+        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM), but no used sandbox token's.
+        Returns how many."""
         idle = (
             select(counters.c.subject)
             .where(counters.c.year_month < before_month, counters.c.lifetime == 0)

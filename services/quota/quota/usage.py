@@ -108,8 +108,10 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters last used before the previous month: no row means zero, as does a past month's.
-    Returns how many."""
+    """Deletes one batch of counters last used before the previous month, except sandbox tokens'. Returns how many.
+
+    No row means zero, as does a past month's.
+    """
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
 

@@ -37,8 +37,11 @@ def on_account_changed(connection: Connection, event: Event) -> None:
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Disables the subscriptions last created, changed or enabled with the revoked tokens; not those of unknown
-    makers."""
+    """Disables the subscriptions last created, changed or enabled with the revoked tokens, and stages
+    webhooks.disabled.
+
+    Subscriptions of unknown makers stay as they are.
+    """
     revoked = msgspec.convert(event.data, AccessRevoked)
     store = Subscriptions(connection)
     store.lock_known_account(event.account_id)

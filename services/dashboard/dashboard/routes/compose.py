@@ -56,8 +56,11 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer, empty or with the content of the post `copy`; with its time too if that post was
-    cancelled."""
+    """Shows the composer: empty, for the page `page`, with the files `media_id`, or with the content of the post
+    `copy`.
+
+    If that post was cancelled, its time is kept, unless it has passed.
+    """
     client = api.reader()
     copied = request.args.get("copy")
     places, post = api.together(

@@ -110,7 +110,7 @@ def store(file: FileStorage) -> UploadedMedia:
 
 
 def _deleted(client: Posthaste, media_id: str) -> str:
-    """Deletes a file. Returns the reason if it could not be deleted; empty if it is gone."""
+    """Deletes a file. Returns the reason why it could not be deleted; empty if it was."""
     try:
         client.delete_media(media_id)
     except AuthenticationError:

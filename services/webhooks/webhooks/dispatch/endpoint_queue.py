@@ -97,8 +97,8 @@ class EndpointQueue:
         return is_loaded
 
     def begin(self, free_slots: int) -> DueDelivery | None:
-        """Takes the next delivery to attempt; None when there is none, or when the endpoint has as many attempts
-        running as it may."""
+        """Takes the next delivery to attempt. Returns None without one, when the endpoint has as many attempts running
+        as it may, or when the queue's lease may be over."""
         limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)
         if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
