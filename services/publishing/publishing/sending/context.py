@@ -61,7 +61,11 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Creates what this process shares, over its database, with the settings of its environment. Raises ConfigError."""
+    """Creates what this process shares, over its database, with the settings of its environment. Keeps the worker's
+    lease.
+
+    Raises ConfigError.
+    """
     app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()
     metrics.watch_backlog(database)

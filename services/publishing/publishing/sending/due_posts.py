@@ -47,7 +47,7 @@ def publish_due_posts(app: SendingContext) -> int:
 
     Before that waits a moment until a good part of the pool is free, so that one claim serves many pages. Due posts of
     a brand whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many
-    posts were claimed, put off or given up.
+    posts were claimed, put off or given up; 1 if no task became free, so that the loop tries again at once.
     """
     if not app.page_queues.wait_free(
         app.page_queues.size // 3, _GATHER_SECONDS
@@ -135,7 +135,10 @@ def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, di
 
 
 def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> None:
-    """Sends a page's claimed posts in order, and returns to the queue those that were not begun."""
+    """Sends a page's claimed posts in order, and returns to the queue those that were not begun.
+
+    Stops when the page expires or takes no more posts for now, and when the service stops.
+    """
     outcomes, claims = app.outcomes, [Claim(post.id, post.fence) for post in posts]
     waiting = list(claims)
     done: AttemptOutcome | None = None

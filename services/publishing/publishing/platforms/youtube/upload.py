@@ -96,7 +96,8 @@ class Upload:
         return _read(response, self._size)
 
     def _asked(self) -> UploadState | None:
-        """Asks for the state of the upload session; None if YouTube does not answer now."""
+        """Asks for the state of the upload session; None if YouTube does not answer now. Raises as `_ended` says for a
+        refusal."""
         try:
             at = upload_state(self._api, self._account, self._session, self._size)
         except PlatformRefusal as refusal:
