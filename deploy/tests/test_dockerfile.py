@@ -10,7 +10,7 @@ DOCKERFILE = (ROOT / "deploy" / "images" / "Dockerfile").read_text()
 
 def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
     first, last = re.split(r"^FROM .*$", DOCKERFILE, flags=re.MULTILINE)[1:]
-    assert "deploy/images/build.sh /wheels ${PACKAGES}" in first
+    assert "deploy/images/build.sh /wheels libs/ctl services/* simulator" in first
     assert "deploy/images/install.sh /opt/posthaste /wheels ${PACKAGES}" in first
     assert "COPY --from=build /opt/posthaste /opt/posthaste" in last
     assert "pip uninstall" in last
@@ -24,7 +24,10 @@ def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
 
 
 def test_the_libraries_of_every_image_are_fetched_before_anything_of_one_image() -> None:
-    """So that the layer with them is made once for all images, and again only when a lock has changed."""
+    """So that the layer with them is made once for all images, and again only when a lock has changed.
+
+    Our own packages are built in the layer after it, for all images, too.
+    """
     before = DOCKERFILE.partition("ENV PIP_NO_INDEX=1")[0]
     assert set(re.findall(r"^COPY (\S+/requirements\.lock) locks/", before, re.MULTILINE)) == {
         str(path.relative_to(ROOT)) for pattern in ("services/*", "libs/ctl", "simulator")

@@ -1,6 +1,7 @@
 """How much CPU the stack takes while nobody asks it anything, health checks included."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from container_kit import tell
@@ -15,11 +16,21 @@ MOST_SECONDS = 10.0
 def test_the_idle_stack_takes_at_most_a_sixth_of_a_core(stack: Composed, is_core: bool) -> None:
     if is_core:
         pytest.skip("takes a minute")
-    names = stack.compose("ps", "--format", "{{.Service}} {{.ID}}").stdout.split()
-    containers = dict(zip(names[::2], names[1::2], strict=True))
-    before = {service: stack.engine.cpu_seconds(id_) for service, id_ in containers.items()}
+    shown = stack.compose("ps", "--format", "{{.Service}} {{.ID}}").stdout.split()
+    services, containers = shown[::2], shown[1::2]
+
+    def used() -> list[float]:
+        """Asks for all at once: an answer takes a second."""
+        with ThreadPoolExecutor(len(containers)) as pool:
+            return list(pool.map(stack.engine.cpu_seconds, containers))
+
+    before, begun_at = used(), time.monotonic()
     time.sleep(MEASURED_SECONDS)
-    taken = {service: stack.engine.cpu_seconds(id_) - before[service] for service, id_ in containers.items()}
+    after = used()
+    minutes = (time.monotonic() - begun_at) / 60
+    taken = {
+        service: (end - begin) / minutes for service, begin, end in zip(services, before, after, strict=True)
+    }
     for service, seconds in sorted(taken.items(), key=lambda it: -it[1]):
         tell(f"  {service} {seconds:.2f} s")
     assert sum(seconds for service, seconds in taken.items() if service != "simulator") <= MOST_SECONDS

@@ -107,11 +107,11 @@ class PublishingService:
     look_up_posts = repeat(reconciliation.look_up_posts, 1.0)
     name_posts = repeat(final_ids.name_posts, 5.0)
     look_up_replies = repeat(replies.look_up_replies, 1.0)
-    send_first_comments = repeat(first_comments.send_first_comments, 1.0, woken_by=FIRST_COMMENTS)
+    send_first_comments = repeat(first_comments.send_first_comments, 2.0, woken_by=FIRST_COMMENTS)
     poll_comments = repeat(polls.poll_comments, polls.TICK_SECONDS)
-    finish_comments = repeat(hooks.finish_comments, 1.0, woken_by=COMMENT_DETAILS)
-    subscribe_pages = repeat(subscriptions.subscribe_pages, 1.0, woken_by=SUBSCRIPTIONS)
-    renew_credentials = repeat(renewal.renew_credentials, 1.0, woken_by=RENEWALS)
+    finish_comments = repeat(hooks.finish_comments, 2.0, woken_by=COMMENT_DETAILS)
+    subscribe_pages = repeat(subscriptions.subscribe_pages, 2.0, woken_by=SUBSCRIPTIONS)
+    renew_credentials = repeat(renewal.renew_credentials, 2.0, woken_by=RENEWALS)
 
     @on_event("units.unconfirmed")
     def on_units_unconfirmed(self, connection: Connection, event: Event) -> None:

@@ -80,7 +80,7 @@ class WebhooksService:
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
         events.on_access_revoked(connection, event)
 
-    @loop(interval_seconds=0.2, woken_by=DELIVERIES_DUE)
+    @loop(interval_seconds=0.5, woken_by=DELIVERIES_DUE)
     def deliver_events(self) -> int:
         return self.app.dispatcher.tick()
 
