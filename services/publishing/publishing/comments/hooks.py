@@ -83,7 +83,8 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def finish(app: AppContext, page: PageRow, post: Post, row: WaitingComment) -> None:
-    """Reads the details of one comment from the platform and stages the event comment.received."""
+    """Reads the details of one comment from the platform and stages the event comment.received. After a temporary
+    failure stores when to try again."""
     with tracing.working("finish comment", row.traceparent, "publishing", page.account_id, post_id=post.id):
         comment, wait_seconds = _look(app, page, row)
         with app.database.transaction() as connection:

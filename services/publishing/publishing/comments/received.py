@@ -58,8 +58,8 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment. If the platform names no author, a text of our replies or first
-    comment counts as ours."""
+    """Whether the page itself wrote the comment: by the author's id or, where names are unique, name. If the platform
+    names no author, a text of our replies or first comment counts as ours."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:
