@@ -20,7 +20,8 @@ class ConfigError(Exception):
 def text(name: str, default: str | None = None) -> str:
     """Returns the variable, or the contents of the file that `<name>_FILE` names (a mounted secret), or the default.
 
-    An empty variable or file counts as unset if the other has a value. Raises ConfigError when there is no value.
+    An empty variable or file counts as unset if the other has a value. Raises ConfigError when there is no value, or
+    two.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
@@ -232,7 +233,7 @@ def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult,
 def signatures(name: str) -> Signatures:
     """Returns the keys that sign and verify the messages of `name`.
 
-    Raises ConfigError when a key is missing, unless unsigned messages are allowed.
+    Raises ConfigError when a key is malformed, or missing although unsigned messages are not allowed.
     """
     unsigned_allowed = flag("UNSIGNED_MESSAGES_ALLOWED")
     keys = text("MESSAGE_KEYS", "" if unsigned_allowed else None)

@@ -249,8 +249,8 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in words for people: without its field's name, and with a misfit of types in plain
-    words."""
+    """Returns a message of the API in words for people: without its field's name, and with a wrong type explained
+    plainly."""
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:
         if found := re.fullmatch(misfit, text):

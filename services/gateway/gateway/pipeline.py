@@ -189,7 +189,8 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds the request to the request log, if its token is known. A tool's call over /mcp is added as well."""
+    """Adds the request to the request log, if its token is known. Successes of endpoints that are not logged are left
+    out; a tool's call over /mcp is added."""
     found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
     if found is None or not endpoint.token or not request_log.is_on:
         return

@@ -99,7 +99,8 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._all_begun.set()
 
     def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
-        """Acknowledges the events of a handled batch, or schedules a retry of each if the handler raised `error`."""
+        """Acknowledges the events of a handled batch. If the handler raised `error`, schedules a retry of each, or
+        after the last retry quarantines it."""
         if error is not None:
             for one in batch:
                 self._try_later(one.channel, one.tag, one.headers, one.body, error)

@@ -27,7 +27,7 @@ class ConsumerWatch:
     only."""
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
-        """Calls `on_away` with the number of waiting frames, at each check that finds no consumer."""
+        """Calls `on_away` with the number of waiting frames, at each check while the service counts as away."""
         self._link = link
         self._service = service
         self._on_away = on_away

@@ -82,7 +82,7 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
 
 
 def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
-    """Signs and sends up to `limit` staged events in their order. Returns how many.
+    """Sends up to `limit` staged events in their order, all but broadcasts signed. Returns how many.
 
     If the broker does not confirm them, raises NotConfirmed, and the events stay in the outbox.
     """

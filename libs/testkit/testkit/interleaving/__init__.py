@@ -87,7 +87,8 @@ class Interleaver:
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
     """Runs `example` once per seed, each time with another order of the threads' statements.
 
-    Returns three numbers: all runs, runs in which the scheduler switched threads, and runs in which it cut a thread.
+    Returns how many runs there were (`runs`), in how many the scheduler switched threads (`turned`) and cut one
+    (`cut`).
 
     Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
     turns.

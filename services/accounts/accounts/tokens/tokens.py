@@ -277,7 +277,8 @@ def _issue(
 
 
 def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Returns a token of the caller's account, or one that the caller issued; any token for the operator."""
+    """Returns a token of the caller's account, or one that the caller issued; any token for the operator. Raises
+    NOT_FOUND."""
     if not caller.is_operator:
         access.check_owner(caller)
     found = TokenStore(connection).find(fields.known_id(token_id))

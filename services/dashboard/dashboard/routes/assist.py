@@ -26,7 +26,7 @@ FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
 
 @screens.get("")
 def show() -> str:
-    """Shows the forms for AI, with the costs and the credits left, and a video that has been in the making since an
+    """Shows the forms for AI, with the costs and the credits left, and a video that is still being made since an
     earlier visit."""
     client = api.reader()
     balance, places, jobs = api.together(

@@ -156,7 +156,8 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits at most 10 s for the request that holds the key to end. Returns its answer, or claims the key."""
+        """Waits at most 10 s for the request that holds the key to end. Returns its answer, or claims the key. If it
+        has not ended, returns a refusal with IDEMPOTENCY_IN_PROGRESS."""
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:
