@@ -70,7 +70,7 @@ def check_address(exchange: Exchange) -> None:
 def claim_key(exchange: Exchange) -> None:
     """Claims the request's idempotency key, if there is one. `settle_key` acts on the result.
 
-    Between the two steps a limit or the missing scope may refuse the request.
+    Between the two steps a limit or a missing scope may refuse the request.
     """
     if not exchange.endpoint.idempotent:
         return

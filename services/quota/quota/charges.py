@@ -34,8 +34,8 @@ class UnitCharge(Record):
     def charged(self, try_number: int, bucket: str, year_month: str) -> "UnitCharge":
         """Returns the state after a charge by this try.
 
-        A unit that an earlier try holds keeps its bucket and month, and this try takes it over. If this try was
-        returned already, nothing changes.
+        A unit that an earlier try holds keeps its bucket and month, and this try takes it over. If this try has been
+        refunded already, nothing changes.
         """
         if self.takes_unit(try_number):
             return msgspec.structs.replace(self, try_number=try_number, bucket=bucket, year_month=year_month)

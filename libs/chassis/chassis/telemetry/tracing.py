@@ -24,7 +24,7 @@ HEADER = "traceparent"
 
 
 class Nothing:
-    """What the hooks return while tracing is off: a context manager that does nothing."""
+    """What this module's functions return while tracing is off: a context manager that does nothing."""
 
     def answered(self, status: int, caller: Caller) -> None:
         """Does nothing; `spans.Traced.answered` records the status."""

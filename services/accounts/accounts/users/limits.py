@@ -24,7 +24,8 @@ RESETS_PER_ADDRESS = 5
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
-    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED, whether or not it has an account.
+    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED, whether or not the address has an
+    account.
 
     The network is counted first, so that a network over its limit cannot use up the tries of an address.
     """

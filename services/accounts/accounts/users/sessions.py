@@ -88,8 +88,8 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
-    """Ends all sessions of an account but one, because its password changed. Returns how many. The account's row must
-    be locked."""
+    """Ends all sessions of an account except `but`, because its password changed. Returns how many. The account's row
+    must be locked."""
     store = SessionStore(connection)
     before = store.count(account_id)
     announce(connection, account_id, store.end_all(account_id, but=but))

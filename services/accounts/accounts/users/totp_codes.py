@@ -31,7 +31,7 @@ def otpauth_url(secret: str, *, email: str, issuer: str) -> str:
 
 
 def plain(code: str) -> str:
-    """Removes the blanks and hyphens from a code that somebody typed, and puts it in lower case."""
+    """Removes the spaces and hyphens from a code that somebody typed, and puts it in lower case."""
     return "".join(code.split()).replace("-", "").lower()
 
 

@@ -7,7 +7,7 @@ _LONGEST = 60
 
 
 def file_name(prompt: str, extension: str, otherwise: str) -> str:
-    """Returns a file name of a prompt's first words; of `otherwise` if the prompt has no word."""
+    """Returns a file name made of a prompt's first words, or of `otherwise` if the prompt has no word."""
     words = [word for word in re.split(r"[^\w'’-]+", prompt) if re.search(r"\w", word)]
     stem = ""
     for word in words:

@@ -53,7 +53,8 @@ def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
     """Makes the test post and removes it again, or removes the one that an earlier check left. Returns the check's
-    result: skipped where the platform deletes no post, or the request lacks a photo or allows no public post."""
+    result: skipped if posts cannot be deleted on the platform, or the request lacks a photo or allows no public
+    post."""
     title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
     if trial is None:
         return _told(

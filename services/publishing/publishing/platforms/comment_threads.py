@@ -1,5 +1,5 @@
 """Reads comments page by page on platforms that list threads. Their pages count threads instead of comments, and they
-cannot leave out threads before a time.
+cannot leave out older threads.
 
 If a platform's page has more comments and replies than the client asked for, the next call reads it again and continues
 after the last comment shown.

@@ -117,8 +117,8 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns scheduled posts that fit `where` (the filters of `_scheduled`), soonest first. With `search` none
-        after `end`."""
+        """Returns scheduled posts that fit `where` (the filters of `_scheduled`), soonest first. A `search` stops at
+        `end`."""
         ranges, states, values = _scheduled(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_LAST, ""))}
         return self._posts(_soonest(ranges, states, search is not None), values)
@@ -138,8 +138,8 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns published posts that fit `where` (the filters of `_published`), newest first. With `search` none
-        before `end`."""
+        """Returns published posts that fit `where` (the filters of `_published`), newest first. A `search` stops at
+        `end`."""
         ranges, values = _published(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
         return self._posts(_newest(ranges, search is not None), values)
