@@ -91,7 +91,7 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present one, or after a clock was set back the newest
+    """Returns the month whose plan credits are valid: the present one or, after a clock was set back, the newest
     opened."""
     return month if book.month is None else max(book.month, month)
 

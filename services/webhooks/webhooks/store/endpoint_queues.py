@@ -238,8 +238,8 @@ class EndpointQueues:
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
     def renew(self, fences: dict[str, int], lease_seconds: float | None) -> set[str]:
-        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues still held
-        until now."""
+        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues that were
+        still held."""
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
