@@ -85,18 +85,23 @@ class Settings:
     retries: RetryPolicy
 
 
+def root_of(base_url: str) -> str:
+    """Returns the address of a server without the path of its API."""
+    return base_url.rstrip("/").removesuffix(BASE_PATH)
+
+
 def settings_of(
     token: str | None, base_url: str | None, timeout_seconds: float, retries: RetryPolicy | None
 ) -> Settings:
     """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError."""
-    url = (base_url or os.environ.get("POSTHASTE_URL", "")).rstrip("/")
+    url = base_url or os.environ.get("POSTHASTE_URL", "")
     if not url.startswith(("http://", "https://")):
         raise PosthasteError(
             "Pass base_url, such as https://posthaste.example.com, or set POSTHASTE_URL"
             + (f"; {url!r} is no http(s) address" if url else "")
         )
     return Settings(
-        root_url=url.removesuffix(BASE_PATH),
+        root_url=root_of(url),
         token=token or os.environ.get("POSTHASTE_TOKEN") or None,
         timeout_seconds=timeout_seconds,
         retries=retries or RetryPolicy(),

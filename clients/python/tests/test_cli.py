@@ -293,6 +293,15 @@ def test_a_stored_token_is_not_sent_to_another_server(run: Run, api: Misbehaving
     assert api.requests == []
 
 
+@pytest.mark.parametrize("path", ["", "/", "/api/v1", "/api/v1/"])
+def test_a_stored_token_is_used_however_the_address_of_its_server_is_written(
+    run: Run, api: MisbehavingServer, path: str
+) -> None:
+    credentials.store(credentials.Credentials(url=api.url, token="svc_live_own"))
+    assert run("--url", api.url + path, "whoami", signed_in=False).exit_code == 0
+    assert api.requests[-1].headers["authorization"] == "Bearer svc_live_own"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_gets_its_completion(run: Run, shell: str) -> None:
     assert "_POSTHASTE_COMPLETE" in run("completion", shell).stdout

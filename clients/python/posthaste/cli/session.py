@@ -11,6 +11,7 @@ import click
 
 from posthaste import Posthaste, PosthasteError, RetryPolicy, records
 from posthaste.cli import credentials, output
+from posthaste.exchange import root_of
 
 #: A person waits: 10 s of pauses in all, and at most as long as a rate limit's minute.
 RETRIES = RetryPolicy(max_retries=5)
@@ -34,7 +35,8 @@ class Session:
         stored = credentials.load()
         url = self.url or (stored.url if stored else None)
         # A stored token belongs to its own server: it is not sent to another one.
-        token = self.token or (stored.token if stored and url == stored.url else None)
+        is_own = stored and url and root_of(url) == root_of(stored.url)
+        token = self.token or (stored.token if stored and is_own else None)
         if not url or not token:
             raise NotSignedIn(
                 "You are not signed in. Run posthaste login, or set POSTHASTE_URL and POSTHASTE_TOKEN."

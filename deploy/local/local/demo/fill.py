@@ -104,7 +104,8 @@ class Filling:
                 shares=post.likes // 9,
             )
             self._call("GET", f"/posts/published/{made['post_id']}/engagement", 200)
-        print(f"  {post.days:>2} days ago  {post.platform}  {post.text[:60]}", flush=True)
+        days = f"{post.days:>2} day{'s' * (post.days > 1)} ago"
+        print(f"  {days:<11}  {post.platform}  {post.text[:60]}", flush=True)
 
     def _fail(self) -> None:
         """Lets some posts fail for reasons that the dashboard explains."""

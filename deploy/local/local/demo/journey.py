@@ -92,7 +92,7 @@ class Journey:
         me = self.call("GET", "/me", 200)["authenticated_as"]
         show(f"{me['email']} ({me['user_id']})")
         for page in self.call("GET", "/pages", 200)["pages"]:
-            show(f"{page['platform']}  {page['name']}  {page['id']}  {page['brand_name']}")
+            show(f"{page['platform']}  {page['name']}  {page['id']}  brand {page['brand_name']}")
 
     def publish(self) -> Any:
         self.step("Would this post be accepted?")
