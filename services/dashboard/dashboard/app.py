@@ -60,6 +60,7 @@ def _add_words(app: Flask, config: Config) -> None:
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
         plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
+        legal=[it for it in (("Terms", config.terms_url), ("Privacy", config.privacy_url)) if it[1]],
     )  # fmt: skip
 
     @app.context_processor

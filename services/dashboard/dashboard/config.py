@@ -21,6 +21,9 @@ class Config:
     api_public_url: str = "http://localhost:8080"
     #: Where uploaded files are served, which the pages show.
     media_public_url: str = "http://localhost:8080"
+    #: The operator's own pages, linked at the sign-up and below every screen. Empty: no link.
+    terms_url: str = ""
+    privacy_url: str = ""
     host: str = "127.0.0.1"
     port: int = 8000
     #: gunicorn: processes, and threads in each. One process holds all templates and connections once.
@@ -49,6 +52,8 @@ class Config:
             public_url=_url(env, "DASHBOARD_URL", default.public_url),
             api_public_url=_url(env, "PUBLIC_BASE_URL", api_url),
             media_public_url=_url(env, "MEDIA_PUBLIC_BASE_URL", _url(env, "PUBLIC_BASE_URL", api_url)),
+            terms_url=_url(env, "TERMS_URL", "") if env.get("TERMS_URL") else "",
+            privacy_url=_url(env, "PRIVACY_URL", "") if env.get("PRIVACY_URL") else "",
             host=env.get("HOST") or default.host,
             port=_integer(env, "PORT", default.port),
             workers=_integer(env, "WORKERS", default.workers),

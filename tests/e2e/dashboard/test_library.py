@@ -48,6 +48,51 @@ def test_files_are_uploaded_looked_at_and_deleted(library: Any, picture: Path, m
     assert [it["filename"] for it in library.account.api.get("/media")["media"]] == ["oven.mp4"]
 
 
+def test_the_actions_wait_until_files_are_selected(library: Any, picture: Path) -> None:
+    upload(library, picture)
+    window = library.window
+    disabled = "return [...document.querySelectorAll('.chosen button')].map(it => it.disabled)"
+    assert window.run(disabled) == [True, True]
+    assert window.text("#chosen-count") == "Select files"
+    choose(library, "bread.jpg")
+    assert window.run(disabled) == [False, False]
+    assert window.text("#chosen-count") == "1 selected"
+    choose(library, "bread.jpg")
+    assert window.run(disabled) == [True, True]
+
+
+def test_files_are_searched_and_narrowed(library: Any, picture: Path, mp4: bytes) -> None:
+    window = library.window
+    film = picture.with_name("oven.mp4")
+    film.write_bytes(mp4)
+    upload(library, picture, film)
+    for query, names in (
+        ("search=BREA", ["bread.jpg"]), ("show=videos", ["oven.mp4"]), ("show=photos", ["bread.jpg"]),
+        ("show=unused", ["oven.mp4", "bread.jpg"]), ("show=videos&search=bread", []),
+    ):  # fmt: skip
+        library.open(f"/library?{query}")
+        assert window.run(NAMES) == names
+    assert "No files here for this choice." in window.text(".nothing")
+    assert findings(window) == []
+    library.open("/library")
+    window.run(
+        "const it = document.querySelector('[name=show]'); it.value = 'videos';"
+        "it.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: window.run(NAMES) == ["oven.mp4"], 20, "the videos are shown alone")
+    assert "show=videos" in window.url
+
+
+def test_files_are_dropped_on_the_page(library: Any) -> None:
+    library.window.run(
+        "const data = new DataTransfer(); const canvas = document.createElement('canvas');"
+        "const done = blob => { data.items.add(new File([blob], 'dropped.png', {type: 'image/png'}));"
+        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})) };"
+        "canvas.toBlob(done)"
+    )
+    until(lambda: library.window.run(NAMES) == ["dropped.png"], 30, "the file is in the library")
+
+
 def test_a_large_file_goes_in_parts_and_shows_its_progress(library: Any, jpeg: bytes, tmp_path: Path) -> None:
     large = tmp_path / "poster.jpg"
     large.write_bytes(jpeg + b"\0" * (9 * 2**20))  # a JPEG may be followed by anything
@@ -119,8 +164,8 @@ def test_every_post_that_uses_a_file_is_counted_and_the_first_ones_are_named(
         False
     ] * 2
     assert "and 2 others" in window.text(".uses")
-    window.click(".danger summary")
-    assert "cannot be deleted while 7 scheduled posts need it" in window.text(".danger")
+    assert window.run("return document.querySelector('button.bad').disabled")
+    assert "cannot be deleted while 7 scheduled posts need it" in window.text("#why-not")
     assert findings(window) == []
     window.press(".uses a")
     assert "Bread number 0" in window.text("main")

@@ -122,10 +122,12 @@ class Chromium:
         screen = {
             "width": width,
             "height": height,
-            "deviceScaleFactor": 2 * bool(width),
-            "mobile": 0 < width < _PHONES_WIDTH,
+            "deviceScaleFactor": 2,
+            "mobile": width < _PHONES_WIDTH,
         }
-        self._ask("POST", "/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=screen)
+        # A width of 0 in `setDeviceMetricsOverride` would come into force at the next page.
+        command, params = ("set", screen) if width else ("clear", {})
+        self._ask("POST", "/goog/cdp/execute", cmd=f"Emulation.{command}DeviceMetricsOverride", params=params)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask(
             "POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features}

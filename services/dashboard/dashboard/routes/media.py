@@ -1,13 +1,14 @@
 """The library of files: shows uploaded files, uploads and deletes them."""
 
 from functools import partial
+from typing import Any
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.routes.shared import recent_places
+from dashboard.routes.shared import recent_places, search_text
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError
 from posthaste.records import FullPost, UploadedMedia
@@ -15,6 +16,12 @@ from posthaste.records import FullPost, UploadedMedia
 screens = Blueprint("media", __name__, url_prefix="/library")
 
 _ON_A_PAGE = 24
+#: Choice of the filter → its label, and the parameters of the API's list.
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "photos": ("Photos", {"type": "photo"}),
+    "videos": ("Videos", {"type": "video"}),
+    "unused": ("Unused", {"unused": True}),
+}
 #: As many files as a form may delete at once: the page shows no more.
 _MOST = _ON_A_PAGE
 
@@ -134,10 +141,15 @@ def _name(client: Posthaste, media_id: str) -> str:
 
 
 def _listed(problems: list[str] | None = None, deleted: int = 0) -> str:
-    found = api.reader().list_media(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
+    kind, search = request.args.get("show", ""), search_text()
+    narrowed: dict[str, Any] = dict(KINDS[kind][1]) if kind in KINDS else {}
+    if search:
+        narrowed["search"] = search
+    cursor = request.args.get("after") or None
+    found = api.reader().list_media(limit=_ON_A_PAGE, cursor=cursor, **narrowed)
     told = request.args.get("deleted", "")
     return render_template(
         "media.html", files=found.media, quota=found.quota, after=found.next_cursor, problems=problems or [],
         deleted=deleted or (int(told) if told.isdecimal() and len(told) < 4 else 0),
-        is_first="after" not in request.args,
+        is_first=cursor is None, kinds={name: text for name, (text, _) in KINDS.items()}, kind=kind, search=search,
     )  # fmt: skip

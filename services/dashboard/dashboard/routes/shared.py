@@ -92,7 +92,6 @@ class Filters:
     def of_request(cls, places: Places) -> "Filters":
         asked = request.args
         brand, page, platform = (asked.get(name, "") for name in ("brand", "page", "platform"))
-        search = " ".join(asked.get("search", "").split())[:_LONGEST_SEARCH]
         known = places.pages.get(page)
         if known is not None and brand not in ("", known.brand_id):
             page = ""  # the brand was changed after the page had been chosen
@@ -100,7 +99,7 @@ class Filters:
             brand=brand if brand in places.brands else "",
             page=page,
             platform=platform if platform in words.PLATFORMS else "",
-            search=search if len(search) >= _SHORTEST_SEARCH else "",
+            search=search_text(),
         )
 
     @property
@@ -124,6 +123,12 @@ class Filters:
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
         return places.zone(brand_id)
+
+
+def search_text() -> str:
+    """Returns the text that the address of the screen searches for; empty if it is too short to search for."""
+    search = " ".join(request.args.get("search", "").split())[:_LONGEST_SEARCH]
+    return search if len(search) >= _SHORTEST_SEARCH else ""
 
 
 def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:

@@ -135,3 +135,19 @@ def test_no_page_is_kept_by_caches(visitor: FlaskClient) -> None:
 def test_settings_that_cannot_work_are_named(env: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"API_URL|PORT"):
         Config.from_env(env)
+
+
+def test_the_operators_terms_and_privacy_policy_are_linked_once_they_are_set() -> None:
+    terms, privacy = "https://example.com/terms", "https://example.com/privacy"
+    assert "legal" not in browser().get("/sign-up").text
+    assert "legal" not in browser().get("/sign-in").text
+    env = {"API_URL": NOWHERE, "DASHBOARD_URL": "http://localhost", "TERMS_URL": terms}
+    with_terms = create_app(Config.from_env(env)).test_client()
+    assert "you accept <a" in with_terms.get("/sign-up").text
+    assert "privacy policy" not in with_terms.get("/sign-up").text
+    with_both = create_app(Config.from_env(env | {"PRIVACY_URL": privacy})).test_client()
+    for path, times in (("/sign-up", 2), ("/sign-in", 1)):
+        page = with_both.get(path).text
+        assert (page.count(f'href="{terms}"'), page.count(f'href="{privacy}"')) == (times, times)
+    with pytest.raises(ConfigError):
+        Config.from_env(env | {"PRIVACY_URL": "javascript:alert(1)"})
