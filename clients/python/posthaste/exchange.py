@@ -158,10 +158,15 @@ def error_body(answer: Answer) -> dict[str, Any] | None:
 
 
 def path_of(template: str, **names: str) -> str:
-    """Fills the placeholders of a path. Raises ValueError for an empty id, which would name another resource."""
+    """Fills the placeholders of a path.
+
+    Raises ValueError for an empty id and for dots, which a URL would lose: the path would name another resource.
+    """
     for name, value in names.items():
         if not isinstance(value, str) or not value:
             raise ValueError(f"{name} is empty")
+        if value in (".", ".."):
+            raise ValueError(f"{name} is not an id: {value}")
     return template.format(**{name: quote(value, safe="") for name, value in names.items()})
 
 

@@ -54,6 +54,15 @@ def test_an_id_is_quoted_and_an_empty_one_refused(client: Posthaste, server: Mis
         client.get_page("")
 
 
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_an_id_that_a_path_would_lose_is_refused(
+    client: Posthaste, server: MisbehavingServer, dots: str
+) -> None:
+    with pytest.raises(ValueError, match="id is not an id"):
+        client.get_page(dots)
+    assert not server.requests
+
+
 @pytest.mark.parametrize("base_url", ["/", "/api/v1", "/api/v1/"])
 def test_the_base_url_may_end_with_the_base_path(server: MisbehavingServer, base_url: str) -> None:
     with Posthaste("t", base_url=server.url + base_url) as client:

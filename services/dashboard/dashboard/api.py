@@ -75,7 +75,8 @@ class Api:
         """Returns a client of the API for the browser of the current request. `writes`: for calls that may take
         long."""
         address = request.remote_addr or ""
-        headers = {"User-Agent": (request.user_agent.string or "unknown")[:200]}
+        agent = request.user_agent.string.encode("ascii", "ignore").decode()[:200]  # a header is ASCII
+        headers = {"User-Agent": agent or "unknown"}
         if address and self._config.trusted_proxy_hops:
             # The API takes the entry of its outermost trusted proxy: every entry is the address that we found.
             headers["X-Forwarded-For"] = ", ".join([address] * self._config.trusted_proxy_hops)

@@ -53,12 +53,12 @@ class SharedWork:
         """Parses the content of a cookie; None for one that we did not write."""
         try:
             found = SharedWork(*json.loads(base64.urlsafe_b64decode(packed)))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
         texts = list(asdict(found).values())
         scopes = texts.pop()
         is_ours = isinstance(scopes, list) and all(isinstance(it, str) for it in (*texts, *scopes))
-        return found if is_ours and found.token else None
+        return found if is_ours and _sendable(found.token) else None
 
 
 def name_of(kind: str, is_https: bool) -> str:
@@ -82,7 +82,7 @@ def sign_out(response: Response, is_https: bool) -> None:
 
 def load(is_https: bool) -> None:
     """Reads the cookies of the current request into `g`. Creates the key of the browser's forms if it has none."""
-    g.session_token = request.cookies.get(name_of("session", is_https), "")
+    g.session_token = _sendable(request.cookies.get(name_of("session", is_https), ""))
     packed = request.cookies.get(name_of("brand", is_https), "") if g.session_token else ""
     g.shared_work = SharedWork.read(packed)
     #: What the person works with: their own session, or the one on somebody else's brand.
@@ -92,6 +92,11 @@ def load(is_https: bool) -> None:
     g.has_new_form_key = len(g.form_key) < 32
     if g.has_new_form_key:
         g.form_key = secrets.token_urlsafe(32)
+
+
+def _sendable(token: str) -> str:
+    """Returns a token from a cookie; empty for a text that no header can carry: we have not written that cookie."""
+    return token if token.isascii() and token.isprintable() else ""
 
 
 def form_token(form_key: str, session_token: str) -> str:

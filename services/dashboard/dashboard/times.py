@@ -1,6 +1,6 @@
 """Times as people read and write them, always with the name of their zone. Pure."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -48,7 +48,8 @@ def read(date: str, time: str, zone: str) -> datetime:
         local = datetime.fromisoformat(f"{date}T{time}")
     except ValueError:
         raise TimeRefused("Choose a date and a time.") from None
-    if local.tzinfo is not None or zone not in zones():
+    # In the first and the last year that datetime knows, the same time in UTC may lie outside.
+    if local.tzinfo is not None or zone not in zones() or local.year in (MINYEAR, MAXYEAR):
         raise TimeRefused("Choose a date, a time and a time zone.")
     there = ZoneInfo(zone)
     earlier, later = local.replace(tzinfo=there), local.replace(tzinfo=there, fold=1)

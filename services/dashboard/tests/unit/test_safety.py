@@ -127,6 +127,17 @@ def test_without_the_api_each_page_says_so_and_offers_to_load_again(visitor: Fla
         assert (page.status_code, "Load again" in page.text) == (503, True), path
 
 
+def test_a_cookie_that_holds_no_token_is_no_sign_in(visitor: FlaskClient) -> None:
+    page = visitor.get("/posts", headers={"Cookie": r'posthaste_session="\303\251"'})
+    assert page.location.startswith("/sign-in")
+
+
+def test_a_browser_whose_name_is_not_ascii_gets_the_same_pages(visitor: FlaskClient) -> None:
+    visitor.set_cookie("posthaste_session", "svc_session_x")
+    page = visitor.get("/posts", headers={"User-Agent": "Caf\xe9 1.0"})
+    assert (page.status_code, "Load again" in page.text) == (503, True)
+
+
 def test_no_page_is_kept_by_caches(visitor: FlaskClient) -> None:
     assert visitor.get("/sign-in").headers["Cache-Control"] == "no-store"
 

@@ -32,7 +32,8 @@ def test_a_cookie_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     "forged", [b"", b"{}", b"[]", b'["", "", "", "", "", []]', b"[1, 2, 3, 4, 5, 6]",
-               b'["a", "b", "c", "d", "e", "f"]', b'["a", "b", "c", "d", "e", [1]]', b"\xff\xfe"],
+               b'["a", "b", "c", "d", "e", "f"]', b'["a", "b", "c", "d", "e", [1]]', b"\xff\xfe",
+               b'["a\\n", "b", "c", "d", "e", []]', b"[" * 3000],
 )  # fmt: skip
 def test_another_cookie_is_as_good_as_none(forged: bytes) -> None:
     packed = base64.urlsafe_b64encode(forged).decode()

@@ -35,6 +35,8 @@ def test_a_time_that_comes_twice_is_refused() -> None:
         ("2026-13-01", "09:00", "UTC"),
         ("2026-12-01", "09:00+02:00", "UTC"),
         ("2026-12-01", "09:00", "../etc/passwd"),
+        ("9999-12-31", "23:59", "America/New_York"),
+        ("0001-01-01", "00:00", "Asia/Tokyo"),
     ],
 )
 def test_what_is_no_time_is_refused_in_words(date: str, time: str, zone: str) -> None:
