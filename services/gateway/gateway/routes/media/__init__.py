@@ -10,7 +10,7 @@ from contracts.errors import (
     QUOTA_EXCEEDED,
     UPLOAD_ERROR,
 )
-from contracts.record import Nothing
+from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
@@ -19,6 +19,13 @@ from gateway.routes.media import download, upload
 _FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
 #: media reads some files as a whole before it accepts them, also files uploaded in parts.
 _COMPLETE_SECONDS = 120.0
+
+
+class FilePath(Record):
+    """The public address of a file. Nobody names a platform here: a stranger could have renditions made."""
+
+    key: str
+    filename: str
 
 
 @endpoint(
@@ -71,6 +78,6 @@ def complete_upload(exchange: Exchange, request: api.CompleteParts) -> api.Uploa
     "GET", "/media/{key}/{filename}", scope=None, meter="", result=bytes, errors=(NOT_FOUND,), token=False,
     outside=True, headers=("ETag",),
 )  # fmt: skip
-def get_file(exchange: Exchange, request: api.LocateFile) -> Answer:
+def get_file(exchange: Exchange, request: FilePath) -> Answer:
     """Download a file from its public address; ranges and conditional requests are supported."""
-    return download.serve(exchange, request)
+    return download.serve(exchange, api.LocateFile(key=request.key, filename=request.filename))

@@ -73,6 +73,11 @@ def test_a_file_is_served_to_anybody_with_headers_that_keep_it_harmless(client, 
     assert downloads[0].closed
 
 
+def test_a_stranger_cannot_have_a_file_converted_for_a_platform(client, bus) -> None:
+    client.get(f"{PATH}?platform=IG").close()
+    assert bus.asked("locate_file")[0][1] == LocateFile(key="k" * 22, filename="cat.jpg")
+
+
 def test_head_says_the_same_without_asking_storage(client, downloads) -> None:
     response = client.head(PATH)
     assert (response.status_code, response.data, response.headers["Content-Length"]) == (200, b"", "200")
