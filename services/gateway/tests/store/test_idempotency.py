@@ -7,6 +7,7 @@ from cryptography.fernet import InvalidToken
 from sqlalchemy import text
 
 from chassis.db import clock
+from chassis.tokens import SESSION_PREFIX, make_token
 from contracts import errors, quota, webhooks
 from contracts.errors import ApiError
 from contracts.publishing import PageResult, PageResults
@@ -94,6 +95,18 @@ class TestSecrets:
         with database.reading() as connection:
             [kept] = connection.execute(text("SELECT body FROM idempotency_keys")).scalars()
         assert b"whsec" not in bytes(kept)
+
+    def test_a_session_that_got_another_token_meanwhile_is_answered_by_the_operation(
+        self, client, bus
+    ) -> None:
+        for _ in range(2):
+            answer = client.post("/api/v1/webhooks", json=self.BODY, headers=KEY)
+            assert (answer.status_code, answer.json["secret"]) == (201, "whsec_shown_once")
+            client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {make_token(SESSION_PREFIX)}"
+            bus.on_reset()
+        first, second = bus.asked("create_subscription")
+        assert first[0].operation_id == second[0].operation_id
+        assert [request.meter for _, request in bus.asked("admit")] == ["writes", ""]
 
     def test_what_is_sealed_opens_with_its_token_alone(self) -> None:
         sealed = sealing.seal(b"whsec_shown_once", "svc_live_a")
