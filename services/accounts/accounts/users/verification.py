@@ -51,8 +51,6 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
     """
     with database.reading() as connection:
         user = _linked(connection, config, request)
-        if user.verified:
-            return _verification(user)
         limits.count_password(connection, user.id)
         password_hash = UserStore(connection).password_hash(user.id)
     if password_hash is None or not passwords.matches(password_hash, request.password):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from accounts import collaborators, derived_secrets
+from accounts.store.users import UserStore
 from accounts.users import users, verification
 from contracts.accounts import (
     ChangeTier,
@@ -177,6 +178,14 @@ def test_confirming_twice_changes_nothing_the_second_time(accounts: Any) -> None
     assert confirm(accounts, created) == confirm(accounts, created)
     staged = [told for told in accounts.staged() if told.get("account_ids")]
     assert len(staged) == 1
+
+
+def test_a_used_link_tells_the_present_address_only_with_the_password(accounts: Any) -> None:
+    created = accounts.sign_up(STRANGER)
+    confirm(accounts, created)
+    accounts.call(lambda c: UserStore(c).set_email(created.user.id, "ann@new.example"))
+    assert refusal(confirm, accounts, created, "a guess").code == "VALIDATION_ERROR"
+    assert confirm(accounts, created).email == "ann@new.example"
 
 
 def test_the_owner_of_the_mailbox_deletes_a_strangers_sign_up_and_the_address_is_free(

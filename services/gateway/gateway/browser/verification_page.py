@@ -15,8 +15,8 @@ _FORM = Form(
 def of(verification: Verification) -> Answer:
     """Returns the web page that asks for the password, or says that the address is confirmed."""
     if verification.verified:
-        text = f"{verification.email} is confirmed. You can close this window."
-        return text_page(200, "verified", "Your address is confirmed", text)
+        # Not which one: the account may have another address since, which the reader of this mailbox must not learn.
+        return text_page(200, "verified", "Your address is confirmed", "You can close this window.")
     page = BrowserPage(
         status=200,
         outcome="verify",
@@ -34,7 +34,7 @@ def of(verification: Verification) -> Answer:
 def of_refused(verification: Verification) -> Answer:
     """Returns the web page shown after the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
-        text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
+        text = "The address was confirmed before, so the account was not deleted. Write to the operator."
         return text_page(400, "failed", "The account is still there", text)
     text = f"The account with {verification.email} is deleted. You can close this window."
     return text_page(200, "deleted", "The account is deleted", text)

@@ -131,6 +131,13 @@ def test_a_confirmed_account_is_not_deleted(person: Any, bus: Any) -> None:
     assert (response.status_code, Seen(response).outcome) == (400, "failed")
 
 
+def test_a_used_link_does_not_show_which_address_the_account_has_now(person: Any, bus: Any) -> None:
+    now = Verification(email="ann@new.example", verified=True)
+    bus.answers["view_verification"] = bus.answers["refuse_verification"] = now
+    for response in (person.get(PAGE), person.post(PAGE, data={"decision": "delete"})):
+        assert "new.example" not in response.text
+
+
 def test_another_password_is_asked_for_again(person: Any, bus: Any) -> None:
     bus.answers["confirm_verification"] = invalid("password", "is not the password from the sign-up")
     response = person.post(PAGE, data={"decision": "confirm", "password": "wrong"})
