@@ -218,8 +218,8 @@ def _join(connection: Connection, invitation_id: str, user: User) -> AcceptedInv
     if used is None:
         raise ApiError(INVALID_LINK)
     brand = access.brand(connection, used.brand_id)
-    access.lock_account(connection, brand.account_id)
-    if InvitationStore(connection).use(invitation_id) is None:
+    owner = access.lock_account(connection, brand.account_id)
+    if owner.id == user.id or InvitationStore(connection).use(invitation_id) is None:
         raise ApiError(INVALID_LINK)
     MailStore(connection).delete(_mail_id(invitation_id))
     CollaboratorStore(connection).set_role(brand.brand.id, user.id, used.role)

@@ -47,6 +47,10 @@ class PasswordResetStore:
         statement = delete(password_resets).where(password_resets.c.id == reset_id, _LIVE)
         return self._one(statement.returning(*_COLUMNS))
 
+    def delete_of(self, email: str) -> None:
+        """Makes the reset link of an address invalid."""
+        self.connection.execute(delete(password_resets).where(password_resets.c.email == email))
+
     def delete_expired(self) -> int:
         return self.connection.execute(delete(password_resets).where(~_LIVE)).rowcount
 

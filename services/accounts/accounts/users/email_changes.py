@@ -9,6 +9,7 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.email_changes import EmailChangeRow, EmailChangeStore
 from accounts.store.mails import MailStore
+from accounts.store.password_resets import PasswordResetStore
 from accounts.store.sign_up_tries import TryStore
 from accounts.store.users import UserStore
 from accounts.users import limits, mails, passwords, totp, verification
@@ -126,6 +127,8 @@ def confirm_email_change(
             verification.void(connection, unverified, reason="another account confirmed its address")
         if store.set_email(user.id, row.email) is None:
             raise ApiError(EMAIL_TAKEN)
+        # Its link is for this account, not for the next one with the address.
+        PasswordResetStore(connection).delete_of(user.email)
         MailStore(connection).add(
             f"{row.id}.changed", "email_changed", email=user.email, details={}, days=mails.DAYS
         )

@@ -19,6 +19,8 @@ from contracts.accounts import (
     ConfirmTotp,
     EmailChangeLink,
     LogIn,
+    MakeResetLink,
+    ResetPassword,
     UserId,
 )
 from contracts.caller import Caller, operator
@@ -158,6 +160,23 @@ def test_a_reader_of_the_mailbox_without_the_password_changes_nothing(accounts: 
     assert codes == ["VALIDATION_ERROR"] * 10 + ["RATE_LIMITED"]
     assert refusal(confirm, accounts, link) == "RATE_LIMITED"
     assert log_in(accounts, OLD)
+
+
+def test_a_reset_link_for_the_old_address_opens_no_account_that_gets_it_next(
+    accounts: Any, caller: Caller
+) -> None:
+    made = accounts.call(
+        password_changes.make_reset_link, accounts.config, operator(), MakeResetLink(email=OLD)
+    )
+    confirm(accounts, asked(accounts, caller))
+    accounts.create_user(operator(), email=OLD, password="another password")
+    *_, reset_id, code = urlsplit(made.link).path.split("/")
+    request = ResetPassword(reset_id=reset_id, code=code, password="a third password")
+    assert (
+        refusal(password_changes.reset_password, accounts.database, accounts.config, request)
+        == "INVALID_LINK"
+    )
+    assert log_in(accounts, OLD, "another password")
 
 
 def test_a_new_password_ends_a_change_that_somebody_else_began(accounts: Any, caller: Caller) -> None:

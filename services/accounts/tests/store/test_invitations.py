@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from accounts import collaborators, invitations
 from accounts.config import SmtpConfig
-from accounts.users import limits, mails, sessions
+from accounts.store.users import UserStore
+from accounts.users import limits, mails, passwords, sessions
 from contracts.accounts import (
     AcceptedInvitation,
     AcceptInvitation,
@@ -259,6 +260,16 @@ def test_adding_or_removing_somebody_ends_their_open_invitation(inviting: Inviti
     inviting.accounts.collaborator(inviting.brand, sam, "limited")
     assert refusal(inviting.accept, link) == "INVALID_LINK"
     assert inviting.people() == [(SAM, "limited")]
+
+
+def test_an_owner_who_takes_the_invited_address_does_not_join_their_own_brand(inviting: Inviting) -> None:
+    inviting.invite()
+    link, owner = inviting.link(), inviting.owner
+    password_hash = passwords.hash_password(PASSWORD)
+    inviting.accounts.call(lambda c: UserStore(c).set_password(owner.id, password_hash))
+    inviting.accounts.call(lambda c: UserStore(c).set_email(owner.id, SAM))
+    assert refusal(inviting.accept, link) == "INVALID_LINK"
+    assert inviting.people() == []
 
 
 def test_invitations_are_limited_per_address_and_per_account(inviting: Inviting) -> None:
