@@ -263,7 +263,22 @@ def usage() -> str:
 
 def main() -> int:
     """Returns the exit code: 0 done, 1 failed (the reason is on standard error), 2 wrong usage."""
-    arguments = sys.argv[1:]
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+        return code
+    except NotReady as error:
+        print(f"dev: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough. Nobody reads what is still buffered.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in {*HELP, "help"}:
         print(usage())
         return 0
@@ -274,10 +289,4 @@ def main() -> int:
     if HELP & {*arguments[1:]} and command not in (up, ctl, lint, run_sbom):  # which have their own
         print(f"./dev {arguments[0]}  {(command.__doc__ or '').strip()}")
         return 0
-    try:
-        return command(arguments[1:])
-    except NotReady as error:
-        print(f"dev: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return command(arguments[1:])

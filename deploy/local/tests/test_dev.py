@@ -1,5 +1,6 @@
 """The script `./dev`, which has to work on a machine without any set-up."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -61,6 +62,14 @@ def test_help_of_a_command_starts_and_stops_nothing(command: str) -> None:
     done = run(ROOT / "dev", command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"./dev {command}  ")
+
+
+def test_a_reader_that_leaves_early_ends_the_output_without_a_traceback() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([ROOT / "dev", "--help"], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_unknown_command_is_wrong_usage() -> None:
