@@ -61,12 +61,25 @@ def test_a_deleted_test_is_not_selected(tree: Path) -> None:
     assert chosen(tree, "services/shop/tests/unit/test_gone.py") == set()
 
 
+def git(tree: Path, *commands: str) -> None:
+    for command in commands:
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command.split()], cwd=tree, check=True
+        )
+
+
 def test_files_that_git_does_not_know_yet_count_as_changed(tree: Path) -> None:
-    for command in (["init", "-qb", "main"], ["add", "."], ["commit", "-qm", "begin"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=tree, check=True)
+    git(tree, "init -qb main", "add .", "commit -qm begin")
     (tree / "services/shop/shop/stock.py").write_text("changed = 1")
     (tree / "services/shop/shop/new.py").write_text("")
     assert changed.files(tree) == [tree / "services/shop/shop/new.py", tree / "services/shop/shop/stock.py"]
+
+
+def test_commits_on_main_count_as_changed_until_they_are_pushed(tree: Path) -> None:
+    git(tree, "init -qb main", "add .", "commit -qm begin", "update-ref refs/remotes/origin/main HEAD")
+    (tree / "services/shop/shop/stock.py").write_text("changed = 1")
+    git(tree, "commit -qam change")
+    assert changed.files(tree) == [tree / "services/shop/shop/stock.py"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-#: The branch that changes are compared with.
-BASE = "main"
+#: The branches that changes are compared with: the first one that is there.
+BASES = ("origin/main", "main")
 #: Folders that are searched for tests. Not tests/e2e: it needs a whole stack, and any change can break it.
 TESTED = ("libs", "services", "simulator", "deploy", "clients", "bench")
 #: Folders that are roots of imports, besides `libs/*` and `services/*`.
@@ -27,7 +27,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n]+)|import 
 
 def files(root: Path) -> list[Path]:
     """Returns the files that differ from the base branch, committed or not, as absolute paths."""
-    base = _git(root, "merge-base", BASE, "HEAD").strip() or "HEAD"
+    found = (_git(root, "merge-base", branch, "HEAD").strip() for branch in BASES)
+    base = next(filter(None, found), "HEAD")
     lines = _git(root, "diff", "--name-only", base) + _git(root, "ls-files", "--others", "--exclude-standard")
     return sorted({root / line for line in lines.splitlines() if line})
 
