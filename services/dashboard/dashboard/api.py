@@ -52,6 +52,11 @@ class _ForPerson:
             self._calls.append((begun_at, time.perf_counter()))
 
 
+def agent_of(sent: str) -> str:
+    """Returns a browser's User-Agent as a header can carry it: without letters that are not ASCII."""
+    return sent.encode("ascii", "ignore").decode()[:200].strip() or "unknown"
+
+
 def seconds_of(calls: Calls) -> float:
     """Returns for how many seconds at least one of the calls was running."""
     total = end = 0.0
@@ -75,8 +80,7 @@ class Api:
         """Returns a client of the API for the browser of the current request. `writes`: for calls that may take
         long."""
         address = request.remote_addr or ""
-        agent = request.user_agent.string.encode("ascii", "ignore").decode()[:200]  # a header is ASCII
-        headers = {"User-Agent": agent or "unknown"}
+        headers = {"User-Agent": agent_of(request.user_agent.string)}
         if address and self._config.trusted_proxy_hops:
             # The API takes the entry of its outermost trusted proxy: every entry is the address that we found.
             headers["X-Forwarded-For"] = ", ".join([address] * self._config.trusted_proxy_hops)

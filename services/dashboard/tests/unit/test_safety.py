@@ -6,6 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from dashboard.api import agent_of
 from dashboard.app import create_app
 from dashboard.config import Config, ConfigError
 from dashboard.cookies import form_token
@@ -132,9 +133,16 @@ def test_a_cookie_that_holds_no_token_is_no_sign_in(visitor: FlaskClient) -> Non
     assert page.location.startswith("/sign-in")
 
 
-def test_a_browser_whose_name_is_not_ascii_gets_the_same_pages(visitor: FlaskClient) -> None:
+@pytest.mark.parametrize(
+    ("sent", "passed_on"),
+    [("Caf\xe9 1.0", "Caf 1.0"), ("Browser \xe9", "Browser"), ("\xe9", "unknown"), ("", "unknown")],
+)
+def test_a_browser_is_named_to_the_api_as_a_header_can_carry_it(
+    visitor: FlaskClient, sent: str, passed_on: str
+) -> None:
+    assert agent_of(sent) == passed_on
     visitor.set_cookie("posthaste_session", "svc_session_x")
-    page = visitor.get("/posts", headers={"User-Agent": "Caf\xe9 1.0"})
+    page = visitor.get("/posts", headers={"User-Agent": sent})
     assert (page.status_code, "Load again" in page.text) == (503, True)
 
 
