@@ -1,7 +1,7 @@
 """Measured operations of publishing: lists, the claim of due posts, schedules, links and reconciliation."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ def lists() -> list[Op]:
         Op("GET /posts/scheduled, the same account", _scheduled()),
         Op("GET /posts/scheduled, status=all", _scheduled(status="all")),
         Op("GET /posts/scheduled, one of its pages", _scheduled(of_page=True)),
+        Op("GET /posts/calendar, two weeks around now", _calendar),
         Op("GET /posts/published, the same account", _published()),
         Op("GET /posts/published, its quiet page", _published(page=Pages.QUIET)),
         Op("GET /posts/published, a token of one brand", _published(of_brand=True)),
@@ -126,6 +127,14 @@ def _published(
         return post_lists.published(world.app, caller, request)
 
     return run
+
+
+def _calendar(world: Publishing, number: int) -> object:
+    now = datetime.now(UTC)
+    request = api.ListCalendarPosts(
+        since=now - timedelta(days=7), until=now + timedelta(days=7), limit=_LIMIT
+    )
+    return post_lists.calendar(world.app, world.caller(Pages.QUIET), request)
 
 
 def _validate(page_of: Callable[[Publishing, int], int]) -> Run:

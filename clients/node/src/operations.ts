@@ -622,6 +622,26 @@ export abstract class Operations {
   }
 
   /**
+   * List the posts of a span of days in brief, planned and published ones together, soonest first.
+   *
+   * `GET /api/v1/posts/calendar`. Needs the scope `read:posts`.
+   */
+  async listCalendarPosts(
+    query: {
+      since: Date | string;
+      until: Date | string;
+      page_id?: string | undefined;
+      brand_id?: string | undefined;
+      platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
+      status?: string | undefined;
+      limit?: number | undefined;
+    },
+    options: UnkeyedOptions = {},
+  ): Promise<records.CalendarPosts> {
+    return this.call({ method: "GET", path: "/api/v1/posts/calendar", query }, options);
+  }
+
+  /**
    * Get a scheduled post.
    *
    * `GET /api/v1/posts/scheduled/{id}`. Needs the scope `read:posts`.
@@ -826,6 +846,7 @@ export abstract class Operations {
    */
   async listMedia(
     query: {
+      media_ids?: string | undefined;
       type?: "photo" | "video" | undefined;
       unused?: boolean | undefined;
       search?: string | undefined;
@@ -844,6 +865,7 @@ export abstract class Operations {
    */
   iterateMedia(
     query: {
+      media_ids?: string | undefined;
       type?: "photo" | "video" | undefined;
       unused?: boolean | undefined;
       search?: string | undefined;

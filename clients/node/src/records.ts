@@ -295,6 +295,7 @@ export interface PostOfRequest {
   error: PostProblem | null;
   /** Oldest first. */
   attempts: PostAttempt[];
+  message?: string | null;
 }
 
 /** A post's error with a recommended fix. The message holds the platform's own text and code. */
@@ -708,6 +709,36 @@ export interface ScheduledPostList {
   next_cursor?: string | null;
 }
 
+/**
+ * The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
+ * the span of which no post is missing.
+ */
+export interface CalendarPosts {
+  posts: CalendarPost[];
+  /** Set if more posts were published than `limit`: those before this time are missing. */
+  complete_since?: string | null;
+  /** Set if more posts than `limit` are not published: those after this time are missing. */
+  complete_until?: string | null;
+}
+
+/** What a calendar shows of a post. */
+export interface CalendarPost {
+  id: string;
+  /** When it was published or, for other posts, when it is or was to be published. */
+  at: string;
+  /** Queued, held, failed or published */
+  status: "queued" | "held" | "published" | "failed" | "cancelled";
+  platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
+  page_id: string;
+  brand_id: string;
+  /** At most the first 280 characters of its text. */
+  message: string | null;
+  /** How many photos are attached. */
+  photos?: number;
+  /** How many videos are attached. */
+  videos?: number;
+}
+
 export interface PostView {
   post: FullPost;
 }
@@ -755,6 +786,8 @@ export interface FullPost {
   attempts: PostAttempt[];
   /** Who made, changed, retried or released it last. null: unknown. */
   made_by: Maker | null;
+  /** Set on a published post, as of the last look at its platform. */
+  metrics?: Metrics | null;
 }
 
 /** A post's page, as it is now. */
@@ -765,6 +798,12 @@ export interface PageOfPost {
   expired: boolean;
   /** When the page was unlinked; the post stays. */
   unlinked_at: string | null;
+}
+
+export interface Metrics {
+  likes?: number;
+  comments?: number;
+  shares?: number;
 }
 
 export interface Cancelled {
@@ -813,12 +852,6 @@ export interface PublishedPost {
   media?: MediaItem[];
   /** Set on a post with a first comment. */
   first_comment_result?: FirstCommentResult | null;
-}
-
-export interface Metrics {
-  likes?: number;
-  comments?: number;
-  shares?: number;
 }
 
 export interface Engagement {

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from posthaste.errors import UnexpectedAnswer
 
@@ -72,12 +72,14 @@ def parse_timestamp(text: str) -> datetime:
 
 
 class _Field(NamedTuple):
-    """One field of a record: its name in Python and in JSON, its type, and whether every answer has it."""
+    """One field of a record: its name in Python and in JSON, its type, whether every answer has it, and whether its
+    value is the JSON value itself, as most are."""
 
     name: str
     json_name: str
     kind: Any
     required: bool
+    is_plain: bool
 
 
 @cache
@@ -89,9 +91,17 @@ def _fields_of(record: Any) -> tuple[_Field, ...]:
             json_name=field.metadata.get("json", field.name),
             kind=hints[field.name],
             required=field.default is MISSING and field.default_factory is MISSING,
+            is_plain=_is_plain(hints[field.name]),
         )
         for field in fields(record)
     )
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether values of this type are the same in Python and in JSON: texts, numbers, truth values and nothing."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return all(map(_is_plain, get_args(kind)))
+    return kind in (str, int, float, bool, type(None)) or get_origin(kind) is Literal
 
 
 def _decode(kind: Any, value: Any, place: str) -> Any:
@@ -121,10 +131,16 @@ def _decode(kind: Any, value: Any, place: str) -> Any:
 def _decode_record(record: Any, value: dict[str, Any], place: str) -> Any:
     given = {}
     for field in _fields_of(record):
-        if field.json_name in value:
-            given[field.name] = _decode(field.kind, value[field.json_name], f"{place}.{field.json_name}")
-        elif field.required:
-            raise UnexpectedAnswer(f"{place} has no field {field.json_name}: is base_url a Posthaste server?")
+        if field.json_name not in value:
+            if field.required:
+                raise UnexpectedAnswer(
+                    f"{place} has no field {field.json_name}: is base_url a Posthaste server?"
+                )
+            continue
+        part = value[field.json_name]
+        if part is not None and not field.is_plain:
+            part = _decode(field.kind, part, f"{place}.{field.json_name}")
+        given[field.name] = part
     return record(**given)
 
 

@@ -340,6 +340,7 @@ class PostOfRequest:
     error: PostProblem | None
     #: Oldest first.
     attempts: list[PostAttempt]
+    message: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -804,6 +805,39 @@ class ScheduledPostList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarPosts:
+    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
+    the span of which no post is missing.
+    """
+
+    posts: list[CalendarPost]
+    #: Set if more posts were published than `limit`: those before this time are missing.
+    complete_since: datetime | None = None
+    #: Set if more posts than `limit` are not published: those after this time are missing.
+    complete_until: datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarPost:
+    """What a calendar shows of a post."""
+
+    id: str
+    #: When it was published or, for other posts, when it is or was to be published.
+    at: datetime
+    #: Queued, held, failed or published
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
+    page_id: str
+    brand_id: str
+    #: At most the first 280 characters of its text.
+    message: str | None
+    #: How many photos are attached.
+    photos: int = 0
+    #: How many videos are attached.
+    videos: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PostView:
     post: FullPost
 
@@ -851,6 +885,8 @@ class FullPost:
     attempts: list[PostAttempt]
     #: Who made, changed, retried or released it last. None: unknown.
     made_by: Maker | None
+    #: Set on a published post, as of the last look at its platform.
+    metrics: Metrics | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -863,6 +899,13 @@ class PageOfPost:
     expired: bool
     #: When the page was unlinked; the post stays.
     unlinked_at: datetime | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metrics:
+    likes: int = 0
+    comments: int = 0
+    shares: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -918,13 +961,6 @@ class PublishedPost:
     media: list[MediaItem] = dataclasses.field(default_factory=list)
     #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Metrics:
-    likes: int = 0
-    comments: int = 0
-    shares: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

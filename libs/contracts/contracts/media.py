@@ -89,6 +89,8 @@ class UploadedMedia(Media, kw_only=True):
 
 
 class ListMedia(Record):
+    #: Comma-separated ids of up to 100 files: only those that exist, in this order and without pages.
+    media_ids: Annotated[str, Meta(max_length=3_200)] | None = None
     #: Only photos or only videos.
     type: MediaKind | None = None
     #: Only files that no pending and no published post has.

@@ -147,6 +147,18 @@ def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
     return tuple(one.result() for one in running)
 
 
+def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[], tuple[A, B]]:
+    """Returns a function that runs two calls at the same time and returns their results. It may run in any thread, also
+    in one of `together`: the first call runs in the thread itself, so that threads never wait for each other."""
+    pool = _api().pool
+
+    def run() -> tuple[A, B]:
+        other = pool.submit(second)
+        return first(), other.result()
+
+    return run
+
+
 def all_of(call: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
     """Runs a call for each argument, all at the same time, and returns the results in order."""
     return list(_api().pool.map(call, arguments))

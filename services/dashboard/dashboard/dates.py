@@ -67,14 +67,15 @@ def shown(at: datetime, zone: str) -> str:
 
 
 def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
-    """Returns what an entry of the calendar needs: date and time of day as a form holds them, the time of day as text,
-    and the time in the person's zone. All in one call, because a month has hundreds."""
+    """Returns a time as the API writes it, its time of day as the field of a form holds it and as text, and the time in
+    the person's zone; empty if that is the same zone.
+
+    This is everything that an entry of the calendar needs, in one call because a month has hundreds.
+    """
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
-    there = times.shown(at, mine.zone, mine.language)
-    return (
-        f"{local:%Y-%m-%d}", f"{local:%H:%M}", languages.clock(local, mine.language), f"{there} {mine.zone}",
-    )  # fmt: skip
+    there = "" if zone == mine.zone else f"{times.shown(at, mine.zone, mine.language)} {mine.zone}"
+    return Markup(at.isoformat()), Markup(f"{local:%H:%M}"), languages.clock(local, mine.language), there
 
 
 def day_name(text: str) -> str:

@@ -217,7 +217,12 @@ def outcome(code: str, platform: str) -> str:
 def files(media: Iterable[MediaItem]) -> str:
     """Returns what a post has attached: `2 photos`, `1 photo, 1 video`; empty for a post of text alone."""
     kinds = [it.type for it in media]
-    counts = ((kinds.count("photo"), "photo", "photos"), (kinds.count("video"), "video", "videos"))
+    return attached(kinds.count("photo"), kinds.count("video"))
+
+
+def attached(photos: int, videos: int) -> str:
+    """Returns numbers of photos and videos as text: `1 photo, 2 videos`; empty for none."""
+    counts = ((photos, "photo", "photos"), (videos, "video", "videos"))
     return ", ".join(count(number, one, many) for number, one, many in counts if number)
 
 

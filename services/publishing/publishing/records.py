@@ -23,6 +23,8 @@ UNENDED = (*PENDING, "held")
 #: States in which a post is or may be published.
 OUT = ("sending", "unknown", "published")
 
+#: Characters of a text that calendars show: our choice, more than a day of a month has room for.
+_SHORT_TEXT = 280
 _ENDINGS = {
     "photo": (".jpg", ".jpeg", ".png", ".gif", ".webp"),
     "video": (".mp4", ".mov", ".m4v", ".webm"),
@@ -246,6 +248,13 @@ class Post(Row):
         return api.ScheduledPost.made_from(
             self, media_ids=tuple(self.media_ids), media_urls=tuple(self.media_urls), **self.settings or {}
         )
+
+    def calendar_view(self) -> api.CalendarPost:
+        kinds = [it.type for it in self.media]
+        return api.CalendarPost.made_from(
+            self, at=self.published_at or self.scheduled_at, message=self.message and self.message[:_SHORT_TEXT],
+            photos=kinds.count("photo"), videos=kinds.count("video"),
+        )  # fmt: skip
 
     def published_view(self) -> api.PublishedPost:
         return api.PublishedPost.made_from(self, metrics=api.Metrics.made_from(self))

@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 import requests
+from e2e_kit.files import uploaded
 from e2e_kit.operator import Account, Accounts
+from e2e_kit.posting import tomorrow
 from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
 
 #: Screen → calls at most, for somebody who has come from the overview.
 SCREENS = {
-    "/calendar": 2,
+    "/calendar": 1,
     "/posts": 1,
     "/comments": 1,
     "/compose": 0,
@@ -63,6 +66,32 @@ def test_each_screen_makes_few_calls(stack: Stack, accounts: Accounts) -> None:
     assert visitor.calls("/overview/account") == 1  # how much is used, which changes with every post
     assert visitor.calls("/posts/attention") == 1
     assert visitor.calls("/posts/attention") == 0
+
+
+def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
+    stack: Stack, accounts: Accounts, jpeg: bytes
+) -> None:
+    account = accounts.new(pages=("FB",))
+    Visitor(stack, account, accounts).open("/compose")  # reads the description of the API
+    api, page = account.api, account.page_id()
+    files = [uploaded(api, jpeg, f"{number}.jpg")["media_id"] for number in range(2)]
+    post = {"page_id": page, "message": "Out", "media_ids": files}
+    out = api.post("/posts/publish", post)["post_id"]
+    logged = until(lambda: api.get("/logs?operation=publishPost")["entries"], 20, "the request is in the log")
+    request_id = logged[0]["request_id"]
+    waiting = api.post("/posts/schedule", {**post, "scheduled_at": tomorrow()})["scheduled_post"]["id"]
+    chosen = "&".join(f"media_id={it}" for it in files)
+    screens = (
+        *("/", *SCREENS, f"/posts/{out}", f"/posts/{waiting}", f"/calendar/move/{waiting}"),
+        *(
+            f"/compose?{chosen}",
+            f"/compose/files?{chosen}",
+            "/compose/ai",
+            f"/activity/requests/{request_id}",
+        ),
+    )
+    found = {screen: Visitor(stack, account, accounts).calls(screen) for screen in screens}
+    assert {screen: count for screen, count in found.items() if count > 3} == {}
 
 
 def test_the_composer_asks_once_about_all_pages(stack: Stack, accounts: Accounts) -> None:

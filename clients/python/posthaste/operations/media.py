@@ -17,6 +17,7 @@ class MediaOperations(Caller):
     def list_media(
         self,
         *,
+        media_ids: str | None = None,
         type: Literal["photo", "video"] | None = None,
         unused: bool | None = None,
         search: str | None = None,
@@ -32,13 +33,21 @@ class MediaOperations(Caller):
                 "GET",
                 "/api/v1/media",
                 records.MediaList,
-                query={"type": type, "unused": unused, "search": search, "limit": limit, "cursor": cursor},
+                query={
+                    "media_ids": media_ids,
+                    "type": type,
+                    "unused": unused,
+                    "search": search,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             )
         )
 
     def iterate_media(
         self,
         *,
+        media_ids: str | None = None,
         type: Literal["photo", "video"] | None = None,
         unused: bool | None = None,
         search: str | None = None,
@@ -53,7 +62,13 @@ class MediaOperations(Caller):
                 "GET",
                 "/api/v1/media",
                 records.MediaList,
-                query={"type": type, "unused": unused, "search": search, "limit": limit},
+                query={
+                    "media_ids": media_ids,
+                    "type": type,
+                    "unused": unused,
+                    "search": search,
+                    "limit": limit,
+                },
             ),
             "media",
         )
@@ -123,6 +138,7 @@ class AsyncMediaOperations(AsyncCaller):
     async def list_media(
         self,
         *,
+        media_ids: str | None = None,
         type: Literal["photo", "video"] | None = None,
         unused: bool | None = None,
         search: str | None = None,
@@ -138,13 +154,21 @@ class AsyncMediaOperations(AsyncCaller):
                 "GET",
                 "/api/v1/media",
                 records.MediaList,
-                query={"type": type, "unused": unused, "search": search, "limit": limit, "cursor": cursor},
+                query={
+                    "media_ids": media_ids,
+                    "type": type,
+                    "unused": unused,
+                    "search": search,
+                    "limit": limit,
+                    "cursor": cursor,
+                },
             )
         )
 
     def iterate_media(
         self,
         *,
+        media_ids: str | None = None,
         type: Literal["photo", "video"] | None = None,
         unused: bool | None = None,
         search: str | None = None,
@@ -159,7 +183,13 @@ class AsyncMediaOperations(AsyncCaller):
                 "GET",
                 "/api/v1/media",
                 records.MediaList,
-                query={"type": type, "unused": unused, "search": search, "limit": limit},
+                query={
+                    "media_ids": media_ids,
+                    "type": type,
+                    "unused": unused,
+                    "search": search,
+                    "limit": limit,
+                },
             ),
             "media",
         )

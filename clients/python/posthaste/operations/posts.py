@@ -362,6 +362,38 @@ class PostsOperations(Caller):
             "scheduled_posts",
         )
 
+    def list_calendar_posts(
+        self,
+        *,
+        since: datetime | str,
+        until: datetime | str,
+        page_id: str | None = None,
+        brand_id: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> records.CalendarPosts:
+        """List the posts of a span of days in brief, planned and published ones together, soonest first.
+
+        `GET /api/v1/posts/calendar`. Needs the scope `read:posts`.
+        """
+        return self._call(
+            Call(
+                "GET",
+                "/api/v1/posts/calendar",
+                records.CalendarPosts,
+                query={
+                    "since": since,
+                    "until": until,
+                    "page_id": page_id,
+                    "brand_id": brand_id,
+                    "platform": platform,
+                    "status": status,
+                    "limit": limit,
+                },
+            )
+        )
+
     def get_scheduled_post(self, id: str) -> records.ScheduledPostView:
         """Get a scheduled post.
 
@@ -957,6 +989,38 @@ class AsyncPostsOperations(AsyncCaller):
                 },
             ),
             "scheduled_posts",
+        )
+
+    async def list_calendar_posts(
+        self,
+        *,
+        since: datetime | str,
+        until: datetime | str,
+        page_id: str | None = None,
+        brand_id: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> records.CalendarPosts:
+        """List the posts of a span of days in brief, planned and published ones together, soonest first.
+
+        `GET /api/v1/posts/calendar`. Needs the scope `read:posts`.
+        """
+        return await self._call(
+            Call(
+                "GET",
+                "/api/v1/posts/calendar",
+                records.CalendarPosts,
+                query={
+                    "since": since,
+                    "until": until,
+                    "page_id": page_id,
+                    "brand_id": brand_id,
+                    "platform": platform,
+                    "status": status,
+                    "limit": limit,
+                },
+            )
         )
 
     async def get_scheduled_post(self, id: str) -> records.ScheduledPostView:

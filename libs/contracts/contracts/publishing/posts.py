@@ -99,6 +99,50 @@ class ScheduledPostList(Record):
     next_cursor: str | None = None
 
 
+class ListCalendarPosts(Record):
+    #: Only posts of this time or later.
+    since: datetime
+    #: Only posts of an earlier time.
+    until: datetime
+    page_id: str | None = None
+    brand_id: str | None = None
+    platform: PlatformName | None = None
+    #: Comma-separated of queued, held, failed, published.
+    status: str = "queued,held,failed,published"
+    #: The most posts that are not published, and the most published ones.
+    limit: Annotated[int, Meta(ge=1, le=300)] = 300
+
+
+class CalendarPost(Record):
+    """What a calendar shows of a post."""
+
+    id: str
+    #: When it was published or, for other posts, when it is or was to be published.
+    at: datetime
+    #: queued, held, failed or published
+    status: PostStatus
+    platform: PlatformCode
+    page_id: str
+    brand_id: str
+    #: At most the first 280 characters of its text.
+    message: str | None
+    #: How many photos are attached.
+    photos: int = 0
+    #: How many videos are attached.
+    videos: int = 0
+
+
+class CalendarPosts(Record):
+    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of the span of
+    which no post is missing."""
+
+    posts: tuple[CalendarPost, ...]
+    #: Set if more posts were published than `limit`: those before this time are missing.
+    complete_since: datetime | None = None
+    #: Set if more posts than `limit` are not published: those after this time are missing.
+    complete_until: datetime | None = None
+
+
 class HeldPosts(Record):
     """Selects held posts that the caller may access: those with these ids, those of one maker, or all."""
 
@@ -167,6 +211,12 @@ class PageOfPost(Record):
     unlinked_at: datetime | None
 
 
+class Metrics(Record):
+    likes: int = 0
+    comments: int = 0
+    shares: int = 0
+
+
 class FullPost(PostContent, kw_only=True):
     """Everything known about one post, published at once or scheduled, in any state."""
 
@@ -198,6 +248,8 @@ class FullPost(PostContent, kw_only=True):
     attempts: tuple[PostAttempt, ...]
     #: Who made, changed, retried or released it last. None: unknown.
     made_by: Maker | None
+    #: Set on a published post, as of the last look at its platform.
+    metrics: Metrics | None = None
 
 
 class FindPosts(Record):
@@ -221,6 +273,7 @@ class PostOfRequest(Record):
     error: PostProblem | None
     #: Oldest first.
     attempts: tuple[PostAttempt, ...]
+    message: str | None = None
 
 
 class FoundPosts(Record):
@@ -317,12 +370,6 @@ class ListPublishedPosts(Record):
     search: Search | None = None
     limit: Limit = 50
     cursor: str | None = None
-
-
-class Metrics(Record):
-    likes: int = 0
-    comments: int = 0
-    shares: int = 0
 
 
 class PublishedPost(Record):

@@ -1,23 +1,18 @@
 """The screens of what happened: the log of requests, and the brands' audit log."""
 
-from functools import partial
 from typing import Any
 
 from flask import Blueprint, render_template, request
 
 from dashboard import api, words
 from dashboard.kept import kept
-from dashboard.routes.shared import recent_places
-from posthaste import Posthaste
-from posthaste.errors import ApiError
+from dashboard.routes.shared import Places, recent_brands, recent_pages
 
 screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _ON_A_PAGE = 50
 #: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
 _TOKENS = 100
-#: Posts of one request whose text is shown; each costs a call. Most requests have one.
-_TEXTS = 5
 #: The audit log needs the account only to say "You".
 _ACCOUNT_SECONDS = 600.0
 
@@ -50,16 +45,14 @@ def one_request(request_id: str) -> str:
     """Shows a request with its token, and the posts, attempts and deliveries that it led to: from the log to the reason
     why a post failed."""
     client = api.reader()
-    found, places, tokens = api.together(
+    found, pages, tokens = api.together(
         lambda: client.get_log(request_id),
-        recent_places(client),
+        recent_pages(client),
         lambda: client.list_tokens(limit=_TOKENS).tokens,
     )
-    texts = api.all_of(partial(_text, client), [it.id for it in (found.posts or [])[:_TEXTS]])
     return render_template(
-        "request.html", found=found, request_id=request_id, places=places,
+        "request.html", found=found, request_id=request_id, places=Places(pages, {}),
         names={it.id: it.name or it.prefix for it in tokens},
-        texts={post.id: text for post, text in zip(found.posts or [], texts, strict=False)},
     )  # fmt: skip
 
 
@@ -67,26 +60,16 @@ def one_request(request_id: str) -> str:
 def audit() -> str:
     client = api.reader()
     brand_id, cursor = request.args.get("brand") or None, request.args.get("after") or None
-    found, places, account = api.together(
+    found, brands, account = api.together(
         lambda: client.list_audit(brand_id=brand_id, limit=_ON_A_PAGE, cursor=cursor),
-        recent_places(client),
+        recent_brands(client),
         kept("account", _ACCOUNT_SECONDS, client.get_account),
     )
     actors = words.ACTORS | {account.user.id: "You"}
     return _page(
-        "activity_audit.html", "audit", entries=found.entries, after=found.next_cursor, places=places,
-        actors=actors, brand_id=brand_id or "",
+        "activity_audit.html", "audit", entries=found.entries, after=found.next_cursor,
+        places=Places({}, brands), actors=actors, brand_id=brand_id or "",
     )  # fmt: skip
-
-
-def _text(client: Posthaste, post_id: str) -> str:
-    """Returns the text of a post; empty for one that was deleted in the meantime."""
-    try:
-        return client.get_post(post_id).post.message or ""
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return ""
 
 
 def _page(template: str, tab: str, **more: Any) -> str:

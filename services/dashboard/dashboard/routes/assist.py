@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, render_template, request
 
 from dashboard import api, words
-from dashboard.routes.shared import recent_places
+from dashboard.routes.shared import recent_brands
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
 from posthaste.records import AiJob
 
@@ -29,11 +29,11 @@ def show() -> str:
     """Shows the forms for AI, with the costs and the credits left, and a video that is still being made since an
     earlier visit."""
     client = api.reader()
-    balance, places, jobs = api.together(
-        client.get_credits, recent_places(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
+    balance, brands, jobs = api.together(
+        client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
     )
     return render_template(
-        "assist.html", places=places, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
+        "assist.html", brands=brands, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
         costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
         job=next((it for it in jobs if it.status == "processing"), None),
     )  # fmt: skip

@@ -1,27 +1,28 @@
 """The calendar: posts of a month, week or day that were published, will be published, or have failed."""
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
+from urllib.parse import urlencode
 
 from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, dates, times, words
 from dashboard.periods import VIEWS, Period
-from dashboard.routes.shared import Filters, recent_places
+from dashboard.routes.shared import Filters, Places, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
-from posthaste.records import ScheduledPost
+from posthaste.records import CalendarPost, ScheduledPost
 
 screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 
-#: The API lists at most 100 posts at once: a period shows up to 300 that wait or failed and 300 that are out, and links
-#: to the rest.
-_AT_ONCE, _TIMES = 100, 3
-#: State of the filter → its label; the API lists published posts by themselves.
+#: The most that the API lists: a period shows up to 300 posts that wait or failed and 300 that are out, and links to
+#: the rest.
+_AT_ONCE = 300
+#: As long as the API's list has texts.
+_SHORT_TEXT = 280
+#: State of the filter → its label.
 STATES = {"queued": "Scheduled", "held": "Held", "failed": "Failed", "published": "Published"}
-_NOT_OUT = "queued,held,failed"
 #: States in which a post has a time that can be changed.
 _MOVABLE = ("queued", "held")
 #: Refusals of the API that mean something special here.
@@ -29,21 +30,6 @@ _REFUSALS = {
     "POST_IN_PROGRESS": "This post is going out right now, so it cannot be moved.",
     "NOT_FOUND": "This post is out, cancelled or gone. Load the page again.",
 }
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A post as an entry of the calendar."""
-
-    id: str
-    at: datetime
-    platform: str
-    page_id: str
-    message: str | None
-    status: str
-    brand_id: str
-    #: What is attached, as text; the API does not list it for published posts.
-    files: str = ""
 
 
 @screens.get("")
@@ -60,45 +46,30 @@ def show() -> str:
     period = Period.read(request.args.get("view") or _first_view(), wanted, zone, now, g.dates.language)
     begin, end = period.span(request.args.get("from", ""), request.args.get("to", ""))
 
-    def waiting() -> tuple[list[Entry], bool]:
-        def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
-            found = client.list_scheduled_posts(
-                status=state or _NOT_OUT,
-                since=begin,
-                until=end,
-                limit=_AT_ONCE,
-                cursor=cursor,
-                **filters.values,
-            )
-            entries = [_waiting(it) for it in found.scheduled_posts]
-            return entries, found.next_cursor
-
-        return _all(listed) if state != "published" else ([], False)
-
-    def out() -> tuple[list[Entry], bool]:
-        def listed(cursor: str | None) -> tuple[list[Entry], str | None]:
-            found = client.list_published_posts(
-                since=begin, until=end, limit=_AT_ONCE, cursor=cursor, **filters.values
-            )
-            entries = [
-                Entry(it.id, it.published_at, it.platform, it.page_id, it.message, "published", it.brand_id)
-                for it in found.published_posts
-            ]
-            return entries, found.next_cursor
-
-        return _all(listed) if begin <= now and state in ("", "published") else ([], False)
-
-    (planned, is_cut), (published, was_cut) = api.together(waiting, out)
-    days: dict[date, list[Entry]] = defaultdict(list)
-    for entry in sorted([*planned, *published], key=lambda it: it.at):
-        days[period.day_of(entry.at)].append(entry)
+    found = client.list_calendar_posts(
+        since=begin, until=end, status=state or None, limit=_AT_ONCE, **filters.values
+    )
+    days: dict[date, list[CalendarPost]] = defaultdict(list)
+    for post in found.posts:
+        days[period.day_of(post.at)].append(post)
+    go_back_to, go_on_from = found.complete_since, found.complete_until
     return render_template(
         "calendar.html", period=period, days=days, places=places, filters=filters, state=state, states=STATES,
-        gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS,
-        today=period.day_of(now), is_part=(begin, end) != period.bounds,
-        go_on_from=period.day_of(planned[-1].at) if is_cut and planned else None,
-        go_back_to=period.day_of(published[-1].at) if was_cut and published else None,
+        gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS, today=period.day_of(now),
+        to=partial(_address, {"view": period.view}, {"state": state, **filters.query}),
+        is_part=(begin, end) != period.bounds,
+        go_on_from=period.day_of(go_on_from) if go_on_from else None,
+        go_back_to=period.day_of(go_back_to) if go_back_to else None,
     )  # fmt: skip
+
+
+def _address(present: dict[str, str], choice: dict[str, str], **changed: str) -> str:
+    """Returns the address of the calendar with the present view and the choice, besides what is `changed`.
+
+    A month links to each of its days, and url_for takes 40 µs.
+    """
+    values = present | changed | choice
+    return "/calendar?" + urlencode({name: value for name, value in values.items() if value})
 
 
 def _first_view() -> str:
@@ -122,7 +93,7 @@ def move() -> str | tuple[str, int] | Response:
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
     is_part = "HX-Request" in request.headers
     try:
-        moved, undo = _moved(post_id, form.get("seen_at", ""), zone)
+        moved, undo, places = _moved(post_id, form.get("seen_at", ""), zone)
     except times.TimeRefused as refused:
         problem, status = str(refused), 422
     except AuthenticationError:
@@ -137,22 +108,23 @@ def move() -> str | tuple[str, int] | Response:
         problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
     else:
         if is_part:
-            places = recent_places(api.reader())()
-            return render_template("calendar_moved.html", entry=moved, zone=zone, undo=undo, places=places)
+            return render_template("calendar_moved.html", post=moved, zone=zone, undo=undo, places=places)
         month = times.local_fields(moved.at, zone)[0][:7]
         return redirect(url_for("calendar.show", month=month, done="moved"))
     return (problem, status) if is_part else (_move_form(post_id, problem), status)
 
 
-def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str]]:
-    """Moves a post, and returns it with the date and time that it had before.
+def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[str, str], Places]:
+    """Moves a post. Returns it, the date and time that it had before, and the places: whatever the answer needs is read
+    before the move, so that no read that fails can hide a move that has happened.
 
     Raises TimeRefused, also for a post that somebody else has moved since the calendar was loaded, and errors of the
     API.
     """
     form, client = request.form, api.writer()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)
-    before = client.get_post(post_id).post
+    view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
+    before = view.post
     if before.scheduled_at is None:
         raise times.TimeRefused("This post has no time: it was published at once.")
     if before.scheduled_at.isoformat() != seen_at:
@@ -161,13 +133,16 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[Entry, tuple[str, str
             f"Somebody has moved this post to {there}. Load the page again, then move it."
         )
     post = client.edit_post(post_id, scheduled_at=at, idempotency_key=form.get("key") or None).scheduled_post
-    return _waiting(post), times.local_fields(before.scheduled_at, zone)
+    return _entry(post), times.local_fields(before.scheduled_at, zone), places
 
 
-def _waiting(post: ScheduledPost) -> Entry:
-    return Entry(
-        post.id, post.scheduled_at, post.platform, post.page_id, post.message, post.status, post.brand_id,
-        words.files(post.media),
+def _entry(post: ScheduledPost) -> CalendarPost:
+    """Returns a post as the calendar lists it."""
+    kinds = [it.type for it in post.media]
+    return CalendarPost(
+        id=post.id, at=post.scheduled_at, status=post.status, platform=post.platform, page_id=post.page_id,
+        brand_id=post.brand_id, message=(post.message or "")[:_SHORT_TEXT], photos=kinds.count("photo"),
+        videos=kinds.count("video"),
     )  # fmt: skip
 
 
@@ -184,16 +159,3 @@ def _move_form(post_id: str, problem: str = "") -> str:
         seen_at=post.scheduled_at.isoformat(), date=request.form.get("date", date),
         time=request.form.get("time", time), problem=problem, in_dialog=is_part,
     )  # fmt: skip
-
-
-def _all(listed: Callable[[str | None], tuple[list[Entry], str | None]]) -> tuple[list[Entry], bool]:
-    """Reads a list of the API page by page (`listed`, from a cursor), up to its end or a limit. Returns the entries,
-    and whether some are missing."""
-    entries: list[Entry] = []
-    cursor: str | None = None
-    for _ in range(_TIMES):
-        more, cursor = listed(cursor)
-        entries += more
-        if cursor is None:
-            return entries, False
-    return entries, True

@@ -185,21 +185,18 @@ def _used_platforms(places: Places) -> Platforms:
     return {code: platforms[code] for code in words.PLATFORMS if code in used}
 
 
-def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
+def _files(media_ids: tuple[str, ...]) -> list[Media] | list[UnreadFile]:
     """Reads those files of a draft that still exist."""
-    client = api.reader()
-
-    def get(media_id: str) -> Media | UnreadFile | None:
-        try:
-            return client.get_media(media_id)
-        except AuthenticationError:
-            raise
-        except (LimitReached, ServerError):
-            return UnreadFile(media_id)
-        except ApiError:
-            return None
-
-    return [file for file in api.all_of(get, media_ids) if file is not None]
+    if not media_ids:
+        return []
+    try:
+        return api.reader().list_media(media_ids=",".join(media_ids)).media
+    except AuthenticationError:
+        raise
+    except (LimitReached, ServerError):
+        return [UnreadFile(it) for it in media_ids]
+    except ApiError:
+        return []
 
 
 def _with_files(draft: Draft) -> tuple[Draft, str]:

@@ -11,8 +11,8 @@ screens = Blueprint("overview", __name__)
 #: As many posts as fit a screen; the list shows all.
 _NEXT = 8
 _PROBLEMS = 10
-#: One call reads both, unless more posts failed than that.
-_AT_ONCE = 25
+#: One call reads both, unless almost as many posts failed.
+_AT_ONCE = 100
 _WEBHOOKS_SECONDS = 60.0
 #: The API lists so many at once; an account has fewer.
 _ALL_WEBHOOKS = 100

@@ -1,6 +1,5 @@
 """The screens of posts: the list with its filters, and one post with its attempts and what a person can do about it."""
 
-from datetime import timedelta
 from typing import Any
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
@@ -9,9 +8,8 @@ from werkzeug.wrappers import Response
 from dashboard import api, times, words
 from dashboard.kept import forget, kept
 from dashboard.routes.shared import Filters, recent_places
-from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
-from posthaste.records import FullPost, Metrics, PublishedPost, ScheduledPost
+from posthaste.records import FullPost, PublishedPost, ScheduledPost
 
 screens = Blueprint("posts", __name__, url_prefix="/posts")
 
@@ -25,8 +23,6 @@ TABS = {
 _ON_A_PAGE = 25
 #: Name and time of the kept number of posts that need attention.
 _ATTENTION, _ATTENTION_SECONDS = "attention", 60.0
-#: The API compares times exactly: long enough to hold one, short enough to hold few.
-_MOMENT = timedelta(seconds=1)
 #: What a person can do with a post in a state.
 _ACTIONS = {
     "queued": ("edit", "cancel"),
@@ -130,26 +126,12 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
     view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
     post = view.post
     zone = places.zone(post.brand_id)
-    figures = _figures(client, post) if post.published_at else None
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
     return render_template(
         "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
         done=done or request.args.get("done", ""), begins=begins, zones=times.zones(),
-        form=request.form if problem else {}, figures=figures, undo=undo,
+        form=request.form if problem else {}, figures=post.metrics, undo=undo,
     )  # fmt: skip
-
-
-def _figures(client: Posthaste, post: FullPost) -> Metrics | None:
-    """Returns a published post's likes, comments and shares, which only the API's list has; None if reading them
-    fails."""
-    assert post.published_at is not None
-    try:
-        found = client.list_published_posts(
-            page_id=post.page_id, since=post.published_at, until=post.published_at + _MOMENT, limit=_ON_A_PAGE
-        )
-    except PosthasteError:
-        return None
-    return next((it.metrics for it in found.published_posts if it.id == post.id), None)
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from flask import request
 
-from dashboard import dates, times, words
+from dashboard import api, dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.records import BrandInList, Page
@@ -131,6 +131,11 @@ def search_text() -> str:
     return search if len(search) >= _SHORTEST_SEARCH else ""
 
 
+def recent_pages(client: Posthaste) -> Callable[[], dict[str, Page]]:
+    """Returns a function that returns the linked pages of this session by id, as they were at most a minute ago."""
+    return kept("pages", _PAGES_SECONDS, lambda: {it.id: it for it in client.iterate_pages(limit=_AT_ONCE)})
+
+
 def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
     """Returns a function that returns the brands of this session by id, as they were at most two minutes ago."""
     return kept(
@@ -142,14 +147,13 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
     """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
     (with `with_new_pages`, as they are now), and its brands.
 
-    It makes up to two calls of the API, and one more for each further hundred. Only for screens that make another call
-    as well, which notices when the session has ended.
+    The function makes up to two calls of the API side by side, and one more for each further hundred. Only for screens
+    that make another call as well, which notices when the session has ended.
     """
     if with_new_pages:
         forget("pages")
-    pages = kept("pages", _PAGES_SECONDS, lambda: {it.id: it for it in client.iterate_pages(limit=_AT_ONCE)})
-    brands = recent_brands(client)
-    return lambda: Places(pages(), brands())
+    both = api.side_by_side(recent_pages(client), recent_brands(client))
+    return lambda: Places(*both())
 
 
 def forget_places() -> None:

@@ -48,21 +48,22 @@ async function post(body) {
   }
 }
 
-async function move(slot, date, time) {
+async function move(slot, date, time, zone = document.getElementById("calendar").dataset.zone) {
   const entry = slot.querySelector(".entry");
   const home = slot.closest(".day").dataset.day;
   slot.querySelector(".reason")?.remove();
   place(slot, date);
   entry.classList.add("busy");
-  const body = { post_id: entry.dataset.id, seen_at: entry.dataset.at, zone: entry.dataset.zone, date, time };
+  const body = { post_id: slot.id.slice("slot-".length), seen_at: slot.dataset.at, zone, date, time };
   const answer = await post(body);
   if (answer.status === 200) {
     const made = document.createElement("template");
     made.innerHTML = answer.text;
     const fresh = made.content.querySelector(".slot");
-    say(made.content.querySelector(".moved").outerHTML);
+    const told = made.content.querySelector(".moved");
+    say(told.outerHTML);
     slot.replaceWith(fresh);
-    place(fresh, fresh.dataset.day);
+    place(fresh, told.dataset.day);
     fresh.querySelector?.(".entry")?.focus();
     return "";
   }
@@ -83,7 +84,7 @@ document.addEventListener("dragstart", (event) => {
   if (!entry) return;
   dragged = entry.closest(".slot");
   event.dataTransfer.effectAllowed = "move";
-  event.dataTransfer.setData("text/plain", entry.dataset.id);
+  event.dataTransfer.setData("text/plain", dragged.id);
   document.querySelector(".month").classList.add("dragging");
 });
 document.addEventListener("dragover", (event) => {
@@ -98,7 +99,7 @@ document.addEventListener("drop", (event) => {
   if (!dragged || !day) return;
   event.preventDefault();
   const slot = dragged;
-  if (day !== slot.closest(".day")) move(slot, day.dataset.day, slot.querySelector(".entry").dataset.time);
+  if (day !== slot.closest(".day")) move(slot, day.dataset.day, slot.dataset.time);
 });
 document.addEventListener("dragend", () => {
   dragged = null;
@@ -125,5 +126,5 @@ document.addEventListener("submit", async (event) => {
   if (!slot) return;
   event.preventDefault();
   document.getElementById("mover").close();
-  await move(slot, form.elements.date.value, form.elements.time.value);
+  await move(slot, form.elements.date.value, form.elements.time.value, form.elements.zone.value);
 });

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from flask.testing import FlaskClient
 from dashboard import api
 from dashboard.app import create_app
 from dashboard.config import Config
-from posthaste.errors import ApiError, LimitReached, ResourceError, ServerError
+from posthaste.errors import ApiError, LimitReached, PermissionDenied, ServerError
 from posthaste.retries import RetryPolicy
 
 #: Nothing listens on the discard port.
@@ -87,6 +88,27 @@ def test_a_search_that_has_found_nothing_yet_goes_on_by_itself(
     assert "No posts here with" in last
 
 
+def test_a_post_is_not_moved_while_the_names_for_the_answer_cannot_be_read(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read that failed after the move would tell that no answer came, though the post has moved."""
+    moved: list[str] = []
+    post = SimpleNamespace(scheduled_at=datetime(2099, 1, 1, 12, tzinfo=UTC))
+
+    def refuse(**_: object) -> None:
+        raise ServerError(503, {})
+
+    writer = SimpleNamespace(
+        get_post=lambda _: SimpleNamespace(post=post), iterate_pages=refuse, iterate_brands=lambda **_: [],
+        edit_post=lambda post_id, **_: moved.append(post_id),
+    )  # fmt: skip
+    data = {"form_token": form_token(browser), **FORM, "seen_at": post.scheduled_at.isoformat()}
+    monkeypatch.setattr(api, "writer", lambda: writer)
+    answer = browser.post("/calendar/move", data=data, headers={"HX-Request": "true"})
+    assert answer.status_code == 503
+    assert moved == []
+
+
 def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_screens_are_quick(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,15 +127,15 @@ def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_sc
 
 @pytest.mark.parametrize(
     ("error", "is_kept"),
-    [(ServerError(503, {}), True), (LimitReached(429, {}), True), (ResourceError(404, {}), False)],
+    [(ServerError(503, {}), True), (LimitReached(429, {}), True), (PermissionDenied(403, {}), False)],
 )
 def test_a_file_of_a_draft_stays_in_it_while_it_cannot_be_read(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, error: ApiError, is_kept: bool
 ) -> None:
-    def refuse(media_id: str) -> None:
+    def refuse(media_ids: str) -> None:
         raise error
 
-    monkeypatch.setattr(api, "reader", lambda: SimpleNamespace(get_media=refuse))
+    monkeypatch.setattr(api, "reader", lambda: SimpleNamespace(list_media=refuse))
     tile = browser.get("/compose/files?media_id=med_1").text
     assert ('value="med_1"' in tile) == is_kept
 

@@ -117,6 +117,16 @@ def list_scheduled_posts(exchange: Exchange, request: api.ListScheduledPosts) ->
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
+@endpoint("GET", "/posts/calendar", scope="read:posts", meter="reads", errors=_REACH)
+def list_calendar_posts(exchange: Exchange, request: api.ListCalendarPosts) -> api.CalendarPosts:
+    """List the posts of a span of days in brief, planned and published ones together, soonest first."""
+    if request.platform is not None:
+        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    if request.brand_id is not None:
+        check_brand(exchange, request.brand_id, field="brand_id")
+    return exchange.relay(exchange.services.publishing.list_calendar_posts, request)
+
+
 @endpoint("GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", errors=_REACH)
 def get_scheduled_post(exchange: Exchange, request: api.PostId) -> ScheduledPostView:
     """Get a scheduled post."""

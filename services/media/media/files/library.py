@@ -11,8 +11,9 @@ from contracts.platforms import JPEG
 from contracts.renditions import need_of
 from media import names
 from media.cleanup.removals import REMOVALS_DUE
-from media.context import URL_VALID_FOR, AppContext, reachable
+from media.context import URL_VALID_FOR, AppContext, reachable, reaches
 from media.files import renditions
+from media.records import MediaRow
 from media.store.attachments import Attachments
 from media.store.files import Files, narrowing
 from media.store.removals import Removals
@@ -20,10 +21,14 @@ from media.store.renditions import Renditions
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, with the account's storage quota. A page of a narrowed list
-    reads a bounded number of files, so it may have none and still a cursor."""
+    """Returns one page of the list of files, newest first, or the files that are asked for by id; with the account's
+    storage quota. A page of a narrowed list reads a bounded number of files, so it may have none and still a cursor."""
     with context.database.reading() as connection:
         files, end = Files(connection), None
+        if request.media_ids is not None:
+            chosen = _chosen(files, caller, request.media_ids)
+            quota = context.storage(connection, caller)
+            return api.MediaList(media=tuple(map(context.view, chosen)), tier=caller.tier, quota=quota)
         reach: Any = {"brand_ids": caller.brand_ids, "after": decode_position(request.cursor)}
         narrowed = narrowing(request.type, request.unused, request.search)
         if narrowed:
@@ -37,6 +42,13 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
     return api.MediaList(
         media=tuple(map(context.view, shown)), tier=caller.tier, quota=quota, next_cursor=cursor
     )
+
+
+def _chosen(files: Files, caller: Caller, media_ids: str) -> list[MediaRow]:
+    """Returns those of the files with these comma-separated ids that the caller may see, in their order."""
+    asked = tuple(dict.fromkeys(media_ids.split(",")))
+    rows = files.many(asked)
+    return [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]
 
 
 def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media:

@@ -313,6 +313,15 @@ def test_files_are_listed_newest_first_in_pages(world: World) -> None:
             library.show_list(world.context, world.caller(), api.ListMedia(cursor=cursor))
 
 
+def test_files_are_listed_by_id_in_the_asked_order_without_those_of_others(world: World) -> None:
+    first, second = (world.media().media_id for _ in range(2))
+    foreign = world.media(world.caller("usr_b")).media_id
+    asked = api.ListMedia(media_ids=f"{second},{foreign},med_none,{first},{second}", limit=1)
+    listed = library.show_list(world.context, world.caller(), asked)
+    assert [it.media_id for it in listed.media] == [second, first]
+    assert listed.next_cursor is None
+
+
 def test_a_token_of_brands_sees_only_what_its_brands_made(world: World) -> None:
     of_both, of_a = world.caller(brand_ids=("brd_a", "brd_b")), world.caller(brand_ids=("brd_a",))
     from_both, from_a, from_all = world.media(of_both), world.media(of_a), world.media()

@@ -51,6 +51,7 @@ def _view(post: Post, page: PageRow, attempts: list[AttemptRow]) -> api.FullPost
         error=_problem(post.error_code, post.error_message),
         attempts=tuple(_attempt(row) for row in attempts),
         made_by=post.made_by if post.maker_user_id else None,
+        metrics=api.Metrics.made_from(post) if post.state == "published" else None,
         **post.settings or {},
     )
 

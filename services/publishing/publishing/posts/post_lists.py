@@ -1,6 +1,6 @@
 """Lists posts, page by page with a cursor."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from chassis.cursor import decode_position, encode_position
@@ -8,11 +8,16 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError
 from publishing.context import AppContext
-from publishing.records import PageRow, reached
+from publishing.records import PageRow, Post, reached
 from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
+
+#: States of planned posts that a calendar shows; published ones are read from a list of their own.
+_IN_CALENDAR = ("queued", "held", "failed")
+#: The smallest difference between two times of PostgreSQL.
+_TICK = timedelta(microseconds=1)
 
 
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
@@ -71,6 +76,41 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
     cursor = encode_position(*end) if end is not None else None
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
+    )
+
+
+def calendar(app: AppContext, caller: Caller, request: api.ListCalendarPosts) -> api.CalendarPosts:
+    """Lists the posts of a span of time in brief, soonest first. Of more posts than the limit, shows the first that are
+    not published, and the last that are."""
+    statuses, platform = statuses_in(request.status), platform_code(request.platform)
+    _check_zone(since=request.since, until=request.until)
+    where: dict[str, Any] = {"brand_ids": _brands(caller, request.brand_id), "page_id": request.page_id}
+    where |= {"platform": platform, "limit": request.limit + 1}
+    planned: list[Post] = []
+    published: list[Post] = []
+    with app.database.reading() as connection:
+        if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
+            return api.CalendarPosts(posts=())
+        lists = Lists(connection)
+        if waiting := [it for it in statuses if it in _IN_CALENDAR]:
+            planned = lists.scheduled(
+                caller.account_id,
+                **where,
+                statuses=waiting,
+                after=_position(request.since),
+                until=request.until,
+            )
+        if "published" in statuses:
+            since = request.since - _TICK  # the list of published posts begins after it
+            published = lists.published(
+                caller.account_id, **where, since=since, before=_position(request.until)
+            )
+    shown, out = planned[: request.limit], published[: request.limit]
+    posts = sorted((it.calendar_view() for it in (*shown, *out)), key=lambda it: (it.at, it.id))
+    return api.CalendarPosts(
+        posts=tuple(posts),
+        complete_since=out[-1].published_at if len(published) > len(out) else None,
+        complete_until=shown[-1].scheduled_at if len(planned) > len(shown) else None,
     )
 
 

@@ -19,6 +19,10 @@ PREFIXES = {
 }  # fmt: skip
 
 
+#: A span of time that contains the posts, as a calendar asks for it.
+_SPAN = "since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"
+
+
 @dataclass(frozen=True)
 class Row:
     """`{kind}` in path and body is an id of the owner, `<kind>` one of the caller."""
@@ -83,6 +87,8 @@ ROWS = (
     Row("GET", "/posts/scheduled?brand_id={brand}"),
     Row("GET", "/posts/published?brand_id={brand}"),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
+    Row("GET", f"/posts/calendar?page_id={{page}}&{_SPAN}"),
+    Row("GET", f"/posts/calendar?brand_id={{brand}}&{_SPAN}"),
     Row("GET", "/posts/scheduled/{queued}"),
     Row("GET", "/posts/{queued}"),
     Row("GET", "/posts/{published}"),

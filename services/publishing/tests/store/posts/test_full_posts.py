@@ -32,6 +32,7 @@ def test_a_post_published_at_once_is_shown_with_its_attempt_page_and_maker(world
     assert [(one.number, one.outcome, one.error) for one in shown.attempts] == [(1, "published", None)]
     assert shown.made_by is not None
     assert shown.made_by.user_id == ACCOUNT
+    assert shown.metrics == api.Metrics()
 
 
 def test_each_refused_attempt_shows_the_platforms_own_error_and_what_to_do(
@@ -44,7 +45,7 @@ def test_each_refused_attempt_shows_the_platforms_own_error_and_what_to_do(
     ]
     world.send()
     waiting = show(world, post.id)
-    assert (waiting.status, len(waiting.attempts)) == ("queued", 1)
+    assert (waiting.status, len(waiting.attempts), waiting.metrics) == ("queued", 1, None)
     assert waiting.next_attempt_at is not None
     world.shift(60)
     world.send()

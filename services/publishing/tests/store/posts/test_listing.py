@@ -1,6 +1,6 @@
 """Lists of posts: their order, filters and cursors, and what a list costs, however long the history is."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -100,6 +100,46 @@ def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: World, app
     for status, count in statuses.items():
         answer = post_lists.scheduled(app, world.caller(), api.ListScheduledPosts(status=status))
         assert len(answer.scheduled_posts) == count
+
+
+def calendar(world: World, **more: Any) -> api.CalendarPosts:
+    """Lists the posts of the hours around now."""
+    span = {"since": world.in_minutes(-60), "until": world.in_minutes(60)}
+    return post_lists.calendar(world.app, world.caller(), api.ListCalendarPosts(**span | more))
+
+
+def went_out(world: World, post: api.ScheduledPost, at: datetime) -> None:
+    world.run("UPDATE posts SET state = 'published', out_at = :at WHERE id = :id", at=at, id=post.id)
+
+
+def test_a_calendar_has_what_is_out_and_what_is_planned_in_brief_and_in_order(world: World) -> None:
+    page, out_at = world.page(), world.in_minutes(-7)
+    made = [world.schedule(page, world.in_minutes(20 + 5 * n), "x" * 300) for n in range(3)]
+    world.schedule(page, world.in_minutes(70))
+    cancellation.cancel(world.app, world.caller(), api.PostId(id=made[2].id))
+    went_out(world, made[1], out_at)
+    found = calendar(world)
+    assert [(it.id, it.at, it.status) for it in found.posts] == [
+        (made[1].id, out_at, "published"),
+        (made[0].id, made[0].scheduled_at, "queued"),
+    ]
+    assert {it.message for it in found.posts} == {"x" * 280}
+    assert (found.complete_since, found.complete_until) == (None, None)
+    assert [it.id for it in calendar(world, status="published").posts] == [made[1].id]
+    assert [it.id for it in calendar(world, status="queued,failed").posts] == [made[0].id]
+    assert [it.id for it in calendar(world, since=out_at, until=made[0].scheduled_at).posts] == [made[1].id]
+    assert calendar(world, platform="IG").posts == ()
+
+
+def test_a_calendar_that_is_cut_says_which_part_of_it_is_complete(world: World) -> None:
+    page, now = world.page(), world.in_minutes(0)
+    made = [world.schedule(page, now + timedelta(minutes=20 + n)) for n in range(6)]
+    for minutes, post in enumerate(made[3:], 1):
+        went_out(world, post, now - timedelta(minutes=minutes))
+    found = calendar(world, limit=2)
+    assert [it.id for it in found.posts] == [made[4].id, made[3].id, made[0].id, made[1].id]
+    assert found.complete_since == now - timedelta(minutes=2)
+    assert found.complete_until == made[1].scheduled_at
 
 
 def test_a_list_of_scheduled_posts_begins_at_the_given_time(world: World, app: SendingContext) -> None:
