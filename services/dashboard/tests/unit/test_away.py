@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dashboard import api
+from dashboard import api, kept
 from dashboard.app import create_app
 from dashboard.config import Config
 from posthaste.errors import ApiError, LimitReached, PermissionDenied, ServerError
@@ -104,6 +104,7 @@ def test_a_post_is_not_moved_while_the_names_for_the_answer_cannot_be_read(
     )  # fmt: skip
     data = {"form_token": form_token(browser), **FORM, "seen_at": post.scheduled_at.isoformat()}
     monkeypatch.setattr(api, "writer", lambda: writer)
+    monkeypatch.setattr(kept, "_values", {})
     answer = browser.post("/calendar/move", data=data, headers={"HX-Request": "true"})
     assert answer.status_code == 503
     assert moved == []
