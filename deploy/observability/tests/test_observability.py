@@ -15,11 +15,11 @@ from local.testing.observability import (
     FOLDER,
     all_queries,
     labels_in,
-    prometheus_names,
     recorded_in,
     rules,
     series_in,
 )
+from local.testing.prometheus_names import prometheus_names
 
 PAGE = ROOT / "docs" / "observability.md"
 OPERATIONS = ROOT / "docs" / "operations.md"

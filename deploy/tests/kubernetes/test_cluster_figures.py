@@ -23,7 +23,8 @@ from kustomized import (
 from chassis.telemetry import metrics
 from gateway.config import Config as GatewayConfig
 from local.paths import ROOT
-from local.testing.observability import prometheus_names, series_in
+from local.testing.observability import series_in
+from local.testing.prometheus_names import prometheus_names
 
 ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())
 

@@ -19,7 +19,8 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-from local.testing.observability import all_queries, labels_in, prometheus_names, series_in
+from local.testing.observability import all_queries, labels_in, series_in
+from local.testing.prometheus_names import prometheus_names
 from testkit.collector import Collector, Seen
 
 #: Spans are dropped when the collector is away (libs/chassis, test_telemetry).

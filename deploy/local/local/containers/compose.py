@@ -52,11 +52,13 @@ class Composed:
     """One stack of Compose, in a run directory with its settings (`settings.env`) and its demo account (`env`).
 
     `profile`: compact (all services in one process) or core. The simulator plays the platforms for both.
+    `sources`: the checkout with the docker-compose.yml and the sources of our images.
     """
 
-    def __init__(self, engine: Engine, run: Path, profile: str) -> None:
+    def __init__(self, engine: Engine, run: Path, profile: str, sources: Path = ROOT) -> None:
         self.engine = engine
         self.run = run
+        self.sources = sources
         self.profile = profile
         self.settings = run / "settings.env"
         run.mkdir(parents=True)
@@ -98,7 +100,7 @@ class Composed:
         """Runs `docker compose` with the settings. Raises AssertionError if it fails, unless `check` is false."""
         options = (
             "--project-directory",
-            str(ROOT),
+            str(self.sources),
             "--project-name",
             "posthaste",
             "--env-file",
@@ -112,7 +114,7 @@ class Composed:
         The first one alone makes the layer with the libraries, which the others find.
         """
         for names in (("ctl",), ()):
-            self.compose("build", "--quiet", *names)
+            self.compose("--parallel", "2", "build", "--quiet", *names)
 
     def up(self, *names: str) -> None:
         """Starts what is not up to date, and waits until it is healthy. Raises AssertionError with the states."""
@@ -167,6 +169,12 @@ class Composed:
         """Returns the address of this machine on the engine's outer network, where a test may listen for webhooks."""
         found = json.loads(self.engine.docker("network", "inspect", "posthaste_outside").stdout)
         return str(ipaddress.ip_address(found[0]["IPAM"]["Config"][0]["Gateway"]))
+
+    def address(self, service: str) -> str:
+        """Returns the address of a container on the inner network, which this machine reaches."""
+        container = self.compose("ps", "--quiet", service).stdout.strip()
+        shown = json.loads(self.engine.docker("inspect", container).stdout)
+        return str(shown[0]["NetworkSettings"]["Networks"]["posthaste_inside"]["IPAddress"])
 
     def containers(self) -> dict[str, str]:
         """Returns service → id of its running container, for the images of ours that hold our code: not backup."""

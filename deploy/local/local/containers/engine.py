@@ -50,7 +50,6 @@ class Engine:
             "DOCKER_HOST": f"unix://{folder}/docker.sock",
             "DOCKER_CONFIG": str(folder / "config"),
             "DOCKER_BUILDKIT": "0",
-            "COMPOSE_PARALLEL_LIMIT": "2",
         }
 
     def boot(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from local.containers import packages
 from local.containers.engine import Engine
+from local.testing import prometheus_names
 
 HERE = Path(__file__).parent / "images"
 #: The variables by which docker-compose.yml takes third-party images from elsewhere, and what they are here.
@@ -21,6 +22,7 @@ SETTINGS = {
     "RABBITMQ_IMAGE": "stand-in/rabbitmq:1",
     "STORAGE_IMAGE": "stand-in/storage:1",
     "RCLONE_IMAGE": "stand-in/rclone:1",
+    "COLLECTOR_IMAGE": "stand-in/collector:1",
 }
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
@@ -45,8 +47,20 @@ def make_servers(engine: Engine) -> None:
         _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"], files=[Path(sys.executable).parent / program])
 
 
+def make_collector(engine: Engine, base: str, expiration_seconds: int) -> None:
+    """Makes the image that takes the collector's place, on an image of ours."""
+    arguments = {"BASE": base, "EXPIRATION_SECONDS": str(expiration_seconds)}
+    names = Path(prometheus_names.__file__)
+    _build(engine, "collector", SETTINGS["COLLECTOR_IMAGE"], files=[names], arguments=arguments)
+
+
 def _build(
-    engine: Engine, name: str, tag: str, texts: dict[str, str] | None = None, files: list[Path] | None = None
+    engine: Engine,
+    name: str,
+    tag: str,
+    texts: dict[str, str] | None = None,
+    files: list[Path] | None = None,
+    arguments: dict[str, str] | None = None,
 ) -> None:
     context = engine.folder / "contexts" / name
     shutil.copytree(HERE / name, context)
@@ -54,5 +68,6 @@ def _build(
         (context / path).write_text(text)
     for file in files or []:
         shutil.copy(file, context)
-    engine.docker("build", "--quiet", "--tag", tag, str(context))
+    given = [word for pair in (arguments or {}).items() for word in ("--build-arg", "=".join(pair))]
+    engine.docker("build", "--quiet", *given, "--tag", tag, str(context))
     shutil.rmtree(context)

@@ -1,4 +1,4 @@
-"""Reads the queries of `deploy/observability` and translates metric names to Prometheus' spelling."""
+"""Reads the queries of `deploy/observability`."""
 
 import json
 import re
@@ -10,21 +10,9 @@ import yaml
 from local.paths import ROOT
 
 FOLDER = ROOT / "deploy" / "observability"
-#: How Prometheus spells the units that we use.
-_UNITS = {"s": "seconds", "By": "bytes", "1": "ratio"}
 _LABELS = re.compile(r"\{[^{}]*\}|\b(?:by|without|on|ignoring)\s*\([^()]*\)")
 _SERIES = re.compile(r"\b(?:http|rpc|db|messaging|posthaste)_[a-z0-9_]+\b")
 _RECORDED = re.compile(r"\bposthaste:[a-z0-9_:]+")
-
-
-def prometheus_names(metric: str, kind: str, unit: str) -> tuple[str, ...]:
-    """Returns the series of an OTLP metric (kind: gauge, sum, histogram), by OpenTelemetry's rules for Prometheus."""
-    base = metric.replace(".", "_")
-    if unit in _UNITS and (unit != "1" or kind == "gauge"):
-        base = f"{base}_{_UNITS[unit]}"
-    if kind == "histogram":
-        return tuple(f"{base}_{part}" for part in ("bucket", "count", "sum"))
-    return (f"{base}_total" if kind == "sum" else base,)
 
 
 def rules() -> list[dict[str, Any]]:

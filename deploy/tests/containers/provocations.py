@@ -1,0 +1,234 @@
+"""Traffic on a stack of Compose, and once each failure that has a series in deploy/observability."""
+
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pika
+import requests
+
+from local.containers.compose import RECEIVER_PORT, Composed
+from local.environment import read_env
+
+CALL_SECONDS = 30.0
+STRIPE_SECRET = "whsec_of-this-test"
+#: Settings of services with which the failures can be caused within seconds.
+SETTINGS = {
+    "PAYMENT_PROVIDER": "stripe",
+    "STRIPE_API_URL": "http://simulator:8000",
+    "STRIPE_SECRET_KEY": "of-this-test",
+    "STRIPE_WEBHOOK_SECRET": STRIPE_SECRET,
+    "PACK_LINKS": "500=https://buy.posthaste.test/500",
+    "WEBHOOK_RETRY_SECONDS": "2,2,2,2,2",
+}
+#: Between two posts that come due. X allows 50 an hour, and all tests together take six minutes.
+POST_SECONDS = 8.0
+
+
+class Receiver:
+    """Takes webhooks; answers with `status`."""
+
+    def __init__(self, host: str) -> None:
+        self.status = 204
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                self.send_response(receiver.status)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Prints nothing."""
+
+        self.server = HTTPServer((host, RECEIVER_PORT), Handler)
+        self.url = f"http://{host}:{RECEIVER_PORT}/"
+        threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
+
+
+class Traffic:
+    """Requests and posts of the demo account while its `with` block runs; the methods cause failures and end them."""
+
+    def __init__(self, stack: Composed, host: str) -> None:
+        self.stack = stack
+        self.env = read_env(stack.run)
+        self.receiver = Receiver(host)
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=it) for it in (self._read, self._post)]
+
+    def __enter__(self) -> "Traffic":
+        made = self.call(
+            "POST", "/webhooks", name="Measured", url=self.receiver.url, events=["post.published"]
+        )
+        assert made.status_code == 201, made.text
+        assert self.call("POST", "/ai/captions", instruction="Rye", brand_id=self.env["BRAND_ID"]).ok
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self.receiver.server.shutdown()
+        self.receiver.server.server_close()
+
+    def _read(self) -> None:
+        while not self._stop.wait(0.4):
+            with suppress(requests.RequestException):
+                self.call("GET", "/me")
+
+    def _post(self) -> None:
+        while not self._stop.wait(POST_SECONDS):
+            with suppress(Exception):  # while a service is away
+                self.post()
+
+    def post(self, page_id: str = "") -> None:
+        """Schedules a post and makes it due. `page_id`: default the page of the traffic."""
+        at = (datetime.now(UTC) + timedelta(minutes=15)).isoformat()
+        page = page_id or self.env["PAGE_ID_TW"]
+        body = {"page_id": page, "message": uuid.uuid4().hex, "scheduled_at": at}
+        made = self.call("POST", "/posts/schedule", **body)
+        assert made.status_code == 201, made.text
+        self.stack.ctl("post", "due", made.json()["scheduled_post"]["id"])
+
+    def call(self, method: str, path: str, token: str = "", **body: Any) -> requests.Response:
+        headers = {
+            "Authorization": f"Bearer {token or self.env['LIVE_TOKEN']}",
+            "Idempotency-Key": uuid.uuid4().hex,
+        }
+        return requests.request(
+            method, self.stack.api + path, headers=headers, json=body or None, timeout=CALL_SECONDS
+        )
+
+    # -- failures ---------------------------------------------------------------------------------------
+
+    def fail_posts(self) -> None:
+        """On a page of its own: two posts of one page that wait at the same moment are too close to each other."""
+        page = self.stack.ctl(
+            "page", "link", "--brand", self.env["BRAND_ID"], "--platform", "TW", "--name", "Failing"
+        )
+        self._fault("TW", "publish", "reject")
+        self.post(page["id"])
+
+    def fail_deliveries(self) -> None:
+        """Twice, because a rate is known from the second time that a series grows."""
+        for _ in range(2):
+            self.receiver.status = 500
+            time.sleep(2 * POST_SECONDS)
+            self.receiver.status = 204
+            time.sleep(POST_SECONDS)
+
+    def send_garbage(self) -> None:
+        """As an administrator of the broker: to a queue of events, and to one of calls."""
+        password = secrets.token_hex(16)
+        for words in (("add_user", "noise", password), ("set_permissions", "noise", ".*", ".*", ".*")):
+            self._broker(*words)
+        url = f"amqp://noise:{password}@{self.stack.address('rabbitmq')}:5672/%2F"
+        with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+            channel = connection.channel()
+            channel.basic_publish("", "events.webhooks", b"nobody can read this")
+            unsigned = pika.BasicProperties(reply_to="nowhere")
+            channel.basic_publish("", "rpc.quota", b'{"sent_at": 1, "calls": []}', unsigned)
+        self._broker("delete_user", "noise")
+
+    def give_and_take_back_credits(self) -> None:
+        self._fault("gemini", "image", "reject")
+        self.call("POST", "/ai/images", prompt="A loaf")
+        user, token = self._new_account()
+        payment = {"payment_intent": f"pi_{uuid.uuid4().hex}", "currency": "usd"}
+        sold = {
+            "id": f"cs_{uuid.uuid4().hex}", "payment_status": "paid", "client_reference_id": user,
+            "metadata": {"credits": "500"}, "amount_total": 900,
+        }  # fmt: skip
+        amounts = {"amount": 900, "amount_captured": 900, "amount_refunded": 900}
+        self._tell_payment("checkout.session.completed", sold | payment)
+        for _ in range(4):  # the plan has 30 credits, an image costs 10
+            assert self.call("POST", "/ai/images", token, prompt="A loaf").ok
+        self._tell_payment("charge.refunded", {"id": f"ch_{uuid.uuid4().hex}", **amounts, **payment})
+
+    def use_up_limits(self) -> None:
+        """A minute's requests of a free account, and the month's webhooks and then publishes of the demo account."""
+        _, token = self._new_account()
+        while self.call("GET", "/me", token).status_code != 429:
+            pass
+        of_demo = f"WHERE subject = '{self.env['DEMO_USER_ID']}'"
+        self.sql("quota", f"UPDATE counters SET webhooks = webhooks + 500000 {of_demo}")
+        time.sleep(2 * POST_SECONDS)
+        self.sql(
+            "quota",
+            f"UPDATE counters SET webhooks = webhooks - 500000, publishes = publishes + 3000 {of_demo}",
+        )
+        assert (
+            self.call("POST", "/posts/publish", page_id=self.env["PAGE_ID_TW"], message="Rye").status_code
+            == 429
+        )
+        self.sql("quota", f"UPDATE counters SET publishes = publishes - 3000 {of_demo}")
+
+    def lose_a_database(self) -> None:
+        """Publishing's, for some seconds."""
+        self.sql("postgres", "ALTER DATABASE publishing ALLOW_CONNECTIONS false")
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'publishing'"
+        try:
+            self.sql("postgres", ended)
+            for _ in range(10):
+                self.call("GET", "/posts/scheduled")
+        finally:
+            self.sql("postgres", "ALTER DATABASE publishing ALLOW_CONNECTIONS true")
+
+    def lose_traces(self) -> None:
+        self.stack.compose("stop", "--timeout", "0", "collector")
+        self.call("GET", "/me")
+        time.sleep(8)  # a failed export is repeated after five seconds, and the count is sent later
+        self.stack.compose("start", "collector")
+
+    @contextmanager
+    def without(self, service: str) -> Iterator[None]:
+        self.stack.compose("stop", "--timeout", "0", service)
+        try:
+            yield
+        finally:
+            self.stack.compose("start", service)
+
+    def _new_account(self) -> tuple[str, str]:
+        """Returns user id and token of a free account."""
+        user = self.stack.ctl(
+            "user", "create", "--tier", "free", "--email", f"{uuid.uuid4().hex}@posthaste.test"
+        )
+        id_ = user["user"]["id"]
+        made = self.stack.ctl("token", "create", "--user", id_, "--scopes", "*", "--name", "measured")
+        return id_, made["api_token"]
+
+    def _fault(self, platform: str, operation: str, mode: str) -> None:
+        body = {"platform": platform, "operation": operation, "mode": mode, "times": 1}
+        requests.post(
+            f"{self.env['SIMULATOR_URL']}/_sim/faults", json=body, timeout=CALL_SECONDS
+        ).raise_for_status()
+
+    def _tell_payment(self, kind: str, thing: dict[str, Any]) -> None:
+        """Sends a signed event of Stripe."""
+        now, id_ = int(time.time()), f"evt_{uuid.uuid4().hex}"
+        body = json.dumps(
+            {"id": id_, "object": "event", "created": now, "type": kind, "data": {"object": thing}}
+        )
+        signed = hmac.new(STRIPE_SECRET.encode(), f"{now}.{body}".encode(), hashlib.sha256).hexdigest()
+        headers = {"Stripe-Signature": f"t={now},v1={signed}", "Content-Type": "application/json"}
+        url = self.stack.api.removesuffix("/api/v1") + "/hooks/stripe"
+        answer = requests.post(url, body, headers=headers, timeout=CALL_SECONDS)
+        assert answer.ok, answer.text
+
+    def _broker(self, *words: str) -> None:
+        self.stack.compose("exec", "-T", "rabbitmq", "rabbitmqctl", *words)
+
+    def sql(self, database: str, statement: str) -> None:
+        argv = ("psql", "-v", "ON_ERROR_STOP=1", "-U", "posthaste", "-d", database)
+        self.stack.compose("exec", "-T", "postgres", *argv, stdin=statement)
