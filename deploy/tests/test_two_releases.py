@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import requests
-from deploy_kit import Environment, Running, empty_database, wait_until
+from deploy_kit import Environment, Running, empty_database, unpack_parent, wait_until
 from sqlalchemy import Engine
 
 from chassis.bus import quarantine
@@ -34,8 +34,6 @@ from local.servers.ports import any_free
 from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host
 
-#: Commits back, where no tag names a release: as far as one that could still be running somewhere. Our choice.
-COMMITS_BACK = 20
 UNITS = ("gateway", *SERVICES)
 SCOPES = (
     "read:posts",
@@ -48,24 +46,11 @@ SCOPES = (
 )
 
 
-def git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
 @pytest.fixture(scope="module")
-def parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The sources of the parent release: the newest tag before this commit, or else COMMITS_BACK commits back."""
-    commit = git("describe", "--tags", "--abbrev=0", "HEAD~1") or git("rev-parse", f"HEAD~{COMMITS_BACK}")
-    if not commit:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the parent release is not in this clone: fetch its history")
-        pytest.skip("the parent release is not in this clone")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of the parent release."""
     folder = tmp_path_factory.mktemp("parent")
-    archive = subprocess.run(
-        ["git", "archive", commit, "libs", "services"], cwd=ROOT, capture_output=True, check=True
-    )
-    subprocess.run(["tar", "--extract", "--directory", folder], input=archive.stdout, check=True)
+    unpack_parent(folder, "libs", "services")
     return folder
 
 

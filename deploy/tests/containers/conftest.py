@@ -6,7 +6,6 @@ With `--core` only the demo (profile `compact`), else the profile `core` as well
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 #: Films of any size are made by a kit of the end-to-end tests.
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "e2e"))
 
+from container_builds import PARENT, Builds, parent_release
 from container_kit import tell
 
 from local.containers import images
@@ -51,20 +51,31 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def servers(engine: Engine) -> Iterator[Future[None]]:
-    """Makes the image that ours stand on, then those of the servers while ours are built."""
+def builds(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Builds]:
+    """Begins to build what the selected tests need: the demo, then `core`, then the parent release."""
     images.make_python(engine)
-    with ThreadPoolExecutor() as pool:
-        yield pool.submit(images.make_servers, engine)
+    builds = Builds()
+    items = request.session.items
+    needed = {item.callspec.params.get("stack") for item in items if hasattr(item, "callspec")}
+    for profile in ("compact", "core"):
+        if profile in needed:
+            builds.begin(profile, lambda profile=profile: Composed(engine, engine.folder / profile, profile))
+    if "core" in needed and any(item.path.name == "test_upgrade.py" for item in items):
+        builds.begin(PARENT, lambda: parent_release(engine))
+    yield builds
+    builds.close()
+
+
+@pytest.fixture(scope="session")
+def servers(engine: Engine, builds: Builds) -> None:
+    """Makes the images of the servers while ours are built."""
+    images.make_servers(engine)
 
 
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
-def stack(engine: Engine, servers: Future[None], request: pytest.FixtureRequest) -> Composed:
+def stack(builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
     """One stack after the other: it makes room when the next one starts, and the last one ends with the engine."""
-    stack = Composed(engine, engine.folder / request.param, request.param)
-    stack.build()
-    servers.result()
-    tell(f"the images for {request.param} are built")
+    stack = builds.wait(request.param)
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")
     return stack

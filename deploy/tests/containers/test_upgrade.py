@@ -1,0 +1,87 @@
+"""An upgrade from the parent release and the way back, under load: docs/operations.md, "Upgrade without downtime"."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from container_builds import PARENT, Builds
+from container_kit import tell
+from container_load import Load, Tenant
+from deploy_kit import unpack_parent
+
+from local.containers.compose import DOMAIN, Composed
+from local.paths import ROOT
+
+UNITS = ("media", "publishing", "quota", "ai", "webhooks", "accounts", "gateway")
+#: Of an account with the plan Elite, 300 requests a minute are answered: together they take 50 a second.
+TENANTS, A_SECOND = 12, 50.0
+#: Of the requests that reach the gateway without a proxy, which waits for it.
+MOST_REFUSED = 0.01
+
+
+@pytest.fixture(scope="module")
+def installed(stack: Composed, builds: Builds) -> Composed:
+    """A stack of the parent release. It takes the place of the one that there was."""
+    if stack.profile != "core":
+        pytest.skip("the profile core has a unit for each service")
+    parent = builds.wait(PARENT)
+    parent.start(lambda _: None)
+    return parent
+
+
+def check_out_the_present(folder: Path) -> None:
+    """Puts the present release into the folder, as `git checkout` does: changed files are new ones."""
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    tar = ["tar", "--create", "--null", "--files-from=-"]
+    packed = subprocess.run(tar, cwd=ROOT, input=files, capture_output=True, check=True).stdout
+    unpack = ["tar", "--extract", "--unlink-first", "--directory", folder]
+    subprocess.run(unpack, input=packed, check=True)
+
+
+def forward(stack: Composed) -> None:
+    stack.compose("run", "--rm", "--no-deps", "databases")
+    for unit in UNITS:
+        stack.compose("run", "--rm", "--no-deps", f"migrate-{unit}")
+    for unit in (*UNITS, "dashboard"):
+        stack.compose("up", "--detach", "--no-deps", "--wait", unit)
+    stack.compose("up", "--detach")
+
+
+def back(stack: Composed) -> None:
+    for unit in ("dashboard", *reversed(UNITS)):
+        stack.compose("up", "--detach", "--no-deps", "--wait", unit)
+
+
+def images(stack: Composed) -> set[str]:
+    """Returns the tags of the images that our units run."""
+    shown = stack.compose("ps", "--format", "{{.Service}} {{.Image}}").stdout.splitlines()
+    return {line.rpartition(":")[2] for line in shown if line.split()[0] in UNITS}
+
+
+def test_no_write_is_lost_and_hardly_a_request_refused_on_the_way_and_back(installed: Composed) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        tenants = list(pool.map(partial(Tenant.make, installed), range(TENANTS)))
+    tell(f"{TENANTS} accounts are made")
+    with installed.trusted() as authority:
+        addresses = {"direct": installed.api, "caddy": f"https://{DOMAIN}/api/v1"}
+        load = Load(tenants, addresses, authority, A_SECOND)
+        for version, check_out, steps in (
+            ("", check_out_the_present, forward),
+            (PARENT, unpack_parent, back),
+        ):
+            check_out(installed.sources)
+            installed.set({"POSTHASTE_VERSION": version})
+            with load.running():
+                steps(installed)
+            assert (images(installed) == {PARENT}) is (version == PARENT)
+            tell(f"to {version or 'the present'}: {load.told()}")
+            assert not load.failed()
+            assert load.refused("caddy") == 0
+            assert load.refused("direct") <= MOST_REFUSED
+        load.repeat_what_got_no_answer()
+        load.assert_nothing_is_lost_or_double()
