@@ -1,10 +1,16 @@
 """New passwords and keys: the commands and steps of docs/operations.md, "Keys"."""
 
 import secrets
+from collections.abc import Mapping
 
+import pika
+import pika.exceptions
+import psycopg2
 import pytest
 from container_kit import account, sample, schedule
 from cryptography.fernet import Fernet
+from minio import Minio
+from minio.error import S3Error
 
 from chassis.broker_access import UNITS
 from chassis.message_keys import SHARED, all_message_keys, new_secrets, secrets_in
@@ -60,9 +66,10 @@ def test_each_new_password_is_taken_and_the_old_one_refused(stack: Composed, is_
         assert client.upload(sample(stack), filename="after.jpg").media_id
     changed = {name: value for name, value in values_of(stack.settings).items() if value != before[name]}
     assert len(changed) == len(DATABASES) + (0 if is_core else len(broker_users(stack)) + 2)
+    servers = {name: stack.address(name) for name in ("postgres", "rabbitmq")}
     for name, value in changed.items():
-        assert not opens(stack, name, before[name]), name
-        assert opens(stack, name, value), name
+        assert not opens(servers, name, before[name]), name
+        assert opens(servers, name, value), name
 
 
 def renewed(stack: Composed) -> None:
@@ -72,22 +79,35 @@ def renewed(stack: Composed) -> None:
     stack.operator()
 
 
-def opens(stack: Composed, name: str, password: str) -> bool:
-    """Asks the server whether it takes the password, over its network. The storage is asked by the upload."""
+def opens(servers: Mapping[str, str], name: str, password: str) -> bool:
+    """Asks the server whether it takes the password. `servers`: postgres and rabbitmq → address."""
     if name == "S3_SECRET_KEY":
-        return password == values_of(stack.settings)[name]
+        return opens_storage(password)
     if name.startswith("AMQP_PASSWORD_"):
         user = name.removeprefix("AMQP_PASSWORD_").lower()
-        argv = ("rabbitmq", "rabbitmqctl", "authenticate_user", user, password)
-    else:
-        service = name.removeprefix("DATABASE_PASSWORD_").lower()
-        at = "posthaste:{}@postgres:5432/postgres" if name == "POSTGRES_PASSWORD" else ""
-        at = at or f"posthaste_{service}:{{}}@postgres:5432/{service}"
-        argv = ("postgres", "psql", f"postgresql://{at.format(password)}", "-c", "SELECT 1")
-    done = stack.compose("exec", "-T", *argv, check=False)
-    said = (done.stdout + done.stderr).lower()
-    assert done.returncode == 0 or "authentication failed" in said or "failed to authenticate" in said, said
-    return done.returncode == 0
+        parameters = pika.URLParameters(f"amqp://{user}:{password}@{servers['rabbitmq']}:5672/%2F")
+        try:
+            pika.BlockingConnection(parameters).close()
+        except pika.exceptions.ProbableAuthenticationError:
+            return False
+        return True
+    database = "postgres" if name == "POSTGRES_PASSWORD" else name.removeprefix("DATABASE_PASSWORD_").lower()
+    user = "posthaste" if name == "POSTGRES_PASSWORD" else f"posthaste_{database}"
+    try:
+        psycopg2.connect(
+            host=servers["postgres"], dbname=database, user=user, password=password, connect_timeout=10
+        ).close()
+    except psycopg2.OperationalError as error:
+        assert "password authentication failed" in str(error), error
+        return False
+    return True
+
+
+def opens_storage(secret_key: str) -> bool:
+    storage = Minio("127.0.0.1:9000", "posthaste-media", secret_key, secure=False)
+    with pytest.raises(S3Error) as refused:
+        storage.get_object("posthaste-media", "nothing")
+    return refused.value.code != "SignatureDoesNotMatch"
 
 
 def test_every_key_changes_in_steps_while_everything_that_it_protects_is_kept(stack: Composed) -> None:
