@@ -23,8 +23,9 @@ CALL_SECONDS = 60.0
 THREADS = 500
 #: Every so many requests schedules a post, the others read.
 A_WRITE_IN = 5
-#: A request was refused if nothing was done for it: no connection, or an answer that says so.
-REFUSED = (502, 503, "ConnectError")
+#: A request was refused if nobody answered it: nobody listened, the engine's proxy found no process behind the port
+#: (ReadError, RemoteProtocolError), or an answer says so.
+REFUSED = (502, 503, "ConnectError", "ReadError", "RemoteProtocolError")
 
 
 class Tenant(NamedTuple):
