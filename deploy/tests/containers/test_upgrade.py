@@ -17,8 +17,8 @@ from local.paths import ROOT
 UNITS = ("media", "publishing", "quota", "ai", "webhooks", "accounts", "gateway")
 #: Of an account with the plan Elite, 300 requests a minute are answered: together they take 50 a second.
 TENANTS, A_SECOND = 12, 50.0
-#: Of the requests that reach the gateway without a proxy, which waits for it. One container listens at the port, and the
-#: engine takes 2 to 4 of some 150 seconds to replace it.
+#: Of the requests that reach the gateway without a proxy, which waits for it. One container listens at the port, and
+#: the engine takes 2 to 4 of some 150 seconds to replace it.
 MOST_REFUSED = 0.03
 
 
