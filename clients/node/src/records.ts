@@ -408,6 +408,12 @@ export interface Page {
   picture: string | null;
   expired: boolean;
   created_at: string;
+  /** When the connection was last checked on the platform; null: not since the page was linked. */
+  checked_at?: string | null;
+  /** What that check found missing; null: not known. */
+  missing_permissions?: string[] | null;
+  /** As of that check. null: not known, or the token does not expire. */
+  token_expires_at?: string | null;
 }
 
 export interface PageList {

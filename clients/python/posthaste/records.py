@@ -465,6 +465,12 @@ class Page:
     picture: str | None
     expired: bool
     created_at: datetime
+    #: When the connection was last checked on the platform; None: not since the page was linked.
+    checked_at: datetime | None = None
+    #: What that check found missing; None: not known.
+    missing_permissions: list[str] | None = None
+    #: As of that check. None: not known, or the token does not expire.
+    token_expires_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

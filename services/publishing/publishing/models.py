@@ -42,6 +42,12 @@ pages = Table(
     Column("message_limit", Integer),
     Column("expired", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", _TIME, nullable=False),
+    #: What the last check of the connection found (`pages.health`); null: none since the page was linked.
+    Column("checked_at", _TIME),
+    #: Null: not known.
+    Column("missing_permissions", ARRAY(Text)),
+    #: Null: not known, or the token does not expire.
+    Column("token_expires_at", _TIME),
     #: Real time: the platform takes no calls before; comments are not polled until then.
     Column("rest_until", _TIME),
     #: Whether the page is subscribed to webhooks about comments, and when the next try is due; real time.

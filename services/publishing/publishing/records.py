@@ -92,6 +92,9 @@ class PageRow(Row):
     unlinked_at: datetime | None = None
     grant_id: str | None = None
     message_limit: int | None = None
+    checked_at: datetime | None = None
+    missing_permissions: list[str] | None = None
+    token_expires_at: datetime | None = None
 
     @property
     def remote_page(self) -> str:
@@ -99,7 +102,12 @@ class PageRow(Row):
         return remote_page(self.platform, self.remote_account_id)
 
     def view(self) -> api.Page:
-        return api.Page.made_from(self, account_id=self.remote_account_id)
+        missing = self.missing_permissions
+        return api.Page.made_from(
+            self,
+            account_id=self.remote_account_id,
+            missing_permissions=None if missing is None else tuple(missing),
+        )
 
 
 def reached(caller: Caller, page: PageRow | None, field: str | None = "page_id") -> PageRow:

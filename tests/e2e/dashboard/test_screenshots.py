@@ -1,6 +1,6 @@
 """Makes docs/screenshots: `SCREENSHOTS=1 ./dev test tests/e2e/dashboard/test_screenshots.py`. Without it, does nothing.
 
-Each screen by day, by night and on a phone, of an account with some posts.
+Each screen by day, by night and on a phone, of an account with some posts; and screens that are empty, wait or fail.
 """
 
 import datetime as dt
@@ -18,6 +18,7 @@ from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import schedule
 from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 from PIL import Image
 
@@ -159,6 +160,14 @@ DONE_FIRST: dict[str, Callable[[Any], None]] = {
 }
 
 
+#: Screen that waits or fails → what its picture shows, where others are photographed once they are complete.
+SHOWN_STATE = {
+    "comments-loading": ".threads .with-script",
+    "comments-failed": ".threads .note",
+    "posts-away": "h1",
+}
+
+
 def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
     """Makes a picture of each screen in each look."""
     window = person.window
@@ -168,7 +177,10 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             person.open(path)
             if name in DONE_FIRST:
                 DONE_FIRST[name](person)
-            until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
+            if name in SHOWN_STATE:
+                until(lambda: window.has(SHOWN_STATE[name]), 90, "the state is shown")
+            else:
+                until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
             window.run("scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
             window.emulate_phone(width, min(height, 2400), scheme)
@@ -240,3 +252,32 @@ def test_each_screen_is_photographed(
     photograph(person, {"shared-overview": "/", "shared-brand": f"/brands/{owner.brand_id}"}, made)
     window.forget()
     photograph(person, {"sign-in": "/sign-in", "sign-up": "/sign-up"}, made)
+
+
+@pytest.mark.alone
+def test_screens_are_photographed_empty_waiting_and_failing(
+    filled: Any, accounts: Accounts, simulator: Simulator, stack: Stack, tmp_path: Path
+) -> None:
+    person, made = filled, tmp_path / "made.png"
+    page = person.account.pages["FB"]
+    simulator.fault("slow", page, operation="comments", times=len(LOOKS), seconds=10.0)
+    photograph(person, {"comments-loading": "/comments"}, made)
+    simulator.clear_faults()
+    simulator.fault("server_error", page, operation="comments", times=6 * len(LOOKS))
+    photograph(person, {"comments-failed": "/comments"}, made)
+    simulator.clear_faults()
+    with stack.held_down("gateway"):
+        photograph(person, {"posts-away": "/posts"}, made)
+    stack.await_ready(60)
+    person.account = accounts.new(pages=(), firstname="Ada")
+    accounts.sign_in(person.account, PASSWORD)
+    person.window.forget()
+    person.open("/")
+    person.sign_in()
+    empty = {
+        "overview-empty": "/",
+        "posts-empty": "/posts",
+        "comments-empty": "/comments",
+        "library-empty": "/library",
+    }
+    photograph(person, empty, made)

@@ -17,7 +17,7 @@ from publishing.store.pages import Pages
 
 
 def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHealth:
-    """Checks the connection by reading the page's profile, and stores the profile.
+    """Checks the connection by reading the page's profile, and stores the profile and what was found.
 
     A page that was found expired stays expired until it is linked again. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED,
     UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform cannot tell now (a temporary failure, a rate limit, a renewal
@@ -29,20 +29,21 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
     credentials = _credentials(app, page)
     missing = None if refusal else _missing(app, page, credentials)
     expired = page.expired or (refusal is not None and refusal.kind is Refusal.EXPIRED)
-    with app.database.reading() as connection:
-        now = clock.now(connection)
-    return api.PageHealth(
-        page_id=page.id,
-        platform=page.platform,
-        healthy=not expired and refusal is None and not missing,
-        expired=expired,
-        missing_permissions=missing,
-        token_expires_at=credentials.expires_at if credentials else None,
-        error=None if refusal is None else api.PostError(code=refusal.code, message=refusal.message),
-        reconnect_url=app.reconnect_url(page.id) if expired else None,
-        checked_at=now,
-        can_comment=may_comment(page.platform, credentials.scopes if credentials else None),
-    )
+    with app.database.transaction() as connection:
+        found = api.PageHealth(
+            page_id=page.id,
+            platform=page.platform,
+            healthy=not expired and refusal is None and not missing,
+            expired=expired,
+            missing_permissions=missing,
+            token_expires_at=credentials.expires_at if credentials else None,
+            error=None if refusal is None else api.PostError(code=refusal.code, message=refusal.message),
+            reconnect_url=app.reconnect_url(page.id) if expired else None,
+            checked_at=clock.now(connection),
+            can_comment=may_comment(page.platform, credentials.scopes if credentials else None),
+        )
+        Pages(connection).set_check(found)
+    return found
 
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:

@@ -20,7 +20,7 @@ _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
 #: The columns of a page that clients see.
 _SHOWN = (
     "id, platform, name, username, remote_account_id, brand_id, brand_name,"
-    " followers, picture, expired, created_at"
+    " followers, picture, expired, created_at, checked_at, missing_permissions, token_expires_at"
 )
 _PLATFORMS = f"ARRAY[{', '.join(repr(platform.code) for platform in PLATFORMS.values())}]"
 # Built once: composing a statement costs as much as running it.
@@ -125,6 +125,9 @@ class Pages:
         repaired = {name: statement.excluded[name] for name in (*values, *asked) if name not in kept} | {
             "expired": False,
             "unlinked_at": None,
+            "checked_at": None,
+            "missing_permissions": None,
+            "token_expires_at": None,
             "renew_lease_until": None,
             "renew_fence": pages.c.renew_fence + 1,
             "renew_tries": 0,
@@ -182,6 +185,16 @@ class Pages:
         }  # fmt: skip
         self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
 
+    def set_check(self, found: api.PageHealth) -> None:
+        """Stores what a check of the connection has found."""
+        missing = found.missing_permissions
+        values = {
+            "checked_at": found.checked_at,
+            "missing_permissions": None if missing is None else list(missing),
+            "token_expires_at": found.token_expires_at,
+        }
+        self._connection.execute(update(pages).where(pages.c.id == found.page_id).values(values))
+
     def _changed(self, statement: Any) -> PageRow | None:
         row = self._connection.execute(statement.returning(pages)).mappings().first()
         return PageRow.of(row) if row else None
@@ -224,9 +237,11 @@ class Pages:
             api.Page(
                 id=page_id, platform=code, name=name, username=username, account_id=remote_id, brand_id=brand_id,
                 brand_name=brand_name, followers=followers, picture=picture, expired=expired, created_at=created_at,
+                checked_at=checked_at, missing_permissions=None if missing is None else tuple(missing),
+                token_expires_at=token_expires_at,
             )
-            for page_id, code, name, username, remote_id, brand_id, brand_name, followers, picture, expired, created_at
-            in rows
+            for page_id, code, name, username, remote_id, brand_id, brand_name, followers, picture, expired, created_at,
+            checked_at, missing, token_expires_at in rows
         ]  # fmt: skip
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:

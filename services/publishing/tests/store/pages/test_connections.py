@@ -144,6 +144,19 @@ class TestCheck:
         assert (health.healthy, health.expired, health.error) == (True, False, None)
         assert show(world, page).name == "x"
 
+    def test_what_it_finds_is_shown_with_the_page_until_it_is_linked_again(self, world: World) -> None:
+        page = world.page()
+        assert (page.checked_at, page.missing_permissions, page.token_expires_at) == (None, None, None)
+        health = self.check(world, page)
+        shown = show(world, page)
+        [listed] = page_list.show_list(world.app, world.caller(), api.ListPages()).pages
+        for it in (shown, listed):
+            assert it.checked_at == health.checked_at
+            assert it.missing_permissions == health.missing_permissions
+            assert it.token_expires_at == health.token_expires_at
+        again = world.page(remote=page.account_id)
+        assert (again.id, again.checked_at) == (page.id, None)
+
     def test_one_whose_connection_is_over_is_marked(self, world: World, platform: FakePlatform) -> None:
         page = world.page()
         platform.profile = refusing(OVER)

@@ -1,0 +1,12 @@
+"""Pages keep what their last check found. The release before reads and writes none of it."""
+
+from alembic import op
+
+revision = "0027"
+down_revision = "0026"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE pages ADD COLUMN checked_at timestamptz")
+    op.execute("ALTER TABLE pages ADD COLUMN missing_permissions text[]")
+    op.execute("ALTER TABLE pages ADD COLUMN token_expires_at timestamptz")
