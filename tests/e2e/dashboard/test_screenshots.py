@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from e2e_kit.api import Api
+from e2e_kit.chromium import Chromium
 from e2e_kit.files import uploaded
 from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import schedule
@@ -168,6 +169,13 @@ SHOWN_STATE = {
 }
 
 
+def await_screen(window: Chromium, name: str) -> None:
+    if name in SHOWN_STATE:
+        until(lambda: window.has(SHOWN_STATE[name]), 90, "the state is shown")
+    else:
+        until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
+
+
 def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
     """Makes a picture of each screen in each look."""
     window = person.window
@@ -177,10 +185,7 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             person.open(path)
             if name in DONE_FIRST:
                 DONE_FIRST[name](person)
-            if name in SHOWN_STATE:
-                until(lambda: window.has(SHOWN_STATE[name]), 90, "the state is shown")
-            else:
-                until(lambda: window.run(UNLOADED) == 0, 20, "the page is complete")
+            await_screen(window, name)
             window.run("scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
             window.emulate_phone(width, min(height, 2400), scheme)
