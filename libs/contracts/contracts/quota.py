@@ -92,7 +92,10 @@ class ChargeUnits(Record):
 
 
 class ChargedUnits(Record):
-    """Whether each unit of a `ChargeUnits` was granted, in order. None means: ask again."""
+    """For each unit of a `ChargeUnits`, in the same order, whether it was granted.
+
+    A unit has None if its account was locked, which can happen only with `may_defer`. Ask again for that unit.
+    """
 
     allowed: tuple[bool | None, ...]
 

@@ -17,7 +17,9 @@ from contracts.senders import CTL, GATEWAY
 class AnySender(Clients):
     """Makes clients that send each call in the name of a process that may make it.
 
-    An operator's calls are sent as ctl if ctl may make them, all others as the gateway if it may. One bus per sender.
+    A call of the operator is sent as ctl, any other call as the gateway. If that process may not make the call, the
+    other one of the two sends it. If neither may make it, the alphabetically first process that may sends it. Each
+    sender has its own bus.
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:

@@ -147,7 +147,10 @@ def url(field: str, value: str | None) -> str | None:
 
 
 def ip_allowlist(entries: Sequence[str]) -> tuple[str, ...]:
-    """Returns IP addresses and CIDR blocks in canonical form, without repetitions; IPv4-mapped ones as IPv4."""
+    """Returns IP addresses and CIDR blocks in canonical form, without repetitions. Raises VALIDATION_ERROR.
+
+    An IPv4 address that is written as an IPv6 address becomes an IPv4 address.
+    """
     if len(entries) > MAX_ALLOWLIST_ENTRIES:
         raise invalid("ip_allowlist", f"must have at most {MAX_ALLOWLIST_ENTRIES} entries")
     return tuple(dict.fromkeys(_network(entry) for entry in entries))

@@ -63,8 +63,11 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of the program that FFMPEG names, by default of the one in the package imageio-ffmpeg. Raises
-    ConfigError."""
+    """Returns the path of ffmpeg: the program that the variable FFMPEG names, or else the one in the package
+    imageio-ffmpeg.
+
+    Raises ConfigError.
+    """
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""What the use cases share, created once per process: settings, the bucket and the sandboxed processes."""
+"""The objects that all use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
 from datetime import timedelta
 from fractions import Fraction
@@ -84,8 +84,10 @@ def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) ->
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the file or upload belongs to the caller's account and, for a token limited to some brands, to these
-    brands alone."""
+    """Whether the caller may access the file or upload, which must belong to the caller's account.
+
+    A token that is limited to some brands may access it only if it belongs to these brands and to no other brand.
+    """
     if row.account_id != caller.account_id or caller.brand_ids is None:
         return row.account_id == caller.account_id
     return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
@@ -93,5 +95,5 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @cache
 def context_of(database: Database) -> AppContext:
-    """Creates what this process shares, with the settings of its environment. Raises ConfigError."""
+    """Creates the context of this process, with settings from the environment. Raises ConfigError."""
     return AppContext(database, Settings.from_env())

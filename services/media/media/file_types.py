@@ -59,7 +59,10 @@ def check_declared(ending: str, mime_type: str) -> str:
 
 
 def ending_of(declared: str, ending: str) -> str:
-    """Returns the extension for the file's public address: that of the file name if it fits the declared type."""
+    """Returns the extension for the file's public address.
+
+    This is the extension of the file name if it fits the declared type, otherwise the usual extension of that type.
+    """
     if declared == UNDECLARED:
         kept = [it for endings in MIME_TYPES.values() for it in endings]
         other = ".jpg" if any(ending in endings for endings in CONVERTED_TYPES.values()) else ""

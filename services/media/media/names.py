@@ -27,8 +27,10 @@ def is_key(value: str) -> bool:
 
 
 def shown_name(filename: str) -> str:
-    """Returns the file name as it is displayed: no folders, no control or direction characters, at most 255
-    characters."""
+    """Returns the file name as it is displayed.
+
+    It has no folders, no control or direction characters, and at most 255 characters.
+    """
     last = re.split(r"[/\\]", filename)[-1]
     kept = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     if len(kept) > _SHOWN_LENGTH:
@@ -43,7 +45,10 @@ def ending(filename: str) -> str:
 
 
 def slug(filename: str, extension: str) -> str:
-    """Returns the file name for the public address: ASCII, readable if the name was Latin, with this extension."""
+    """Returns the file name for the public address, with this extension.
+
+    It is in ASCII. It can be read if the name was in Latin letters.
+    """
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-")[:_SLUG_STEM_LENGTH].strip("-")

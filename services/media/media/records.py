@@ -108,7 +108,7 @@ class Rendition(Row):
 
 @dataclass(frozen=True, slots=True)
 class Removal(Row):
-    """A row of the table of removals: the objects under one key that must be deleted from the storage."""
+    """A row of the table `removals`: a key whose objects must still be deleted from the storage."""
 
     key: str
     slug: str

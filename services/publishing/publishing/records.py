@@ -43,7 +43,8 @@ class Attached(FileFacts, kw_only=True):
 
     @property
     def source(self) -> MediaSource:
-        """The file in the form in which platforms' limits are checked. Its bytes are fetched when it is sent."""
+        """The file's properties and URL, as the checks of a platform's limits need them. Its bytes are fetched only
+        when the post is sent."""
         return MediaSource.of(FileFacts.made_from(self), url=self.url)
 
 

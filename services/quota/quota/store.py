@@ -1,8 +1,9 @@
 """All SQL of the quota service.
 
-Every change of an account's units locks its counters row first: one order of locks for all, no deadlocks. A statement
-on charges of many accounts locks no counters. It is sent together with its COMMIT, so that a process that stops in the
-middle holds nobody's charges.
+A transaction that changes the units of one account locks the account's counters row before any other row. Because every
+transaction locks in this order, none can deadlock. The only exception are statements about the charges of many
+accounts, which lock no counters row. Such a statement is sent together with its COMMIT, so that no charge stays locked
+if the process dies in between.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -24,7 +24,7 @@ _CUTS = (0.0, 0.02, 0.08)
 
 
 class RunScheduler:
-    """Runs the tries of one run to their ends, one thread at a time."""
+    """Lets the threads of one run continue one at a time, until all have ended."""
 
     def __init__(self, run: Run, tries: Sequence[Try], most_cuts: int, blocked: Blocked) -> None:
         self.run = run

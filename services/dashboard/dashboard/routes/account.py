@@ -109,8 +109,11 @@ def choose_dates() -> tuple[str, int] | Response:
 def _changed(
     change: Callable[[], object], then: str, again: Callable[[str], str] | None = None
 ) -> tuple[str, int] | Response:
-    """Runs a change of the account, then redirects to `then`. A refusal is shown on the account's screen, or on that of
-    `again`."""
+    """Makes a change of the account, then redirects to `then`.
+
+    If the API refuses the change, `again` renders the screen that shows the reason. Without `again`, that is the screen
+    of the account.
+    """
     try:
         change()
     except ApiError as error:

@@ -48,9 +48,10 @@ class Schemas:
         return self._schemas[self._types.index(kind)]
 
     def of_body(self, reader: Reader, name: str) -> Schema:
-        """Returns the schema of a request's body, a component called `name`, without the fields that are in the path.
+        """Returns the schema of a request's body: a component called `name`, without the fields that are in the path.
 
-        If one of several fields must be given, there is a component for each of them, which accepts none of the others.
+        Some requests must have exactly one of several fields. Their schema is a choice between components: one
+        component for each of these fields, which has that field and not the other ones.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)

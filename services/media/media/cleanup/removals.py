@@ -1,4 +1,4 @@
-"""Deletes objects from the storage, and retries until the storage confirms it."""
+"""Deletes objects from the storage, and retries until the storage confirms it (table `removals`)."""
 
 from datetime import timedelta
 
@@ -20,8 +20,10 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -> bool:
-    """Deletes every object under the key, aborts its multipart upload if there is one, then deletes the row of the
-    removal. Returns False when the storage is down."""
+    """Deletes every object under the key, then the key's row in `removals`. Returns False when the storage is down.
+
+    `parts_id` is the key's multipart upload, which is aborted first; None if there is none.
+    """
     try:
         if parts_id is not None:
             context.bucket.abort_parts(f"{key}/{slug}", parts_id)
@@ -34,7 +36,7 @@ def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -
 
 
 def remove_due(context: AppContext) -> int:
-    """Deletes the objects of some due removals from the storage. Returns how many removals succeeded."""
+    """Deletes some of the objects whose deletion is due. Returns for how many keys it succeeded."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_BATCH, timedelta(seconds=_FIRST_WAIT_SECONDS))
     gone = 0

@@ -46,8 +46,10 @@ def end_expired_uploads(context: AppContext) -> int:
 
 
 def drop_unconfirmed(context: AppContext) -> int:
-    """Drops attachments to posts that were never stored, and forgets posts and deletions after some time. Returns how
-    many rows."""
+    """Deletes attachments to posts that were never stored, and old rows about posts and deletions.
+
+    Returns how many rows were deleted or examined.
+    """
     with context.database.transaction() as connection:
         dropped = Attachments(connection).drop_provisional(_KEEP_PROVISIONAL, _BATCH)
     with context.database.transaction() as connection:
@@ -93,8 +95,7 @@ def remove_orphans(context: AppContext) -> int:
 
 
 def _remove_orphans_of(context: AppContext, object_names: Iterable[str]) -> None:
-    """Removes those of these objects that belong to no row. Objects whose names are not in our format are left
-    alone."""
+    """Removes the objects among these that belong to no row. Leaves objects alone whose names are not in our format."""
     keys = {name.partition("/")[0] for name in object_names}
     with context.database.reading() as connection:
         orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])

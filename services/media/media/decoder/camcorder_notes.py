@@ -1,8 +1,7 @@
-"""Blanks the notes that camcorders (AVCHD) write between the frames of a video: date, time, place and model. In a
-sandboxed process.
+"""Blanks the notes that camcorders (AVCHD) write between the frames of a video: date, time, place and model.
 
-The notes are SEI messages of H.264 with the name "MDPM" (ExifTool, "H264 Tags"). They keep their length, so that
-nothing else in the file moves. Other SEI messages stay: players need some.
+Runs in a sandboxed process. The notes are SEI messages of H.264 with the name "MDPM" (ExifTool, "H264 Tags"). They keep
+their length, so that nothing else in the file moves. Other SEI messages stay, because players need some of them.
 """
 
 import mmap
@@ -32,8 +31,10 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message whose content begins at `at`. A size above 254 is written with bytes
-    of 255 before."""
+    """Returns the size in bytes of the message whose content begins at `at`.
+
+    A size above 254 is written as several bytes, of which all but the last are 255.
+    """
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
         size, before = size + 0xFF, before - 1
@@ -42,8 +43,11 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message. Leaves each sequence of two zeros and a three, whose three does not count
-    as part of the message (H.264 7.4.1)."""
+    """Overwrites `length` bytes of a message.
+
+    Leaves each sequence of two zeros and a three as it is: the three does not count as a part of the message (H.264
+    7.4.1).
+    """
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":
             at, length = at + 3, length - 2

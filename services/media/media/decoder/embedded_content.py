@@ -25,7 +25,7 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(kept: Sequence[Bytes], metadata: Iterable[Bytes]) -> None:
-    """Searches the file's beginning, its end and its metadata. The file is given as its kept parts. Raises Refused."""
+    """Searches the beginning, the end and the metadata of a file, which is given as its kept parts. Raises Refused."""
     head, tail = _joined(kept, _HEAD_BYTES), _joined(kept, -_TAIL_BYTES)
     if any(_ACTIVE.search(part) for part in chain((head,), metadata)) or _ends_as_archive(tail):
         raise Refused(_REFUSED)

@@ -66,10 +66,11 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Checks an uploaded image and writes the image to store in its place, if it must differ, into the second file.
+    """Checks an uploaded image, and changes it if it may not be stored as it is.
 
-    Returns the type to store, the size as displayed, and whether the second file was written; or `refused` with the
-    reason.
+    `files` are the uploaded file and an empty one, into which a changed image is written. Returns the type to store,
+    the size as displayed, and whether the second file was written. For an image that is not accepted returns `refused`
+    with the reason.
     """
     uploaded, replacement = files
     mime_type = argument["mime_type"]

@@ -22,10 +22,11 @@ _FINE_PIXELS = 60_000_000
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns its width and height.
+    """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns the JPEG's width and
+    height.
 
-    The argument's `width` and `height` are those of the JPEG as displayed; None: those of the image, at most
-    LONGEST_SIDE.
+    `argument` has the width and height that the JPEG must have when it is displayed. If they are None, it gets those of
+    the image, but no side longer than LONGEST_SIDE.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
@@ -51,8 +52,10 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image as JPEG in the best quality that fits `max_bytes`. Returns False if none fits; the file is
-    useless then."""
+    """Writes the image as a JPEG in the best quality that fits `max_bytes`.
+
+    Returns False if no quality fits. The file must not be used then.
+    """
 
     def size_at(quality: int) -> int:
         to.seek(0)

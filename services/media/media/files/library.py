@@ -21,8 +21,11 @@ from media.store.renditions import Renditions
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, or the files that are asked for by id; with the account's
-    storage quota. A page of a narrowed list reads a bounded number of files, so it may have none and still a cursor."""
+    """Returns one page of the list of files, newest first, or the files whose ids are in the request.
+
+    The answer has the account's storage quota too. A page of a filtered list reads a limited number of files. It may
+    therefore be empty and still have a cursor.
+    """
     with context.database.reading() as connection:
         files, end = Files(connection), None
         if request.media_ids is not None:
@@ -87,10 +90,10 @@ def show_storage(context: AppContext, caller: Caller) -> api.StorageView:
 
 
 def locate(context: AppContext, request: api.LocateFile) -> api.LocatedFile:
-    """Returns where the file behind a public address is stored, for anybody who has the address. If a platform is
-    named, returns the rendition that it needs.
+    """Returns where the file behind a public address is stored, for anybody who has the address.
 
-    Raises NOT_FOUND, and the errors of `renditions.ready`.
+    If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND, and the errors of
+    `renditions.ready`.
     """
     if not names.is_key(request.key):
         raise ApiError(NOT_FOUND)

@@ -58,7 +58,8 @@ def _parts_id(context: AppContext, upload: Upload) -> str:
 def complete(context: AppContext, caller: Caller, request: CompleteParts) -> UploadedMedia:
     """Assembles the uploaded parts and inspects the file. A repeated call returns the same file.
 
-    Raises NOT_FOUND, UPLOAD_ERROR (parts missing; they may still be put), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
+    Raises NOT_FOUND, UPLOAD_ERROR (parts are missing, and may still be uploaded), INVALID_FILE_CONTENT,
+    SERVICE_UNAVAILABLE.
     """
     upload = uploads.claim(context, caller, request.id)
     if isinstance(upload, MediaRow):
@@ -74,8 +75,10 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts) -> None:
-    """Checks that all parts are there, because some storages drop the whole upload for one wrong etag, then has the
-    storage assemble them. Raises UPLOAD_ERROR, NOT_FOUND."""
+    """Checks that all parts are there, then has the storage assemble them. Raises UPLOAD_ERROR, NOT_FOUND.
+
+    Without the check, some storages would drop the whole upload for one wrong ETag.
+    """
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}

@@ -60,7 +60,7 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition. Makes a picture that nobody is making; waits for one that somebody is.
+    """Returns the finished rendition. If it is a picture, makes it now, or waits for the process that is making it.
 
     Raises MEDIA_PROCESSING for an unfinished video, or if a picture is unfinished at `give_up_at` (by
     `time.monotonic`); INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile), SERVICE_UNAVAILABLE.
@@ -112,8 +112,10 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Removes renditions whose file is no longer attached to a post, objects first. Returns how many were marked or
-    removed."""
+    """Removes renditions that nobody has asked for lately and whose file is attached to no post.
+
+    Deletes the objects before the rows. Returns how many renditions were marked or removed.
+    """
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
     with context.database.reading() as connection:
@@ -160,7 +162,7 @@ def _make_in_call(context: AppContext, row: MediaRow, rendition: Rendition) -> N
 
 
 def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
-    """Makes a claimed rendition and stores it beside the original file; or records that it cannot be made.
+    """Makes a claimed rendition and stores it beside the original file. If it cannot be made, records the reason.
 
     Raises SERVICE_UNAVAILABLE; the rendition is then due again soon.
     """

@@ -69,7 +69,7 @@ def reserve(
     """Reserves storage for an upload and returns its row. Raises the errors of `begin`.
 
     The quota is exact for simultaneous calls, which take turns per account. A repeated operation gets the multipart
-    upload that it began, since the client may have put parts by now. A repeated generation frees the earlier
+    upload that it began, since the client may have uploaded parts by now. A repeated generation frees the earlier
     reservation: the worker that made it is dead or has lost its claim.
     """
     plan = PLANS[caller.tier]
@@ -214,11 +214,10 @@ def remove(context: AppContext, upload: Upload) -> None:
 
 
 def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRow | None:
-    """Ends the claim on an upload after an error: removes the upload if it is refused, otherwise frees it for another
-    call.
+    """Ends the claim on an upload after an error.
 
-    If the claim is lost, changes nothing and returns the file that the other call kept. Raises the errors of
-    `_kept_by_other`.
+    A refused upload is removed. Any other upload is released, so that another call can claim it. If the claim is lost,
+    changes nothing and returns the file that the other call kept. Raises the errors of `_kept_by_other`.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)

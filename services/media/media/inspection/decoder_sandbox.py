@@ -1,5 +1,7 @@
-"""Tells how the processes that decode strangers' files are confined on this machine: checked and logged at start,
-reported to the operator."""
+"""Finds out how this machine confines the processes that decode strangers' files.
+
+The result is logged at start, and reported to the operator on request.
+"""
 
 import structlog
 

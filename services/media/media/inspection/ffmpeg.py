@@ -97,9 +97,8 @@ def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: in
     """Copies all tracks of pictures and sound from the source to the target, with its index first. Returns the copy's
     properties.
 
-    ffmpeg makes the copy and then reads its properties without giving its place in the sandbox to another call in
-    between, so that a finished copy never fails because the sandbox is full.
-    Raises Refused, SERVICE_UNAVAILABLE.
+    ffmpeg makes the copy and then reads its properties in one turn of the sandbox: no other call gets the turn in
+    between. Otherwise a finished copy could fail because the sandbox is full. Raises Refused, SERVICE_UNAVAILABLE.
     """
     try:
         with context.sandbox_pool.turn():
@@ -151,8 +150,10 @@ def _copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: i
 
 
 def describe(context: AppContext, mime_type: str, source: int) -> str:
-    """Returns ffmpeg's text about the file (tracks, sizes, durations), read from the file's beginning. Raises
-    SERVICE_UNAVAILABLE."""
+    """Returns ffmpeg's text about the file (tracks, sizes, durations). Raises SERVICE_UNAVAILABLE.
+
+    ffmpeg reads the file from its beginning.
+    """
     os.lseek(source, 0, os.SEEK_SET)
     arguments = ("-protocol_whitelist", "fd", "-f", FORMATS[mime_type][0], "-i", "fd:")
     limits = Limits(memory_bytes=MEMORY_BYTES, seconds=_SECONDS, cpu_seconds=_CPU_SECONDS, file_bytes=0)
@@ -160,8 +161,10 @@ def describe(context: AppContext, mime_type: str, source: int) -> str:
 
 
 def properties_in(output: str) -> FileFacts:
-    """Reads a video's properties from ffmpeg's text about the file: all but its type and size in bytes. Raises Refused
-    when no track has pictures of a possible size."""
+    """Reads a video's properties from ffmpeg's text about the file: all but type and size in bytes.
+
+    Raises Refused when no track has pictures of a possible size.
+    """
     pictures, lasts = _PICTURES.search(output), _DURATION.search(output)
     if pictures is None:
         raise Refused(_UNREADABLE)
@@ -206,11 +209,11 @@ def run(
     limits: Limits,
     hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
-    """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3. Returns its exit status and the end of
-    its messages.
+    """Runs ffmpeg with `ends` as its descriptors 0 and 1, and `source` as 3.
 
-    The caller has a turn of the sandbox, or limits in another way how many run. `hear` gets the messages as they
-    come. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    Returns ffmpeg's exit status and the last part of its messages. `hear` gets the messages as they come. The caller
+    must have a turn of the sandbox, or limit the number of these processes in another way. Raises SERVICE_UNAVAILABLE
+    when ffmpeg did not run to its end.
     """
     messages = _Messages(hear)
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *arguments)

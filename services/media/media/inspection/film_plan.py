@@ -57,7 +57,7 @@ class Source(Record):
 
 
 def copies(need: Need, source: Source) -> bool:
-    """Whether the pictures may be copied as they are, instead of encoded anew."""
+    """Whether the pictures may be copied as they are. Otherwise they must be encoded anew."""
     pictures = _PICTURES.search(source.description)
     if pictures is None or need.width or need.frame_rate:
         return False
@@ -78,8 +78,10 @@ def copying(source: Source) -> Sequence[str]:
 
 
 def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str]:
-    """Returns ffmpeg's arguments for encoding as H.264 and AAC. `fills`: add filler bytes up to the platform's least
-    file size."""
+    """Returns ffmpeg's arguments for encoding as H.264 and AAC.
+
+    `fills`: adds filler bytes until the file has the platform's least size.
+    """
     bits = bits_a_second(need, source)
     seconds = source.duration_seconds or _UNKNOWN_SECONDS
     if fills:
@@ -128,8 +130,10 @@ def to_sdr(description: str) -> list[str]:
 
 
 def size(need: Need, source: Source) -> tuple[int, int]:
-    """Returns width and height of the rendition, in pixels: even, as H.264 needs, and at most LONGEST_SIDE unless the
-    need says more."""
+    """Returns width and height of the rendition, in pixels.
+
+    Both are even, as H.264 needs. No side is longer than LONGEST_SIDE unless the need asks for more.
+    """
     if need.width and need.height:
         return need.width, need.height
     scale = min(1.0, LONGEST_SIDE / max(source.width, source.height))

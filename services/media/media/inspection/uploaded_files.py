@@ -1,7 +1,7 @@
-"""Inspects an uploaded file: whether it is complete and of the declared type. Removes its metadata from the storage.
+"""Inspects an uploaded file: whether it is complete and of the declared type. Removes metadata from the stored object.
 
-Only sandboxed processes read the bytes. They get the file as a temporary file, and an empty one for what is stored
-instead. Temporary files have no name, so that nothing is left of them when the service is killed.
+Only sandboxed processes read the bytes. They get two temporary files: a copy of the upload, and an empty file for what
+is stored in its place. Temporary files have no name, so that nothing is left of them when the service is killed.
 """
 
 import os
@@ -115,8 +115,10 @@ def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 def _inspect(
     context: AppContext, function: str, argument: dict[str, Any], files: Sequence[int]
 ) -> dict[str, Any]:
-    """Runs an inspecting function in a sandboxed process and returns what it found. The caller has a turn of the
-    sandbox. Raises Refused, NotStarted."""
+    """Runs an inspecting function in a sandboxed process and returns what it found. Raises Refused, NotStarted.
+
+    The caller must have a turn of the sandbox.
+    """
     try:
         # libde265, which decodes HEIC, does not run without a thread.
         has_threads = argument["mime_type"] == "image/heic"

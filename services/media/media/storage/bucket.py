@@ -1,6 +1,7 @@
 """The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
 
-Files are transferred in chunks and by presigned URLs, for which the client does not hash the bytes on the event loop.
+Files are transferred in chunks by presigned URLs. With these the client does not hash the bytes, which would block the
+event loop.
 """
 
 from collections.abc import Iterable, Iterator
@@ -111,8 +112,10 @@ class Bucket:
         to.flush()
 
     def put(self, name: str, pieces: Iterable[bytes], size_bytes: int, mime_type: str) -> None:
-        """Stores the chunks, `size_bytes` in total, as the object, replacing an existing one: completely or not at
-        all."""
+        """Stores the chunks as the object, completely or not at all. An existing object is replaced.
+
+        The chunks have `size_bytes` in total.
+        """
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
         self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
 
@@ -187,8 +190,10 @@ class Bucket:
         return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
     def _send(self, method: str, url: str, *, returns_4xx: bool = False, **options: Any) -> BaseHTTPResponse:
-        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors; answers
-        from 400 to 499 are returned too if the caller handles them (`returns_4xx`)."""
+        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors.
+
+        With `returns_4xx`, answers with a status from 400 to 499 are no errors: they are returned to the caller.
+        """
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and not returns_4xx):

@@ -31,8 +31,10 @@ _FORGET_POSTS = text(
 
 
 def is_counted() -> Any:
-    """Returns the SQL condition of attachments whose file counts as used: those that are confirmed or not yet
-    COUNTED_FOR old."""
+    """Returns the SQL condition for attachments that count as a use of their file.
+
+    These are confirmed attachments, and provisional ones younger than COUNTED_FOR.
+    """
     return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
@@ -52,8 +54,10 @@ class Attachments:
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files to a post, for a revision of its files. A confirmed attachment stays confirmed; the time of
-        a provisional one begins anew."""
+        """Attaches files to a post, as one revision of the post's files.
+
+        A confirmed attachment stays confirmed. The time of a provisional attachment starts again.
+        """
         if not media_ids:
             return
         statement = insert(attachments).values(
@@ -160,10 +164,10 @@ class Attachments:
         return self._connection.execute(statement).rowcount == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Looks at the posts of which nothing was heard for the longest time, at least `older_than`, and forgets
-        those without files. Returns how many were looked at.
+        """Forgets posts that have no files and of which nothing was heard for `older_than`.
 
-        The others are marked as seen now, so that they are not looked at again and again.
+        Begins with the posts of which nothing was heard for the longest time. Posts with files are marked as seen now,
+        so that they are not examined again and again. Returns how many posts were examined.
         """
         statement = _FORGET_POSTS.bindparams(older_than=older_than, limit=limit)
         return self._connection.execute(statement).rowcount

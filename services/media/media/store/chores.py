@@ -10,13 +10,13 @@ from media.models import chores
 
 
 class Chores:
-    """When each periodic work is due, and how far it has come. Uses an open connection."""
+    """Stores when each chore is due and how far it has come. Uses an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def claim(self, name: str, every: timedelta) -> bool:
-        """Claims the named work if it is due, and makes it due again after `every`. Returns whether it was claimed."""
+        """Claims the named chore if it is due, and makes it due again after `every`. Returns whether it was claimed."""
         statement = insert(chores).values(name=name, due_at=clock_now() + every)
         statement = statement.on_conflict_do_update(
             index_elements=["name"],
@@ -26,13 +26,13 @@ class Chores:
         return self._connection.execute(statement).rowcount == 1
 
     def position(self, name: str) -> str | None:
-        """Returns the position at which the named work continues; None: at the beginning."""
+        """Returns the position at which the named chore continues. None means at the beginning."""
         return self._connection.execute(select(chores.c.position).where(chores.c.name == name)).scalar()
 
     def note(self, name: str, position: str | None) -> None:
-        """Saves the position at which the named work continues; None: it has come to its end."""
+        """Saves the position at which the named chore continues. None means that the chore has come to its end."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(position=position))
 
     def continue_now(self, name: str) -> None:
-        """Makes the named work due at once, because there is more to do."""
+        """Makes the named chore due at once, because there is more to do."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(due_at=clock_now()))

@@ -60,7 +60,10 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns the conditions of files of this kind, without a post, and with this text in their names."""
+    """Returns the SQL conditions of a filtered list of files.
+
+    `kind`: photos or videos only. `unused`: only files that no post has or had. `search`: only names with this text.
+    """
     found = []
     if kind is not None:
         prefix = "image/" if kind == "photo" else "video/"
@@ -79,7 +82,8 @@ class Files:
         self._connection = connection
 
     def add(self, media_id: str, upload: Upload, facts: FileFacts) -> bool:
-        """Turns an upload into a file. Returns False if a file was made of it, or of the same generation, already."""
+        """Turns an upload into a file. Returns False if there is already a file of this upload or of its AI
+        generation."""
         copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         statement = insert(media).values(
             id=media_id,
@@ -110,7 +114,7 @@ class Files:
         return self._one(media.c.key == key)
 
     def many(self, media_ids: Collection[str], *, lock: bool = False) -> dict[str, MediaRow]:
-        """Returns files by id. `lock` prevents their change and deletion until the transaction ends."""
+        """Returns files by id. With `lock` nobody else can change or delete them until the transaction ends."""
         media_ids = [media_id for media_id in media_ids if is_id(media_id)]
         if lock:
             chosen = select(media.c.id).where(media.c.id.in_(media_ids)).order_by(media.c.id)
@@ -131,7 +135,8 @@ class Files:
         """Returns files, newest first.
 
         `after`: (created_at, id) of the last row of the page before. `brand_ids`: the brands that the caller's token
-        may use, None for all. With `narrowed` only files that meet these conditions, and none behind `end`.
+        may use, None for all. `narrowed`: only files that meet these conditions. `end`: no file older than the one at
+        this place.
         """
         most = _READ if narrowed else limit
         statement = _ALL.where(*self._within(account_id, brand_ids, after, most), *narrowed)
@@ -143,7 +148,7 @@ class Files:
     def newest_end(
         self, account_id: str, *, brand_ids: Collection[str] | None, after: Place | None
     ) -> Place | None:
-        """Returns the place at which a narrowed list must stop; None if it may read the whole list."""
+        """Returns the place at which a filtered list must stop; None if it may read the whole list."""
         statement = select(media.c.created_at, media.c.id)
         statement = statement.where(*self._within(account_id, brand_ids, after, _READ))
         statement = statement.order_by(*_NEWEST_FIRST).offset(_READ - 1).limit(1)

@@ -1,4 +1,4 @@
-"""SQL of removals: objects that must be deleted from the storage. All times are real time."""
+"""SQL of the table `removals`: the objects that must still be deleted from the storage. All times are real time."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -11,14 +11,16 @@ from media.records import Removal, Stored, Upload
 
 
 class Removals:
-    """Reads and writes removals over an open connection."""
+    """Reads and writes the list of objects that must still be deleted, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
-        """Adds a removal for each of these files or uploads. With a `lease` the caller tries first, before the loop
-        does."""
+        """Adds the objects of these files or uploads to the list.
+
+        With a `lease` the loop waits that long before it deletes them, because the caller tries first.
+        """
         if not stored:
             return
         rows = [
@@ -33,7 +35,8 @@ class Removals:
         self._connection.execute(insert(removals).values(rows).on_conflict_do_nothing())
 
     def claim(self, limit: int, lease: timedelta) -> list[Removal]:
-        """Claims removals that are due. Each can be claimed again after the lease unless it is done by then."""
+        """Claims rows of the list whose objects are due. A row can be claimed again after the lease, unless `done` has
+        deleted it."""
         due = (
             select(removals.c.key)
             .where(removals.c.due_at <= func.clock_timestamp())
@@ -57,7 +60,7 @@ class Removals:
         self._connection.execute(delete(removals).where(removals.c.key.in_(keys)))
 
     def orphan_keys(self, keys: Collection[str]) -> set[str]:
-        """Returns those of the keys that belong to no upload, file or removal."""
+        """Returns the keys that belong to no upload and no file, and that are not on the list either."""
         known = text(
             f"SELECT key FROM {uploads.name} WHERE key = ANY(:keys) UNION SELECT key FROM {media.name}"
             f" WHERE key = ANY(:keys) UNION SELECT key FROM {removals.name} WHERE key = ANY(:keys)"

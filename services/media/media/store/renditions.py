@@ -1,4 +1,7 @@
-"""SQL of renditions. Claims run in real time; `asked_at`, when a rendition was last asked for, is by `clock_now()`."""
+"""SQL of renditions. Leases are in real time.
+
+The column `asked_at`, when a rendition was last asked for, is in the time of `clock_now()`.
+"""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -25,10 +28,10 @@ class Renditions:
         self._connection = connection
 
     def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
-        """Returns the rendition of a file for a need; adds it as pending if there is none. `again` makes a failed one
-        pending again.
+        """Returns the rendition of a file for a need. If there is none, adds it as pending.
 
-        The file's row must exist: lock it, or check it in the same transaction.
+        `again` makes a failed rendition pending again. The file's row must exist: lock it, or check it in the same
+        transaction.
         """
         statement = insert(renditions).values(
             id=new_id("rnd"),
@@ -58,7 +61,7 @@ class Renditions:
         return _rendition(row) if row else None
 
     def made(self, media_id: str, slug: str) -> Rendition | None:
-        """Returns the finished rendition of a file with this name; None if there is none."""
+        """Returns the file's finished rendition that has the name `slug`; None if there is none."""
         own = (renditions.c.media_id == media_id, renditions.c.slug == slug, renditions.c.state == "made")
         row = self._connection.execute(select(renditions).where(*own)).mappings().first()
         return _rendition(row) if row else None
@@ -71,7 +74,7 @@ class Renditions:
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
         """Claims pending renditions of photos or videos. The one that was asked for most recently comes first.
 
-        A due post asks again and again, a post for next month has asked once.
+        A post that is due asks again and again. A post for next month has asked only once.
         """
         due = (
             select(renditions.c.id)
@@ -83,13 +86,15 @@ class Renditions:
         return self._claim(renditions.c.id.in_(due), lease)
 
     def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
-        """Renews the claim on a rendition, and stores the share of it that is done."""
+        """Renews the claim on a rendition, and stores how much of the rendition is done (`progress`)."""
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._connection.execute(statement.values(lease_until=_REAL_NOW + lease, progress=progress))
 
     def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
-        """Ends the claim on a rendition, which is due again after `wait`. `counts`: whether the claim counts as one
-        of its tries."""
+        """Ends the claim on a rendition, and makes the rendition due again after `wait`.
+
+        `counts`: whether the claim counts as an attempt to make the rendition.
+        """
         statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         tries = renditions.c.tries if counts else func.greatest(renditions.c.tries - 1, 0)
         self._connection.execute(statement.values(lease_until=_REAL_NOW + wait, tries=tries))
@@ -106,8 +111,10 @@ class Renditions:
         self._connection.execute(statement.values(lease_until=None, state="failed", failure=failure))
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks renditions for removal that nobody has asked for in this time, and whose file is attached to no post.
-        Returns how many."""
+        """Marks renditions as unneeded, for later deletion. Returns how many.
+
+        Nobody has asked for them during `unused_for`, and their file is attached to no post.
+        """
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         unused = (
             select(renditions.c.id)
@@ -124,7 +131,7 @@ class Renditions:
         return self._connection.execute(statement).rowcount
 
     def unneeded(self, limit: int) -> list[tuple[str, str]]:
-        """Returns the ids and object names of renditions that are marked for removal."""
+        """Returns the ids and object names of renditions that are marked as unneeded."""
         name = media.c.key + "/" + renditions.c.slug
         statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
         rows = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))

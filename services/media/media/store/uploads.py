@@ -101,8 +101,8 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
-        """Ends and returns the uploads that an earlier try of the operation began. Leaves those alone that are being
-        inspected."""
+        """Ends and returns the uploads that an earlier try of the operation began. Uploads that are being inspected
+        stay."""
         statement = delete(uploads).where(
             uploads.c.account_id == account_id, uploads.c.operation_id == operation_id, _is_free()
         )
@@ -126,6 +126,8 @@ def _is_free() -> Any:
 
 
 def _is_claimed(upload: Upload) -> Any:
-    """Returns the SQL condition that no other call has claimed the upload since. A lapsed claim is not lost before
-    another call claims or ends the upload."""
+    """Returns the SQL condition that this upload still has the claim with which it was read.
+
+    A claim that has lapsed is lost only when another call claims or ends the upload.
+    """
     return and_(uploads.c.id == upload.id, uploads.c.lease_until == upload.lease_until)

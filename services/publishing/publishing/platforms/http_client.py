@@ -97,11 +97,11 @@ class HttpClient:
     ) -> Response:
         """Sends one call and returns the answer.
 
-        `visible`: the call makes something visible, so if it breaks off, it may have worked. `completes`: the call
-        makes something visible too, but may be repeated safely. Both need permission (`permission.py`).
+        `visible`: the call makes something visible, and a second call would make it twice. `completes`: the call makes
+        something visible, but may be repeated safely. Both need permission (`permission.py`).
 
-        Without an answer raises OutcomeUnknown (visible calls only) or PlatformRefusal. Errors raised by the body are
-        passed on.
+        If no answer comes, raises OutcomeUnknown for a call with `visible` that may have reached the platform. For any
+        other call raises PlatformRefusal. Errors that the body raises are passed on.
         """
         sent_headers = dict(headers)
         if body is not None and not isinstance(body, bytes):

@@ -125,7 +125,8 @@ def _new_content(
 ) -> dict[str, Any]:
     """Checks the rules for changed content and returns the columns to store.
 
-    Removes the checkpoint, because a look-up would take objects staged for the old content for those of the new.
+    Removes the checkpoint, because it names objects that were uploaded for the old content. A look-up would mistake
+    them for parts of the new content.
     """
     changed = _edited(post, request)
     if changed == post.content:

@@ -1,4 +1,4 @@
-"""Parser of GIF files, by their blocks. Keeps frames, their timing, repetitions, the colour profile."""
+"""Parses GIF files block by block. Keeps frames, timing, repetitions and the colour profile."""
 
 import re
 import struct
@@ -13,7 +13,8 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file. If its end is missing, adds it: decoders accept such a file too. Raises Refused."""
+    """Parses a GIF file. If the end mark is missing, adds it, because decoders accept such a file too. Raises
+    Refused."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage(frames=0)

@@ -1,5 +1,4 @@
-"""Parser of JPEG files, by their segments and scans. Keeps image data, colour profile, orientation. Pixels are not
-touched.
+"""Parses JPEG files segment by segment. Keeps image data, colour profile and orientation, and does not touch pixels.
 
 Whatever follows the end of the image is cut off: the video of a phone's "live" photo, further images, padding, a
 camera's notes.
@@ -85,8 +84,11 @@ def _size(segment: memoryview) -> tuple[int, int]:
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Keeps the useful part of an application segment: JFIF without its thumbnail, the colour profile, Adobe's
-    transform; of EXIF and XMP only the orientation."""
+    """Keeps the useful part of an application segment.
+
+    This is JFIF without its thumbnail, the colour profile, or Adobe's transform. Of EXIF and XMP it is only the
+    orientation.
+    """
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

@@ -1,5 +1,7 @@
-"""Parser of PNG and APNG files, by their chunks. Keeps image data and the meaning of colours; of EXIF and XMP only
-the orientation."""
+"""Parses PNG and APNG files chunk by chunk. Keeps image data and the meaning of colours.
+
+Of EXIF and XMP only the orientation is kept.
+"""
 
 import struct
 import zlib
@@ -18,8 +20,10 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file. Like decoders it accepts a file whose end is missing; it cuts off what follows the end.
-    Raises Refused."""
+    """Parses a PNG file. Raises Refused.
+
+    A file whose end is missing is accepted, as decoders do. What follows the end is cut off.
+    """
     picture, at, kind, seen = ParsedImage(frames=0), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
     while kind != b"IEND" and at + _HEAD.size <= len(data):

@@ -1,5 +1,7 @@
-"""Parser of WebP files, by their RIFF chunks. Keeps frames, transparency, the colour profile; of EXIF and XMP only
-the orientation."""
+"""Parses WebP files by their RIFF chunks. Keeps frames, transparency and the colour profile.
+
+Of EXIF and XMP only the orientation is kept.
+"""
 
 import struct
 
@@ -42,8 +44,10 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
-    """Returns width and height in pixels from the first chunk: those of the canvas, or of the only frame. Raises
-    Refused."""
+    """Returns width and height in pixels from the first chunk. They are those of the canvas, or of the only frame.
+
+    Raises Refused.
+    """
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
     if kind == b"VP8 " and len(body) >= 10 and bytes(body[3:6]) == b"\x9d\x01\x2a":

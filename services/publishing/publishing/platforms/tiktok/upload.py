@@ -46,7 +46,7 @@ def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
 
 
 class Upload:
-    """One run of uploading a file to TikTok's upload address."""
+    """Sends a file to the upload address that TikTok gave for it, from any chunk to the last."""
 
     def __init__(
         self, api: PostingApi, settings: TikTokSettings, upload_url: str, source: MediaSource, chunks: Chunks
@@ -58,11 +58,13 @@ class Upload:
         self._breaks = 0
 
     def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Sends all chunks from `number` on. Calls `before_last` before the last chunk, and after each chunk
-        `arrived` with the number of the next.
+        """Sends all chunks from `number` on.
 
-        Raises PlatformRefusal. If the last chunk got no answer, or its upload address has expired, returns instead:
-        the post's status shows whether the chunk has arrived.
+        Calls `before_last` before the last chunk. After each chunk calls `arrived` with the number of the next chunk.
+        Raises PlatformRefusal if TikTok does not take a chunk.
+
+        With the last chunk there is an exception: if TikTok does not answer it, or no longer knows the upload address,
+        returns without an error. The post's status then shows whether the chunk has arrived.
         """
         self._number = number
         while self._number < self._chunks.count:

@@ -1,1 +1,5 @@
-"""How files reach platforms: streamed from our storage, in pieces, in a form, or uploaded before the post."""
+"""The ways in which the bytes of a file are sent to a platform.
+
+`sources` streams a file from our storage. `pieces` cuts the stream into the pieces of a resumable upload. `multipart`
+sends a file as a part of an HTML form. `staged_files` uploads a post's files before the post is made.
+"""
