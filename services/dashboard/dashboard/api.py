@@ -32,9 +32,10 @@ Calls = list[tuple[float, float]]
 
 
 class _ForPerson:
-    """Sends the calls of one request to the API with the person's browser and address, and notes how long each took.
+    """Sends the calls of one request to the API with the person's browser and address, and notes how long each call
+    took.
 
-    The API lists both with the session, and limits sign-ins by address.
+    The API names browser and address in its list of sessions, and limits sign-ins by address.
     """
 
     def __init__(self, http: httpx2.Client, headers: dict[str, str], calls: Calls) -> None:

@@ -1,5 +1,7 @@
-"""Puts a version into our static files' addresses, so that browsers keep each for a year and load a changed one at
-once."""
+"""Puts a version into the addresses of our static files.
+
+So browsers keep each file for a year, and load a changed one at once.
+"""
 
 import hashlib
 from pathlib import Path

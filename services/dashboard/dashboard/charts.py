@@ -1,4 +1,4 @@
-"""A bar chart as coordinates for inline SVG: one bar per day, whose parts are stacked. Pure."""
+"""Computes a bar chart as coordinates for inline SVG: one bar per day, whose parts are stacked. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,8 +40,10 @@ class Chart:
 
 
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
-    """Draws `values`: for each day the count of each kind, the lowest part first. `told`: the texts that a pointer
-    shows."""
+    """Draws one bar per day. `values` has the count of each kind for each day, the lowest part of the bar first.
+
+    `told` has the text for each day that appears when a pointer rests on its bar.
+    """
     top = nice_top(max((sum(one.values()) for one in values), default=0))
     step = (WIDTH - _LEFT - _RIGHT) / max(len(days), 1)
     height = HEIGHT - _BOTTOM - _TOP

@@ -1,9 +1,10 @@
 """The cookies of a browser, and the token that proves that a form came from our own screens.
 
-The sign-in cookie holds the API's session token: the API stores only its hash, lists the session and can end it. So
-the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while the
-person works on somebody else's brand; a third holds how the person reads dates. Every form carries an HMAC of the
-session token, keyed with another, random cookie: another site can read neither.
+The sign-in cookie holds the API's session token. The API stores only the token's hash, lists the session and can end
+it. So the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while
+the person works on somebody else's brand. A third holds how the person reads dates. Every form carries an HMAC of the
+session token. The key of the HMAC is random and is held in a fourth cookie. Another site can read neither the session
+token nor the key.
 """
 
 import base64
@@ -30,8 +31,10 @@ _OWNERS = ("manage:account", "manage:brands", "manage:tokens")
 
 @dataclass(frozen=True)
 class SharedWork:
-    """A person's work on somebody else's brand, as a cookie holds it. All but the token only decides what the screens
-    offer: the API checks each call."""
+    """A person's work on somebody else's brand, as it is stored in a cookie.
+
+    Only the token gives access: the API checks each call. The other fields only decide what the screens offer.
+    """
 
     token: str
     brand_id: str
@@ -75,7 +78,7 @@ def set_cookie(response: Response, kind: str, value: str, is_https: bool) -> Non
 
 
 def sign_out(response: Response, is_https: bool) -> None:
-    """Removes the cookies of both sessions, and of how the person reads dates, from the browser."""
+    """Removes from the browser the cookies of both sessions, and the cookie of how the person reads dates."""
     for kind in ("session", "brand", "dates"):
         set_cookie(response, kind, "", is_https)
 
@@ -100,14 +103,14 @@ def _sendable(token: str) -> str:
 
 
 def form_token(form_key: str, session_token: str) -> str:
-    """Returns the token that proves the forms of one browser during one sign-in."""
+    """Returns the token that proves that a form comes from this browser and this sign-in."""
     return hmac.new(form_key.encode(), session_token.encode(), hashlib.sha256).hexdigest()
 
 
 def is_from_our_page(asked: Request, form_key: str, session_token: str) -> bool:
     """Whether a form was sent from one of our own screens, in this browser and during this sign-in.
 
-    Browsers themselves name the origin of a form, so one from another site is refused whatever it contains.
+    Browsers name the origin of a form. A form from another site is therefore refused, whatever it contains.
     """
     origin = asked.headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc != asked.host:

@@ -1,7 +1,7 @@
 """How the person reads dates: in which time zone and language.
 
-A cookie holds what is stored with the account, so that no screen has to ask the API for it. Signing in and the screen
-of the account write the cookie.
+Both are stored with the account. A cookie holds a copy, so that no screen has to ask the API for them. The cookie is
+written when the person signs in, and by the screen of the account.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,17 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Dates:
-    """Writes dates and times in a person's time zone and language. This machine has the data of both."""
+    """Writes dates and times in a person's time zone and language, which are known on this machine."""
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the dates for this zone and language; in UTC and English if this machine does not know them."""
+        """Returns the dates for this zone and language.
+
+        A zone that this machine does not know is replaced by UTC, a language by the closest one that it knows.
+        """
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
     @classmethod
@@ -67,10 +70,10 @@ def shown(at: datetime, zone: str) -> str:
 
 
 def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
-    """Returns a time as the API writes it, its time of day as the field of a form holds it and as text, and the time in
-    the person's zone; empty if that is the same zone.
+    """Returns what an entry of the calendar needs, all in one call because a month has hundreds of entries.
 
-    This is everything that an entry of the calendar needs, in one call because a month has hundreds.
+    The first two values are the date and the time of day as a form holds them. The third is the time of day as text,
+    the fourth the time in the person's zone.
     """
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
@@ -94,21 +97,28 @@ def mine(at: datetime) -> Markup:
 
 
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
-    """Returns a time in `zone` as HTML, without the zone's name and, if it is the present one, without the year. A
-    pointer shows all of it in the person's zone or, with `says_zone`, in `zone`."""
+    """Returns a time in `zone` as HTML, without the zone's name. The year is left out if it is the present one.
+
+    A pointer that rests on it shows the whole time: in the person's zone or, with `says_zone`, in `zone`.
+    """
     text = times.shown(at, zone, g.dates.language, present_year=present_year())
     return _tagged(at, text, _in_full(at, zone if says_zone else g.dates.zone))
 
 
 def clock(at: datetime, zone: str) -> Markup:
-    """Returns the time of day in `zone` as HTML, for lists whose headings say the day. A pointer shows all of it."""
+    """Returns the time of day in `zone` as HTML, for lists whose headings say the day.
+
+    A pointer that rests on it shows the whole time, in the person's zone.
+    """
     text = languages.clock(at.astimezone(times.zone_of(zone)), g.dates.language)
     return _tagged(at, text, _in_full(at, g.dates.zone))
 
 
 def ago(at: datetime, zone: str) -> Markup:
-    """Returns how long ago a time was as HTML; a time to come, or more than a day ago, as date. A pointer shows all of
-    it."""
+    """Returns as HTML how long ago a time was. A time in the future, or more than a day ago, is written as a date.
+
+    A pointer that rests on it shows the whole time.
+    """
     seconds = (datetime.now(UTC) - at).total_seconds()
     if not 0 <= seconds < _DAY_SECONDS:
         return tagged(at, zone, says_zone=True)
@@ -117,7 +127,8 @@ def ago(at: datetime, zone: str) -> Markup:
 
 
 def day_heading(day: date, today: date) -> str:
-    """Returns the heading of a day in a list: `Today`, `Tomorrow`, `Sun, 29 Nov`; with its year if that is another."""
+    """Returns the heading of a day in a list: `Today`, `Tomorrow`, `Sun, 29 Nov`. The year is added if it is not the
+    present one."""
     near = {0: "Today", 1: "Tomorrow", -1: "Yesterday"}.get((day - today).days)
     if near or day.year == today.year:
         return near or languages.weekday_and_day(day, g.dates.language)
@@ -139,10 +150,10 @@ def _tagged(at: datetime, text: str, hover: str) -> Markup:
 
 
 def exactly(at: datetime, *, to_milliseconds: bool = False) -> Markup:
-    """Returns a time to the second in the person's zone as HTML, for logs, whose entries follow each other within a
+    """Returns a time to the second in the person's zone as HTML. For logs, whose entries follow each other within a
     second.
 
-    A pointer shows the year and the zone's name.
+    A pointer that rests on it shows the year and the zone's name.
     """
     local = at.astimezone(times.zone_of(g.dates.zone))
     fraction = f".{local.microsecond // 1000:03}" if to_milliseconds else ""

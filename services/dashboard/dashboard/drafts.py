@@ -1,4 +1,4 @@
-"""A post as a person writes it: the content of the composer's form, and the call of the API made of it. Pure."""
+"""A post as a person writes it: the content of the composer's form, and the API call that is made from it. Pure."""
 
 import secrets
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,10 @@ class Draft:
         )
 
     def on(self, date: str) -> "Draft":
-        """Returns this draft for a day (`2026-12-08`), at the proposed time; for any other text the draft itself."""
+        """Returns this draft, scheduled for the day `date` (`2026-12-08`) at the draft's time of day.
+
+        If `date` is not a day, returns the draft unchanged.
+        """
         try:
             day = datetime.fromisoformat(date).date() if len(date) == 10 else None
         except ValueError:
@@ -69,7 +72,7 @@ class Draft:
         return self.own_texts.get(page_id) or self.message
 
     def at(self) -> datetime | None:
-        """Returns the time at which the post is to be published; None: now. Raises TimeRefused."""
+        """Returns the time at which the post is to be published. None means now. Raises TimeRefused."""
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def problem(self) -> str:
@@ -85,7 +88,7 @@ class Draft:
         return ""
 
     def overrides(self) -> list[PageOverride]:
-        """Returns the pages that have a text of their own, in the form in which the API takes them."""
+        """Returns the pages that have their own text, as the parameter `overrides` of the API."""
         return [
             {"page_id": page, "message": self.own_texts[page]}
             for page in self.page_ids

@@ -1,8 +1,7 @@
-"""Keeps what a session read a moment ago for the next screens: plans permit as little as ten calls of the API in a
-minute.
+"""Keeps what a session has just read from the API for its next screens.
 
-Only for what most screens need, and never the only call of a screen, because the other calls notice when a session has
-ended.
+Plans permit as few as ten API calls in a minute. Keep only what most screens need. A screen must always make another
+call as well, because that call notices when the session has ended.
 """
 
 import hashlib

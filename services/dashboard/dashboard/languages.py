@@ -97,8 +97,10 @@ def _locale(language: str) -> Locale:
 
 @lru_cache(len(LANGUAGES))
 def _order(language: str) -> tuple[str, str, str, bool]:
-    """Returns how a language joins date and time of day: the text before, between and after them, and whether the
-    date comes first."""
+    """Returns how a language joins date and time of day.
+
+    These are the text before, between and after them, and whether the date comes first.
+    """
     joined = str(_locale(language).datetime_formats["medium"]).replace("'", "")
     first, second = ("{1}", "{0}") if joined.index("{1}") < joined.index("{0}") else ("{0}", "{1}")
     before, rest = joined.split(first)

@@ -86,8 +86,10 @@ class Period:
         return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """Returns when the day `first` begins and when the day `last` ends, limited to the period; for a missing day
-        the period's own bound."""
+        """Returns when the day `first` begins and when the day `last` ends, both limited to the period.
+
+        If one of the days is missing, the bound of the period takes its place.
+        """
         begin, end = self.bounds
         if (day := _day(first)) is not None:
             begin = max(begin, self._begin_of(day))

@@ -1,4 +1,4 @@
-"""What each platform takes, as the API's description says it (`x-platforms`). Nothing of it is copied here."""
+"""Reads what each platform accepts from the API's description (`x-platforms`), so that no rule is copied here."""
 
 import time
 from collections.abc import Callable
@@ -46,7 +46,7 @@ _kept: tuple[float, Platforms] = (0.0, {})
 
 
 def recent_platforms(client: Posthaste) -> Callable[[], Platforms]:
-    """Returns a function that returns the platforms' rules by code, read from the API at most every ten minutes."""
+    """Returns a function that returns the rules of each platform by its code. They are at most ten minutes old."""
 
     def find() -> Platforms:
         global _kept

@@ -60,10 +60,10 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(AuthenticationError)
     def signed_out(error: AuthenticationError) -> AnyResponse:
-        """Answers a call whose session has ended: somewhere else, or after 30 days without use.
+        """Answers a call whose session has ended: it was ended in another browser, or was not used for 30 days.
 
-        After signing in the person goes on where they were. If the session on somebody else's brand has ended, as after
-        a removal from the brand, they go on in their own account.
+        After signing in the person goes on where they were. It may be that only the session on somebody else's brand
+        has ended, for example because the person was removed from the brand. Then they go on in their own account.
         """
         target = (
             url_for("brands.index", ended=1)
@@ -107,13 +107,14 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(ValueError)
     def malformed(error: ValueError) -> Response:
-        """Answers a request whose address contains what cannot be an id, such as an empty one, with 404."""
+        """Answers 404 to a request whose address contains what cannot be an id, such as an empty text."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
 
 
 def place() -> str | None:
-    """Returns the address of the screen that the person sees, to which signing in leads back; None if not known."""
+    """Returns the address of the screen that the person sees, for the way back after signing in. None if it is not
+    known."""
     if request.method == "GET" and "HX-Request" not in request.headers:
         return request.full_path.rstrip("?")
     seen = urlsplit(request.headers.get("HX-Current-URL") or request.referrer or "")
@@ -121,7 +122,7 @@ def place() -> str | None:
 
 
 def _seconds(kind: str, error: ApiError | None) -> int:
-    """Returns after how many seconds a new try is worthwhile; 0: not soon."""
+    """Returns after how many seconds a new attempt is worthwhile. 0 means not soon."""
     if kind == "down":
         return _AGAIN_SECONDS
     wait = error.retry_after_seconds if kind == "limit" and error is not None else None

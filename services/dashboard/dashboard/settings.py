@@ -1,4 +1,4 @@
-"""A platform's settings of a post as fields of a form, made from the schemas in the API's description. Pure."""
+"""Turns a platform's settings of a post into fields of a form, by the schemas in the API's description. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -37,8 +37,11 @@ class Setting:
         return input_id(f"{self.field}.{self.name}")
 
     def read(self, form: Form) -> Any:
-        """Returns the value of this setting in a form; its default if nothing was chosen. Text that is no number
-        stays text: the API says what is wrong with it."""
+        """Returns the value of this setting in a form. If nothing was chosen, returns the setting's default.
+
+        If a number is expected and the text is not a number, returns the text, so that the API says what is wrong with
+        it.
+        """
         sent = form.getlist(self.input_name)
         text = sent[-1].replace("\r\n", "\n").strip() if sent else ""
         if not sent or (text == "" and self.kind != "list"):
@@ -60,8 +63,10 @@ def input_id(field: str | None) -> str:
 
 
 def settings_of(description: Mapping[str, Any], field: str, schema_name: str) -> tuple[Setting, ...]:
-    """Returns a platform's settings in the order of the API's description, without objects, which only programs
-    send."""
+    """Returns a platform's settings in the order of the API's description.
+
+    Settings that are objects are left out, because only programs send them.
+    """
     schema = description["components"]["schemas"].get(schema_name, {})
     found = (_setting(field, name, about) for name, about in schema.get("properties", {}).items())
     return tuple(it for it in found if it is not None)

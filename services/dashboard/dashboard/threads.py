@@ -20,7 +20,8 @@ class Thread:
 def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
     """Groups comments into conversations, newest first. `account_id` is the platform's id of the linked page.
 
-    A comment counts as answered if the page replied to it, or anybody where replies are not listed (Facebook, X).
+    A comment counts as answered if the page replied to it. On platforms that do not list replies (Facebook, X), a reply
+    by anybody counts.
     """
     by_id = {it.id: it for it in comments}
     replies: dict[str, list[Comment]] = {}

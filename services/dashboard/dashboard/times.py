@@ -1,4 +1,4 @@
-"""Times as people read and write them, always with the name of their zone. Pure."""
+"""Writes times for people, and reads the times that people write. Pure."""
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from functools import cache, lru_cache
@@ -27,7 +27,8 @@ def zones() -> tuple[str, ...]:
 def shown(
     at: datetime, zone: str, language: str = languages.DEFAULT, *, present_year: int | None = None
 ) -> str:
-    """Writes a time without its zone: `Fri, 27 Nov 2026, 09:00`; without its year if that is `present_year`."""
+    """Writes a time without the name of its zone: `Fri, 27 Nov 2026, 09:00`. Leaves the year out if it is
+    `present_year`."""
     local = at.astimezone(zone_of(zone))
     return languages.moment(local, language, has_year=local.year != present_year)
 

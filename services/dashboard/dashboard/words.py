@@ -1,4 +1,4 @@
-"""The words with which screens name what the API names by a code. Pure."""
+"""The words that the screens show for the codes and fields of the API. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -254,8 +254,7 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in words for people: without its field's name, and with a wrong type explained
-    plainly."""
+    """Returns a message of the API in words for people: without the field's name, and with a wrong type explained."""
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:
         if found := re.fullmatch(misfit, text):
@@ -271,7 +270,7 @@ def count(number: int, one: str, many: str) -> str:
 def size(number: int) -> str:
     """Returns a number of bytes as people read it, with at most three figures: `1.5 MB`, `291 kB`, `5 GB`.
 
-    A unit is 1,024 of the smaller one: limits are sold so.
+    A unit is 1,024 of the next smaller one, as in the limits of the plans.
     """
     for unit, bytes_ in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
         if number >= 0.9995 * bytes_:

@@ -59,13 +59,13 @@ def change_password() -> tuple[str, int] | Response:
 
 @screens.get("/account/email")
 def email() -> str:
-    """Shows the e-mail address: the change that waits, and a form for another address."""
+    """Shows the e-mail address, a change of it that waits for confirmation, and a form for another address."""
     return _email()
 
 
 @screens.post("/account/email")
 def change_email() -> tuple[str, int] | Response:
-    """Asks for a mail with a link to a new e-mail address. Nothing changes before the link is opened."""
+    """Has a mail sent to the new e-mail address. The address changes only when the link in that mail is opened."""
     form = request.form
     return _changed(
         lambda: api.own().change_email(

@@ -42,8 +42,10 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """Shows a request with its token, and the posts, attempts and deliveries that it led to: from the log to the reason
-    why a post failed."""
+    """Shows a request with its token, and the posts, attempts and deliveries that it led to.
+
+    So a person finds the way from the log to the reason why a post failed.
+    """
     client = api.reader()
     found, pages, tokens = api.together(
         lambda: client.get_log(request_id),

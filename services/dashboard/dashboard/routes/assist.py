@@ -26,8 +26,10 @@ FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
 
 @screens.get("")
 def show() -> str:
-    """Shows the forms for AI, with the costs and the credits left, and a video that is still being made since an
-    earlier visit."""
+    """Shows the forms for AI, with the costs and the remaining credits.
+
+    A video that was begun on an earlier visit and is still being made is shown too.
+    """
     client = api.reader()
     balance, brands, jobs = api.together(
         client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
@@ -60,7 +62,7 @@ def caption() -> tuple[str, int]:
 
 @screens.post("/image")
 def image() -> tuple[str, int]:
-    """Makes an image and shows it. It stays in the library, whether or not the post uses it."""
+    """Makes an image and shows it. The image stays in the library, whether or not the post uses it."""
     form = request.form
     prompt = form.get("ai_prompt", "").strip()
     if not prompt:
@@ -79,8 +81,10 @@ def image() -> tuple[str, int]:
 
 @screens.post("/film")
 def film() -> tuple[str, int]:
-    """Begins to make a video. That takes minutes: this part of the screen asks until it is ready. Leaving stops
-    nothing."""
+    """Begins to make a video, which takes minutes.
+
+    This part of the screen asks the API until the video is ready. If the person leaves the screen, the work goes on.
+    """
     form = request.form
     prompt = form.get("ai_film", "").strip()
     if not prompt:
@@ -96,7 +100,7 @@ def film() -> tuple[str, int]:
 
 @screens.get("/film/<job_id>")
 def film_of(job_id: str) -> str:
-    """Shows the state of a video: still being made, ready to be used, or failed, which costs nothing."""
+    """Shows the state of a video: still being made, ready to be used, or failed. A failed video costs nothing."""
     found = api.reader().get_ai_job(job_id)
     if found.job.status == "processing":
         return _film(found.job, found.credits.remaining)
@@ -106,7 +110,10 @@ def film_of(job_id: str) -> str:
 
 
 def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
-    """Shows a video that is being made, with the credits that are left; if it has just begun, above the forms too."""
+    """Shows a video that is being made, with the credits that are left.
+
+    With `is_begun`, the credits above the forms are updated as well.
+    """
     return render_template("assist_film.html", job=job, left=left, is_begun=is_begun)
 
 

@@ -109,8 +109,10 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
 
 
 def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
-    """Makes a change and redirects to the address that `work` returns. A refusal by the API is shown with the form
-    (`again`)."""
+    """Makes a change with `work` and redirects to the address that `work` returns.
+
+    If the API refuses the change, `again` renders the screen with the form and the reason.
+    """
     try:
         forget_places()
         return redirect(work(api.reader()))
@@ -143,8 +145,10 @@ def _shown(brand_id: str, problem: str = "") -> str:
     client, cursor = api.reader(), request.args.get("after") or None
 
     def people() -> tuple[CollaboratorList, Sequence[Invitation]] | None:
-        """Returns the brand's people and invitations; None unless the person owns the account: only the owner may see
-        them."""
+        """Returns the brand's people and invitations; None if the person may not see them.
+
+        Only the owner of the account may see them.
+        """
         try:
             found = client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor)
             return found, client.list_invitations(brand_id).invitations

@@ -81,14 +81,19 @@ def _first_view() -> str:
 
 @screens.get("/move/<post_id>")
 def move_form(post_id: str) -> str:
-    """Shows the form that moves a post to another time: inside the calendar, or as a screen of its own without
-    JavaScript."""
+    """Shows the form that moves a post to another time.
+
+    With JavaScript it appears inside the calendar, without JavaScript as a screen of its own.
+    """
     return _move_form(post_id)
 
 
 @screens.post("/move")
 def move() -> str | tuple[str, int] | Response:
-    """Moves a post to another time. To a script it returns the post as the calendar shows it, or a refusal as text."""
+    """Moves a post to another time.
+
+    A script gets the post as the calendar shows it or, if the API refuses, the reason as text.
+    """
     form = request.form
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
     is_part = "HX-Request" in request.headers

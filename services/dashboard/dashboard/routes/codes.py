@@ -1,5 +1,7 @@
-"""The screen of the authenticator app: codes at the sign-in are turned on with a QR code, and off again. Always for
-the person's own account."""
+"""The screen that turns the codes of an authenticator app on, with a QR code, and off again.
+
+It always concerns the person's own account.
+"""
 
 import re
 
@@ -37,7 +39,7 @@ def begin() -> Answer:
 
 @screens.post("/confirm")
 def confirm() -> Answer:
-    """Turns the codes on with the app's first code, and shows the recovery codes, this once."""
+    """Turns the codes on with the app's first code, and shows the recovery codes. They are shown only this once."""
     address = request.form.get("address", "")
     try:
         made = api.own().confirm_totp(totp_code=_code(), idempotency_key=_key())
@@ -74,7 +76,8 @@ def _begun(address: str, problem: str = "") -> str:
 
 
 def _refused(error: ApiError, field: str, told: str) -> Answer:
-    """Shows the screen again with the reason of a refusal: `told` if the API refuses this field."""
+    """Shows the screen again with the reason of a refusal. If the API refuses the field `field`, the reason is
+    `told`."""
     if error.status == 401 or error.status >= 500:
         raise error
     named = [it.field for it in error.fields]

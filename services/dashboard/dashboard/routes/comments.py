@@ -1,6 +1,6 @@
 """The inbox: comments of visitors under the posts, and replies to them.
 
-Platforms are asked live, so the comments of each post are loaded when its card comes into view.
+Comments are read live from the platforms. Those of each post are therefore loaded when its card comes into view.
 """
 
 from dataclasses import dataclass, field
@@ -57,7 +57,10 @@ def index() -> str:
 
 @screens.get("/of/<post_id>")
 def of_post(post_id: str) -> Answer:
-    """Shows the conversations under one post: as a part of the inbox, or as a screen of its own without JavaScript."""
+    """Shows the conversations under one post.
+
+    With JavaScript this is a part of the inbox, without JavaScript a screen of its own.
+    """
     client = api.reader()
     if "HX-Request" not in request.headers:
         view, places = api.together(lambda: client.get_post(post_id), recent_places(client))

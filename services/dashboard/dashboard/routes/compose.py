@@ -46,7 +46,7 @@ class Result:
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """A file of a draft that cannot be read now: it stays part of the draft, without its picture."""
+    """A file of a draft that cannot be read now. The draft keeps it, but shows no picture of it."""
 
     media_id: str
     filename: str = "A file that cannot be shown now"
@@ -59,7 +59,7 @@ def show() -> str:
     """Shows the composer: empty, for the page `page`, with the files `media_id`, or with the content of the post
     `copy`.
 
-    If that post was cancelled, its time is kept, unless it has passed.
+    If the copied post was cancelled, its time is copied too, unless that time has passed.
     """
     client = api.reader()
     copied = request.args.get("copy")
@@ -117,7 +117,10 @@ def send() -> tuple[str, int] | str:
 
 @screens.post("/edit")
 def edit() -> str:
-    """Shows the posted form again under a new key. The page of results posts it with the linked pages that failed."""
+    """Shows the form with the content that was sent to this address, under a new idempotency key.
+
+    The screen of results sends the post here, with the linked pages on which it failed.
+    """
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))
@@ -126,7 +129,7 @@ def edit() -> str:
 
 @screens.post("/check")
 def check() -> str:
-    """Shows the part of the form with the findings about the post on each chosen page, and with its previews."""
+    """Shows a part of the form: the findings about the post on each chosen page, and the previews of the post."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
     places = recent_places(api.reader())()
@@ -200,8 +203,10 @@ def _files(media_ids: tuple[str, ...]) -> list[Media] | list[UnreadFile]:
 
 
 def _with_files(draft: Draft) -> tuple[Draft, str]:
-    """Uploads the files of a form that was sent without JavaScript. Returns the draft with the files, and the
-    refusals as one text."""
+    """Uploads the files of a form that was sent without JavaScript.
+
+    Returns the draft with these files, and the reasons of all refusals as one text.
+    """
     media_ids, problems = list(draft.media_ids), []
     for file in request.files.getlist("files"):
         if not file.filename:
@@ -271,8 +276,10 @@ def _content(draft: Draft, places: Places) -> dict[str, Any]:
 
 
 def _sent(draft: Draft, places: Places) -> list[Result]:
-    """Sends the post to all its pages in one call, and returns the result of each. Raises the errors of the whole
-    call."""
+    """Sends the post to all its pages in one call, and returns the result for each page.
+
+    If the API refuses the whole call, raises its error.
+    """
     client, at, page_ids = api.writer(), draft.at(), list(draft.page_ids)
     content = {"page_ids": page_ids, "idempotency_key": draft.key} | _content(draft, places)
     if at is None:

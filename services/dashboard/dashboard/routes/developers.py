@@ -29,7 +29,7 @@ def show() -> str:
 
 @screens.post("/tokens")
 def create_token() -> Answer:
-    """Creates a token and shows it, this once."""
+    """Creates a token and shows it. It is shown only this once."""
     days = request.form.get("days", "")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
@@ -50,7 +50,7 @@ def create_token() -> Answer:
 
 @screens.post("/tokens/<token_id>/<action>")
 def change_token(token_id: str, action: str) -> Answer:
-    """Revokes a token, or gives it a new secret, which is shown once."""
+    """Revokes a token, or gives it a new secret. The new secret is shown only this once."""
 
     def change(_client: Posthaste) -> Answer:
         client = api.own()
@@ -67,7 +67,7 @@ def change_token(token_id: str, action: str) -> Answer:
 
 @screens.post("/webhooks")
 def create_webhook() -> Answer:
-    """Creates a webhook subscription and shows its signing secret, this once."""
+    """Creates a webhook subscription and shows its signing secret. The secret is shown only this once."""
 
     def make(client: Posthaste) -> Answer:
         made = client.create_webhook(**_fields(), idempotency_key=_key())
@@ -142,7 +142,10 @@ def _key() -> str | None:
 
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
-    """Makes a change and returns its answer. A refusal by the API is shown with the form (`again`) as it was typed."""
+    """Makes a change and returns its answer.
+
+    If the API refuses the change, `again` renders the screen with the reason and the form as it was typed.
+    """
     forget("webhooks")
     try:
         return change(api.reader())

@@ -99,8 +99,11 @@ def delete() -> tuple[str, int] | Response:
 
 
 def upload_one(tile: str) -> tuple[str, int]:
-    """Uploads the file that a script sends. Returns its tile as HTML (from the template `tile`), or the reason of a
-    refusal as text, and the status."""
+    """Uploads the file that a script sends, and returns an answer and its status.
+
+    The answer is the file's tile as HTML (from the template `tile`) or, if the API refuses the file, the reason as
+    text.
+    """
     file = request.files.get("file")
     if file is None or not file.filename:
         return "Choose a file.", 400
@@ -112,7 +115,7 @@ def upload_one(tile: str) -> tuple[str, int]:
 
 
 def store(file: FileStorage) -> UploadedMedia:
-    """Passes a file on to the API: a large one in parts, each of which is sent again by itself if it fails."""
+    """Passes a file on to the API. A large file is sent in parts, and a part that fails is sent again."""
     return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,5 @@
-"""The screens of linked pages: connected through the platform's own login, checked, connected again, unlinked."""
+"""The screens that connect linked pages through the platform's own login, check them, reconnect them and unlink
+them."""
 
 from flask import Blueprint, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -23,8 +24,10 @@ def index() -> str:
 
 @screens.post("/connect")
 def connect() -> str | tuple[str, int]:
-    """Begins to link pages, and shows a link to the platform's login: the security headers forbid a form that leads
-    there."""
+    """Begins to link pages, and shows a link to the platform's login.
+
+    It is a link because the security headers forbid a form that leads to another site.
+    """
     platform, brand_id = request.form.get("platform", ""), request.form.get("brand_id", "")
     if platform not in words.PLATFORMS or not brand_id:
         return _listed("Choose a platform and a brand."), 400
@@ -41,7 +44,10 @@ def connect() -> str | tuple[str, int]:
 
 @screens.get("/linked")
 def linked() -> str | Response:
-    """Shows the accounts that the platform's login has found, to choose from. The login leads back to this screen."""
+    """Shows the accounts that the platform's login has found, for the person to choose from.
+
+    The login leads back to this screen.
+    """
     session_id = request.args.get("session_id", "")
     if not session_id:
         return redirect(url_for("pages.index"))
@@ -71,7 +77,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """Redirects from the address for reconnecting a page, which the API names, to the list of pages."""
+    """Redirects to the list of pages from the address that the API names for reconnecting a page."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 

@@ -55,7 +55,7 @@ def index() -> str:
 
 @screens.get("/attention")
 def attention() -> str:
-    """Shows how many posts need attention, as a part of the tab that lists them; nothing if none do."""
+    """Shows how many posts need attention, as a part of the tab that lists them. Shows nothing if no post does."""
     client = api.reader()
 
     def read() -> str:
@@ -79,8 +79,10 @@ def show(post_id: str) -> str:
 
 @screens.post("/<post_id>/<action>")
 def act(post_id: str, action: str) -> tuple[str, int] | Response:
-    """Retries, releases, cancels or changes a post, or dismisses a failed one, according to `action`. The post's own
-    screen shows a refusal."""
+    """Does `action` to a post: retries, releases, cancels or changes it, or dismisses a failed one.
+
+    If the API refuses, the post's own screen shows the reason.
+    """
     client = api.writer()
     forget(_ATTENTION)
     key = request.form.get("key") or None
@@ -135,7 +137,10 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:
-    """Returns what a person can do with a post in its state. One that was published at once has no time to edit, and is
-    in no list of failed posts from which it could be dismissed."""
+    """Returns what a person can do with a post in its state.
+
+    A post that was published at once has no time that could be changed. It is in no list of failed posts either, so
+    that nobody needs to dismiss it.
+    """
     found = _ACTIONS.get(post.status, ())
     return tuple(it for it in found if it not in ("edit", "dismiss") or post.scheduled_at is not None)

@@ -24,7 +24,7 @@ _AT_ONCE = 100
 
 
 def by_name(page: Page) -> tuple[str, str]:
-    """The order of linked pages on every screen."""
+    """Returns the key by which linked pages are sorted on every screen."""
     return page.name.lower(), page.platform
 
 
@@ -56,8 +56,10 @@ class Places:
         return zones.pop() if len(zones) == 1 else ""
 
     def by_day(self, posts: Iterable[T], at: str, now: datetime) -> list[tuple[str, list[T]]]:
-        """Returns posts under the headings of their days, each in the zone of its brand and in the given order. `at`:
-        the name of the field with the time."""
+        """Returns posts under the headings of their days, in the given order.
+
+        Each day is a day in the time zone of the post's brand. `at`: the name of the field with the time.
+        """
 
         def heading(post: Any) -> str:
             there = times.zone_of(self.zone(post.brand_id))
@@ -81,7 +83,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Filters:
-    """The filters of a list of posts, from the address of the screen. An empty filter does not filter."""
+    """The filters of a list of posts, from the address of the screen. An empty filter lets every post through."""
 
     brand: str = ""
     page: str = ""
@@ -119,7 +121,7 @@ class Filters:
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
-        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first one."""
+        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first brand."""
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
         return places.zone(brand_id)

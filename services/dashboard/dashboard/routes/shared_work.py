@@ -1,4 +1,4 @@
-"""Working on somebody else's brand: it is chosen in the menu or from the list of brands, and left again."""
+"""Work on somebody else's brand: the person begins it in the menu or from the list of brands, and ends it again."""
 
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -17,7 +17,10 @@ _IN_THE_MENU = 12
 
 @screens.get("")
 def others() -> str | Response:
-    """Shows what else the person may work on, as a part of the menu. Without JavaScript, leads to all brands."""
+    """Shows the other brands that the person may work on, as a part of the menu.
+
+    Without JavaScript, redirects to the list of all brands.
+    """
     if "HX-Request" not in request.headers:
         return redirect(url_for("brands.index"))
     present = g.shared_work.brand_id if g.shared_work else ""

@@ -17,7 +17,7 @@ _CODE_PROBLEMS = {
 
 @screens.get("/sign-in")
 def show() -> str | Response:
-    """Shows the form for signing in. A browser that is signed in already is sent on."""
+    """Shows the form for signing in. If the browser is signed in already, redirects to the next screen."""
     if g.session_token and "ended" not in request.args:
         return redirect(_inside(request.args.get("next", "")))
     return render_template("sign_in.html", email="", problem="", asks_for_code=False)
@@ -32,7 +32,7 @@ def enter() -> tuple[str, int] | Response:
 
 
 def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
-    """Begins a session and redirects to `target`. A refusal by the API is shown with the form."""
+    """Begins a session and redirects to `target`. If the API refuses, shows the form with the reason."""
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:

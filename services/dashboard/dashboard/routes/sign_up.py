@@ -1,4 +1,5 @@
-"""The screens for signing up, and those that links in mails open: confirm an address, choose a new password."""
+"""The screens for signing up, and the screens that links in mails open: to confirm an address, or choose a new
+password."""
 
 from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -29,8 +30,10 @@ def show() -> str:
 
 @screens.post("/sign-up")
 def create() -> str | tuple[str, int] | Response:
-    """Creates an account. If the address has one already, the answer is the same, and only a mail to the address says
-    so."""
+    """Creates an account.
+
+    If the address has an account already, the answer is the same. Only a mail to the address says so.
+    """
     form = request.form
     email, password = form.get("email", "").strip(), form.get("password", "")
     try:
@@ -56,8 +59,10 @@ def create() -> str | tuple[str, int] | Response:
 
 @screens.get("/verify/<user_id>/<code>")
 def confirm(user_id: str, code: str) -> str:
-    """Shows the form that asks for the password to confirm an address. Changes nothing, because mail scanners follow
-    links."""
+    """Shows the form that asks for the password before an address is confirmed.
+
+    Changes nothing, because mail scanners follow links.
+    """
     return _confirm_form(user_id, code)
 
 
@@ -107,8 +112,10 @@ def reset(reset_id: str, code: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/email/<change_id>/<code>")
 def confirm_email(change_id: str, code: str) -> str:
-    """Shows the form that asks for the password to change the address. Changes nothing, because mail scanners follow
-    links."""
+    """Shows the form that asks for the password before the e-mail address is changed.
+
+    Changes nothing, because mail scanners follow links.
+    """
     return render_template("email.html", problem="")
 
 

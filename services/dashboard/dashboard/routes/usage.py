@@ -1,5 +1,8 @@
-"""The screens of usage and billing, always of the person's own account: what is left of the month, the day and the
-storage, use by day, AI credits, buying them, and what changed them."""
+"""The screens of usage and billing, always of the person's own account.
+
+They show what is left of the month, the day and the storage, and the use by day. They show the AI credits and what
+changed them, and sell more of them.
+"""
 
 from typing import Any
 
@@ -33,13 +36,13 @@ def credits() -> str:  # noqa: A001
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """Redirects from the address of billing, which the API's answers name, to the credits."""
+    """Redirects to the screen of the credits from the address of billing that the API's answers name."""
     return redirect(url_for("usage.show", _anchor="credits"))
 
 
 @screens.post("/usage/auto-refill")
 def refill() -> str | tuple[str, int] | Response:
-    """Turns auto-refill of AI credits on, with a threshold and an amount, or off."""
+    """Turns auto-refill of AI credits on or off. If it is on, it has a threshold and an amount."""
     form = request.form
     wanted: dict[str, int] = {}
     is_on = form.get("enabled") == "yes"
