@@ -38,6 +38,8 @@ LINT = (
     ),
 )
 HELP = {"-h", "--help"}
+#: Says why `up` has started nothing.
+RUNNING = "already running, with the code that it was started with: ./dev logs follows the logs, ./dev down stops it"
 
 
 def tell(line: str) -> None:
@@ -66,15 +68,17 @@ def up(arguments: Sequence[str]) -> int:
         RUN, strict=options.strict, payments=options.payments, compact=options.compact, slow=options.slow
     )
     if options.detach:
-        stack.up(tell)
-        print(summary())
+        started = stack.up(tell)
+        print(summary(), flush=True)
+        if not started:
+            tell(RUNNING)
         return 0
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
     started = stack.up(tell, owner_pid=os.getpid())
     print(summary(), flush=True)
     if not started:
-        tell("already running: ./dev logs follows the logs, ./dev down stops it")
+        tell(RUNNING)
         return 0
     tell("the logs follow; Ctrl-C stops everything")
     try:
