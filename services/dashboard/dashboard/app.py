@@ -14,6 +14,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as AnyResponse
 
 from dashboard import api, assets, cookies, dates, problems, words
+from dashboard.bodies import BodyReader
 from dashboard.config import Config
 from dashboard.routes import BLUEPRINTS, NAVIGATION
 
@@ -27,6 +28,8 @@ _OPEN |= {
 #: Addresses that are remembered, because Flask takes 20 µs for one and each page has dozens. They depend on nothing but
 #: the arguments. About 1 MB.
 _ADDRESSES = 4_096
+
+_TOO_MANY = "Too many forms and files are on their way from your network. Send it again in a moment."
 
 
 def create_app(config: Config) -> Flask:
@@ -106,14 +109,17 @@ def _guard(app: Flask, config: Config) -> None:
         "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     )
 
+    forms = BodyReader(config.threads)
+
     @app.before_request
     def before() -> AnyResponse | None:
         g.begun_at, g.api_calls = time.perf_counter(), []
         cookies.load(config.is_https)
-        if request.method not in ("GET", "HEAD", "OPTIONS") and not cookies.is_from_our_page(
-            request, g.form_key, g.session_token
-        ):
-            return app.make_response(problems.page("stale", 403))
+        if request.method not in ("GET", "HEAD", "OPTIONS"):
+            if not forms.read(request):
+                return Response(_TOO_MANY, 503, {"Retry-After": "5", "Connection": "close"}, "text/plain")
+            if not cookies.is_from_our_page(request, g.form_key, g.session_token):
+                return app.make_response(problems.page("stale", 403))
         if request.endpoint in _OPEN or request.endpoint is None or g.session_token:
             return None
         if "HX-Request" in request.headers:  # a part of a page: the whole page has to go

@@ -1,0 +1,75 @@
+"""Reads the bodies of forms: few at once from one network, and none for ever.
+
+A thread waits while a body arrives. Without these limits, a few clients that send slowly would take all threads, and
+nobody else would see a page.
+"""
+
+import socket
+import threading
+from collections import Counter
+from ipaddress import ip_address
+
+from flask import Request
+
+#: Larger bodies have files. They have places of their own, so that forms are taken while files are uploaded.
+LARGE_BYTES = 2**20
+#: How long a body may take: a form arrives at once; files as long as in the API (`_MAX_SECONDS` of its upload).
+FORM_SECONDS, FILES_SECONDS = 15.0, 15 * 60.0
+
+
+class BodyReader:
+    """Limits how many bodies of one network are read at once: forms and files take up to a quarter of the threads
+    each."""
+
+    def __init__(
+        self, threads: int, form_seconds: float = FORM_SECONDS, files_seconds: float = FILES_SECONDS
+    ) -> None:
+        self._most = max(1, threads // 4)
+        self._seconds = {False: form_seconds, True: files_seconds}
+        self._reading: Counter[tuple[object, bool]] = Counter()
+        self._lock = threading.Lock()
+
+    def read(self, asked: Request) -> bool:
+        """Reads and parses the whole body of a request. Returns False, and reads nothing, if its network has too many
+        bodies on the way.
+
+        Raises BadRequest for a body that did not arrive in time, RequestEntityTooLarge.
+        """
+        length = asked.content_length
+        is_large = length is None or length > LARGE_BYTES
+        place = _network(asked.remote_addr), is_large
+        with self._lock:
+            if self._reading[place] >= self._most:
+                return False
+            self._reading[place] += 1
+        late = threading.Timer(self._seconds[is_large], _cut, [asked.environ.get("gunicorn.socket")])
+        late.start()
+        try:
+            asked.form  # noqa: B018 - parses the body, with its files
+        finally:
+            late.cancel()
+            with self._lock:
+                self._reading[place] -= 1
+                if not self._reading[place]:
+                    del self._reading[place]
+        return True
+
+
+def _network(address: str | None) -> object:
+    """Returns a value that is equal for all addresses that a provider gives to one customer: an IPv4 address, or the
+    /64 of an IPv6 address."""
+    try:
+        found = ip_address(address or "")
+    except ValueError:
+        return address
+    return found if found.version == 4 else int(found) >> 64
+
+
+def _cut(client: socket.socket | None) -> None:
+    """Ends what a client sends. A thread that waits for it sees the end of the body; the client still gets an
+    answer."""
+    if client is not None:
+        try:
+            client.shutdown(socket.SHUT_RD)
+        except OSError:
+            return  # the client has closed the connection

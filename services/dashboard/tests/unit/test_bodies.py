@@ -1,0 +1,102 @@
+"""Bodies that arrive slowly, or many at once, against the threads of the dashboard."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from io import RawIOBase
+from typing import Any
+
+import pytest
+from flask import Flask, Request
+from werkzeug.exceptions import BadRequest
+
+from dashboard.app import create_app
+from dashboard.bodies import LARGE_BYTES, BodyReader
+from dashboard.config import Config
+
+ONE, SAME_CUSTOMER, OTHER = "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"
+
+
+class Slow(RawIOBase):
+    """A body that begins to arrive and goes on only when the test says so."""
+
+    def __init__(self) -> None:
+        self.is_read, self.may_end = threading.Event(), threading.Event()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.is_read.set()
+        assert self.may_end.wait(10)
+        buffer[:3] = b"a=1"
+        return 3
+
+
+def asked(stream: Any, address: str, length: int = 3, **more: Any) -> Request:
+    environ = {
+        "REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/x-www-form-urlencoded", "REMOTE_ADDR": address,
+        "CONTENT_LENGTH": str(length), "wsgi.input": stream, **more,
+    }  # fmt: skip
+    with Flask(__name__).app_context():
+        return Request(environ)
+
+
+@pytest.fixture
+def held() -> Iterator[tuple[BodyReader, Slow]]:
+    """A reader whose only place for forms of ONE's network is taken by a slow client."""
+    reader, slow = BodyReader(threads=4), Slow()
+    thread = threading.Thread(target=reader.read, args=[asked(slow, ONE)])
+    thread.start()
+    assert slow.is_read.wait(10)
+    yield reader, slow
+    slow.may_end.set()
+    thread.join(10)
+
+
+def ready() -> Slow:
+    body = Slow()
+    body.may_end.set()
+    return body
+
+
+def test_a_network_with_slow_bodies_takes_no_thread_from_others(held: tuple[BodyReader, Slow]) -> None:
+    reader, _ = held
+    untouched = ready()
+    assert not reader.read(asked(untouched, SAME_CUSTOMER))
+    assert not untouched.is_read.is_set()
+    assert reader.read(asked(ready(), OTHER))
+
+
+def test_the_place_is_free_again_once_the_body_is_there(held: tuple[BodyReader, Slow]) -> None:
+    reader, slow = held
+    slow.may_end.set()
+    [thread] = [it for it in threading.enumerate() if getattr(it, "_target", None) == reader.read]
+    thread.join(10)
+    request = asked(ready(), ONE)
+    assert reader.read(request)
+    assert request.form["a"] == "1"
+
+
+def test_a_body_that_does_not_arrive_in_time_is_cut_off() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ours.makefile("rb") as stream:
+        theirs.sendall(b"a=")
+        reader = BodyReader(threads=4, form_seconds=0.05)
+        with pytest.raises(BadRequest):
+            reader.read(asked(stream, ONE, length=100, **{"gunicorn.socket": ours}))
+        assert reader.read(asked(ready(), ONE))
+
+
+def test_files_have_places_of_their_own(held: tuple[BodyReader, Slow]) -> None:
+    reader, _ = held
+    files = asked(ready(), ONE, length=LARGE_BYTES + 1, CONTENT_TYPE="multipart/form-data")
+    assert reader.read(files)
+
+
+def test_a_form_too_many_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BodyReader, "read", lambda *_: False)
+    app = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+    answer = app.test_client().post("/sign-in", data={"email": "ann@example.com"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert "Send it again in a moment." in answer.text
