@@ -15,8 +15,10 @@ def objects(value: Any) -> list[Answer]:
 
 
 def required(answer: Answer, name: str, *, visible: bool = False) -> str:
-    """Returns a value of the answer as text. Raises PlatformRefusal if it is missing; after a visible call
-    OutcomeUnknown."""
+    """Returns a value of the answer as text.
+
+    If it is missing, raises OutcomeUnknown after a `visible` call, otherwise PlatformRefusal.
+    """
     if answer.get(name):
         return str(answer[name])
     message = f"The platform's answer names no {name}."
@@ -24,8 +26,10 @@ def required(answer: Answer, name: str, *, visible: bool = False) -> str:
 
 
 def iso_time(text: Any) -> datetime | None:
-    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) into UTC; None for anything else, and without an
-    offset."""
+    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) into UTC.
+
+    Returns None for anything else, also for a time without an offset.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):

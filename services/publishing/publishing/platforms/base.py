@@ -110,8 +110,7 @@ class MediaSource:
 
     @classmethod
     def of(cls, file: FileFacts, **given: Any) -> "MediaSource":
-        """Returns a source with the properties of `file`. `given` are the other fields, which say where its bytes
-        are."""
+        """Returns a source with the properties of `file`. `given` are the other fields: where the bytes are."""
         facts = structs.asdict(file)
         return cls(content_type=facts.pop("mime_type"), **facts, **given)
 
@@ -142,7 +141,7 @@ class Content:
 
     @property
     def is_ai_made(self) -> bool:
-        """Whether our AI made one of the files. Where a platform has a label for this, the post gets it in any case."""
+        """Whether our AI made one of the files. If the platform has a label for that, the post always gets it."""
         return any(source.is_ai_made for source in self.media)
 
 
@@ -171,8 +170,7 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint (real time), so that later calls are missing in it; else
-        None."""
+        """When a restored backup replaced this checkpoint (real time); else None. Later calls are missing in it."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
@@ -185,7 +183,7 @@ class Checkpoint:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Changes these values and stores all. If an error of the store is raised, nothing more may be sent."""
+        """Changes these values and stores all values. If storing them raises an error, nothing more may be sent."""
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
@@ -216,15 +214,18 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first of these candidates with all of them as its `guess`. `by_text`: their texts agree."""
+    """Returns the first candidate, with all as its `guess`. `by_text`: their texts are equal to the attempt's."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """A look-up did not find the post. `settled`: the post cannot appear any more. Otherwise this is believed only
-    once the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
+    """A look-up did not find the post.
+
+    `settled`: the post cannot appear any more. If it is False, the look-up is believed only once the attempt is two
+    minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one.
+    """
 
     settled: bool
     refusal: PlatformRefusal | None = None
@@ -330,28 +331,28 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible, once. Waits for its processing, up to minutes for a video. Raises OutcomeUnknown."""
+        """Makes the post visible once, and waits until it is processed (minutes for a video). Raises OutcomeUnknown."""
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
-        """Finds the outcome of an attempt on the platform. Only reads; callers use `outcome`.
+        """Finds the outcome of an attempt on the platform. Only reads. Callers use `outcome`, which calls this.
 
-        A post recognised only by its content is returned with a `Guess`, which the caller weighs against the page's
-        other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
+        A post that is recognised only by its content is returned with a `Guess`, which the caller weighs against the
+        page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
         """
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Searches the platform for an attempt whose checkpoint is lost, by text and number of files (types may be
-        unknown).
+        """Searches the platform for the post of an attempt whose checkpoint is lost. Only reads.
 
-        If the attempt was sent, then between `began_at` and the checkpoint's `restored_at`. Only reads. StillUnknown,
-        on a platform that cannot list posts, means that the post is never sent again.
+        Compares text and number of files, because the types of the files may be unknown. If the attempt was sent, it
+        was sent between `began_at` and the checkpoint's `restored_at`. On a platform that cannot list posts, the
+        outcome is StillUnknown, and the post is never sent again.
         """
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns what `look_up` finds; but after a restored backup, NotPublished only if `search` finds nothing
-        either."""
+        """Returns what `look_up` finds. After a restored backup, NotPublished is returned only if `search` finds
+        nothing either."""
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found

@@ -1,8 +1,8 @@
-"""Reads comments page by page on platforms that list threads. Their pages count threads instead of comments, and they
-cannot leave out older threads.
+"""Reads comments page by page on platforms that list threads.
 
-If a platform's page has more comments and replies than the client asked for, the next call reads it again and continues
-after the last comment shown.
+A page of such a platform counts threads, not comments, and cannot leave out older threads. If the page has more
+comments and replies than the client asked for, the next call reads the same page again. It continues after the last
+comment that was shown.
 """
 
 from collections.abc import Callable, Iterable

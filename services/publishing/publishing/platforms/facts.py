@@ -20,8 +20,10 @@ class Fact:
 
 
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
-    """Runs one check of a platform. `question` returns whether all is as expected, and what was found; a refusal counts
-    as found."""
+    """Runs one check of a platform. `question` returns whether all is as expected, and what was found.
+
+    If the platform refuses the question, the refusal is what was found.
+    """
     try:
         holds, found = question()
         return Fact(check=check, expected=expected, found=found, holds=holds, advice=advice)

@@ -1,4 +1,4 @@
-"""What the folder of a platform with comment webhooks provides. Nothing here depends on one platform."""
+"""The interface of a platform's comment webhooks, which the platform's folder implements. It depends on no platform."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +22,10 @@ class HookComment:
 
 
 class Hooks(NamedTuple):
-    """The functions that read one platform's webhooks, at /hooks/<its full lowercase name>. All take its settings
-    first."""
+    """The functions that read one platform's webhooks, which arrive at /hooks/<the platform's full lowercase name>.
+
+    The first parameter of all but `comments_in` are the platform's settings.
+    """
 
     #: Whether webhooks are configured.
     is_set_up: Callable[[Any], bool]

@@ -71,8 +71,8 @@ class Response:
 class HttpClient:
     """Makes calls to platforms over connections that it keeps open. Thread-safe.
 
-    A call ends after `read_timeout_seconds` and the time for its body at the slowest rate of `chassis.http.outbound`,
-    even if the platform still transfers a byte now and then.
+    A call may take `read_timeout_seconds`, and the time for its body at the slowest rate of `chassis.http.outbound`.
+    Then it ends, even if the platform still transfers a byte now and then.
     """
 
     def __init__(self, timeouts: Timeouts, *, pool_size: int = _POOL_SIZE) -> None:
@@ -141,8 +141,10 @@ def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
 
 
 def parsed(response: urllib3.BaseHTTPResponse) -> Any:
-    """Returns the answer's JSON, None if it is not JSON. Replaces lone surrogates (`\\ud83d` cut from an emoji), which
-    neither PostgreSQL nor a JSON answer takes."""
+    """Returns the answer's JSON; None if the answer is not JSON.
+
+    Replaces lone surrogates (`\\ud83d` cut from an emoji), which neither PostgreSQL nor a JSON answer takes.
+    """
     try:
         return json.loads(json.dumps(response.json(), ensure_ascii=False).encode("utf-8", "replace"))
     except ValueError:
@@ -150,8 +152,10 @@ def parsed(response: urllib3.BaseHTTPResponse) -> Any:
 
 
 def no_answer(error: Exception, visible: bool) -> Exception:
-    """Returns the error for a call without an answer: OutcomeUnknown if it is visible and may have been sent, else a
-    temporary failure."""
+    """Returns the error for a call without an answer.
+
+    This is OutcomeUnknown if the call is `visible` and may have been sent, otherwise a temporary failure.
+    """
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
     if _is_timeout(error) and not isinstance(error, NewConnectionError):
@@ -212,8 +216,10 @@ class Patience(Protocol):
 
 
 def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
-    """Calls `look` until it returns something, and returns that; None if the time runs out. Waits longer after each
-    call."""
+    """Calls `look` until it returns a value other than None, and returns that. Returns None if the time runs out.
+
+    Waits longer after each call.
+    """
     until = time.monotonic() + patience.poll_limit_seconds
     wait_seconds = patience.poll_seconds
     while (found := look()) is None and time.monotonic() + wait_seconds < until:

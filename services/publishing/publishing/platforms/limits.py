@@ -1,9 +1,9 @@
-"""Checks a post against its platform's limits: lengths as the platform counts them, number and mix of media, settings,
-files. Pure.
+"""Checks a post against its platform's limits. Pure.
 
-The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the
-service media can make fit is judged by its future rendition (`contracts.renditions`), so only a file that would need
-cropping or cutting is refused.
+These are the lengths as the platform counts them, the number and mix of media, the settings and the files. The figures
+are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the service media
+can make fit is judged by its future rendition (`contracts.renditions`). So only a file that would need cropping or
+cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,12 +40,12 @@ def check_content(
     media_field: str = "media_urls",
     account_limit: int | None = None,
 ) -> list[ApiError]:
-    """Returns every problem of a post's content: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never
-    takes.
+    """Returns every problem of a post's content.
 
-    `media_types` are photo, video or None if not known yet; `media_field` is the request field that named the media;
-    `settings` are those for this platform; `account_limit` is the longest message that this account may post. Single
-    files are checked by `check_files`.
+    A problem is a VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never takes. `media_types` has photo,
+    video or None for each file; None means that the type is not known yet. `media_field` is the request field that
+    named the media. `settings` are those for this platform. `account_limit` is the longest message that this account
+    may post. Single files are checked by `check_files`.
     """
     platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
     message_length = length(platform_code, message)

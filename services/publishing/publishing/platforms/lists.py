@@ -1,7 +1,8 @@
-"""Limits how far a platform's lists are read: every list by its number of pages, replies to comments by time as well.
+"""Limits how far the lists of a platform are read.
 
-A look-up must have read the whole list, so it fails if the list goes on after the last page we read. A list of
-comments shows as much as was read.
+Every list is limited by its number of pages, and replies to comments by time as well. A look-up must have read the
+whole list. It therefore fails if the list goes on after the last page that we read. A list of comments shows what was
+read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +30,8 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns when (by `time.monotonic`) a reading of comments that begins now stops asking for replies."""
+    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for
+    replies."""
     return monotonic() + LISTING_SECONDS
 
 

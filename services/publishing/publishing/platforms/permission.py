@@ -1,7 +1,8 @@
-"""Asks, at the last moment before a visible call is sent, whether it may still be sent.
+"""Asks, at the last moment before a visible call is sent, whether the call may still be sent.
 
-The caller of a connector sets the question (`permission`); `http_client` asks it right before it sends (`check`). The
-question is not a parameter of connectors: one that forgot to pass it on would send after the claim was lost.
+The caller of a connector sets the question with `permission`. `http_client` asks it with `check` right before it sends.
+The question is not a parameter of connectors: a connector that forgot to pass it on would send after the claim was
+lost.
 """
 
 from collections.abc import Callable, Iterator

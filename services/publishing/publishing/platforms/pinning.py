@@ -1,4 +1,4 @@
-"""Checks that an address in a platform's answer leads to the platform, before it gets a token or file. Pure."""
+"""Checks that an address in a platform's answer leads to the platform, before a token or file is sent there. Pure."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit

@@ -1,6 +1,7 @@
 """The interface of a platform's folder: its `plugin.py` defines a `PLUGIN`.
 
-`registry` finds it by the platform's row in `contracts.platforms`. No other code depends on a particular platform.
+`registry` finds the folder by the platform's row in `contracts.platforms`. No other code depends on a particular
+platform.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +39,10 @@ class PlatformSettings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformPlugin:
-    """The parts of one platform. Its checks are pure and return every problem; a request is refused with the first."""
+    """The parts of one platform.
+
+    Its checks are pure, and return every problem that they find. A request is refused with the first problem.
+    """
 
     settings: type[PlatformSettings]
     connector: Callable[[Any], Connector]

@@ -1,4 +1,4 @@
-"""Decides whether a post or comment on a platform can be the result of an attempt of ours. Pure; for all connectors."""
+"""Decides whether a post or comment on a platform can come from an attempt of ours. Pure. All connectors use it."""
 
 import hashlib
 import json

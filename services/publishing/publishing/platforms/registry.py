@@ -15,8 +15,10 @@ from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 
 def _plugin_of(row: Platform) -> PlatformPlugin:
-    """Imports the `PLUGIN` of a platform's folder and completes it. Raises ImportError, AttributeError or TypeError,
-    which name the missing part."""
+    """Imports the `PLUGIN` of a platform's folder and completes it.
+
+    If a part is missing, raises ImportError, AttributeError or TypeError, which name the part.
+    """
     module = f"{__package__}.{row.folder}.plugin"
     plugin: PlatformPlugin = import_module(module).PLUGIN
     if plugin.length is not None:
@@ -38,7 +40,10 @@ def settings_from_env() -> dict[str, Any]:
 
 
 def default_settings(**given: Any) -> dict[str, Any]:
-    """Returns each platform's default settings, keyed by its code; a platform in `given` gets those instead."""
+    """Returns each platform's default settings by the platform's code.
+
+    For a platform in `given`, returns the settings that are given there.
+    """
     return {code: given.get(code) or plugin.settings() for code, plugin in PLUGINS.items()}
 
 

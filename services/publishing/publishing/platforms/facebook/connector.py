@@ -125,10 +125,11 @@ class FacebookConnector(FacebookReading):
         raise OutcomeUnknown("the video is still being processed")
 
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Brings a video to Facebook and returns its id, stored in the checkpoint.
+        """Gives a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
+        OutcomeUnknown.
 
-        If we have the bytes, sends them in pieces: if an answer is lost, the upload session shows what happened.
-        Without bytes, or where Facebook takes no pieces, passes the video's public address. Raises OutcomeUnknown.
+        If we have the bytes, sends them in pieces. If an answer is lost then, the upload session shows what happened.
+        If we have no bytes, or Facebook takes no pieces, sends the video's public address.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -194,8 +195,8 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the post that shows a staged photo; otherwise the oldest post with the same content that shows no
-        other photos.
+        """Finds the post that shows a staged photo. If there is none, finds the oldest post with the same content and
+        no other photos.
 
         If `photo_ids` is None, nothing is known about the files, not even their types.
         """
@@ -221,7 +222,10 @@ class FacebookConnector(FacebookReading):
         return guessed(map(_published, reversed(alike))) if alike else NotPublished(settled=False)
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads the details of a published post; only its id if reading fails, because the post is certainly out."""
+        """Reads the details of a published post.
+
+        If reading fails, returns the post with its id alone, because it is certainly published.
+        """
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -229,7 +233,7 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns StillUnknown if a video was not found but Facebook may still be processing it; otherwise the outcome."""
+    """Returns the outcome. If a video was not found but Facebook may still be processing it, that is StillUnknown."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 
@@ -260,8 +264,10 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
-    """Whether a Facebook post has this text and these media. `by_number`: compares only their number, as with unknown
-    types."""
+    """Whether a Facebook post has this text and these media.
+
+    `by_number`: compares only the number of media, because their types are unknown.
+    """
     if not same_text(content.message, post.get("message")):
         return False
     # Facebook decides what a link shows: it may even be a photo of Facebook's own.

@@ -1,7 +1,7 @@
 """Resumable upload of a video to a Facebook page (platforms.md 2).
 
-The last call finishes the upload session, and only that call publishes the video. Once that call may have been sent,
-no other session is begun: the call is repeated for the same session, or the outcome of the attempt stays unknown.
+Only the last call, which finishes the upload session, publishes the video. Once that call may have been sent, no other
+session is begun. The call is repeated for the same session, or the outcome of the attempt stays unknown.
 """
 
 import time

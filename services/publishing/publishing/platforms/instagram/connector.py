@@ -41,9 +41,9 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 class InstagramConnector(InstagramReading):
     """Publishes on Instagram.
 
-    A post is a container on Instagram until it is published. The checkpoint holds `content`, and with it either
-    `children`, the files of a carousel that has no container yet (so it is certainly not published), or the
-    `container_id` of the post, which may be published.
+    A post is a container on Instagram until it is published. The checkpoint holds `content` and one of two other
+    values. `children` are the files of a carousel that has no container yet, and so is certainly not published.
+    `container_id` is the container of a post that may be published.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -94,8 +94,10 @@ class InstagramConnector(InstagramReading):
         return self._described(account, str(answer["id"]))
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Returns the id of the container to publish, of an earlier attempt at the same content or a new one. The id is
-        stored."""
+        """Returns the id of the container to publish: the one of an earlier attempt at the same content, or a new one.
+
+        The id is stored in the checkpoint.
+        """
         mark = fingerprint(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
@@ -119,10 +121,10 @@ class InstagramConnector(InstagramReading):
         return self._stage(account, data | _ai_label(content))
 
     def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
-        """Returns the ids of a carousel's files: those of an earlier attempt at the same content that Instagram still
-        has, and new ones for the rest.
+        """Returns the ids of a carousel's files, and stores them before the wait for Instagram.
 
-        The ids are stored before the wait for Instagram: processing may take longer than an attempt.
+        Files of an earlier attempt at the same content are used if Instagram still has them. The ids are stored so
+        early because processing may take longer than an attempt.
         """
         mark = fingerprint(content)
         earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
@@ -139,8 +141,10 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Waits until Instagram has processed a container. Returns its status and text; both empty if the time runs
-        out."""
+        """Waits until Instagram has processed a container. Returns the container's status and text.
+
+        Both are empty if the time runs out.
+        """
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
@@ -169,8 +173,10 @@ class InstagramConnector(InstagramReading):
             return False
 
     def _candidates(self, attempt: OpenAttempt, kinds: Collection[str]) -> tuple[list[Answer], list[Answer]]:
-        """Returns two lists, newest first: the account's posts of these kinds since the attempt began that belong to no
-        other attempt, and those of them with the attempt's caption.
+        """Returns two lists of posts of the account, newest first.
+
+        The first list has the posts of these kinds that were made since the attempt began and belong to no other
+        attempt. The second list has those of them with the attempt's caption.
         """
         start = window_start(attempt.began_at)
         found = []
@@ -183,7 +189,10 @@ class InstagramConnector(InstagramReading):
         return found, [row for row in found if same_text(attempt.content.message, row.get("caption"))]
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """Reads the details of a published post; only its id if reading fails, because the post is certainly out."""
+        """Reads the details of a published post.
+
+        If reading fails, returns the post with its id alone, because it is certainly published.
+        """
         try:
             return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
@@ -195,13 +204,15 @@ def _published(media: Answer) -> Published:
 
 
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
-    """Returns the oldest of these posts as a guess: Instagram does not tell which container made a post. `by_text`: the
-    captions agree."""
+    """Returns the oldest of these posts as a guess, because Instagram does not tell which container made a post.
+
+    `by_text`: the captions are equal.
+    """
     return guessed(map(_published, reversed(alike)), by_text=by_text)
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:
-    """Returns the refusal for a container that failed, expired, is lost or is still in processing."""
+    """Returns the refusal for a container that failed, has expired, is lost or is still being processed."""
     if status == "ERROR":
         found = _SUBCODE.search(text)
         code = found.group() if found else "CONTAINER_ERROR"

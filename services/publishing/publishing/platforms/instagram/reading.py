@@ -92,7 +92,7 @@ class InstagramReading(Connector):
     def subscribe(self, account: Account) -> None:
         """Subscribes to webhooks about the account's comments in both ways that Instagram has. One success is enough.
 
-        With Facebook's login the token belongs to a page, and the page must be subscribed to one of its own fields.
+        With Facebook's login the token belongs to a page, and the page is subscribed to one of the page's own fields.
         With Instagram's login the account is subscribed (platforms/instagram.md).
         """
         refusals = []

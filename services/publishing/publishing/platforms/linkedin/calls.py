@@ -29,8 +29,8 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
-        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method`: Rest.li's name of the
-        call."""
+        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method` is Rest.li's name of
+        the call."""
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
@@ -41,7 +41,8 @@ class Calls:
     def rows(
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
+        come."""
         for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = objects(answer.get("elements"))
@@ -50,14 +51,17 @@ class Calls:
                 return
 
     def act(self, account: Account, path: str, action: str, **request: Any) -> Answer:
-        """Runs an action on something that nobody sees, so it may be repeated. Returns the `value` of the answer."""
+        """Calls an action on something that nobody sees, so the call may be repeated. Returns the `value` of the
+        answer."""
         response = self._call("POST", account, path, {"action": action}, {f"{action}Request": request})
         value = response.body.get("value") if isinstance(response.body, dict) else None
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """Creates something visible with one POST, sent once. Returns `x-restli-id` and the body, which is empty for a
-        post."""
+        """Creates something visible with one POST, which is sent only once.
+
+        Returns the header `x-restli-id` and the body, which is empty for a post.
+        """
         response = self._call("POST", account, path, {}, data, visible=True)
         made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")
         if not made_id:
@@ -73,8 +77,10 @@ class Calls:
                 raise
 
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
-        """Sends a file or a part of one, with the account's token if asked, to the upload address that LinkedIn gave.
-        Returns the ETag without quotes."""
+        """Sends a file or a part of one to the upload address that LinkedIn gave. Returns the ETag without quotes.
+
+        `with_token`: sends the account's token too.
+        """
         if not is_pinned(url, self._url, self._settings.upload_hosts):
             raise PlatformRefusal(
                 Refusal.REJECTED, "STRANGE_HOST", "LinkedIn names an upload host that is not its own."
@@ -123,7 +129,7 @@ class Calls:
 
 
 def _refused_part(response: Response) -> PlatformRefusal:
-    """Returns the refusal of a part of a file, of which only the HTTP status is known; its upload address may have
+    """Returns the refusal of a part of a file. Only its HTTP status is known: the part's upload address may have
     expired."""
     kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
     return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")

@@ -75,8 +75,10 @@ class LinkedInConnector(LinkedInReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, urns: set[str] | None) -> Outcome:
-        """Finds the post with the images or the video `urns`; if they are not known (None), the oldest post with the
-        same text and number of media."""
+        """Finds the post with the images or the video `urns`.
+
+        If `urns` is None, they are not known. Then finds the oldest post with the same text and number of media.
+        """
         content = attempt.content
         try:
             ours = [
@@ -158,8 +160,10 @@ def _permalink(remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
-    """Whether a post on LinkedIn can have this content: the media must be equal if `urns` names them, else text and
-    number of media."""
+    """Whether a post on LinkedIn can have this content.
+
+    If `urns` has the media, they must be equal. If it is None, text and number of media must be equal.
+    """
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]
     found = {str(image["id"]) for image in images if image.get("id")}

@@ -73,7 +73,7 @@ def refusal_from(
 
 
 def duplicate_of(refusal: PlatformRefusal) -> str | None:
-    """Returns the id of the post that LinkedIn says the refused post duplicates; None if it names none."""
+    """Returns the id of the post that the refused post duplicates, as LinkedIn says. None if LinkedIn names no post."""
     match = _DUPLICATE_OF.fullmatch(refusal.message.strip())
     return match[1] if match else None
 

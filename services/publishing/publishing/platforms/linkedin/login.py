@@ -74,7 +74,7 @@ class LinkedInLogin(CodeLogin):
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
         """Returns the scopes that the page lacks.
 
-        Pages that an earlier release linked have OpenID's scopes besides those for company pages, and need no more:
+        Pages that an earlier release linked have OpenID's scopes as well as those for company pages, and need no more.
         LinkedIn gives the new scopes to new apps (a guess, docs/platforms/linkedin.md).
         """
         needed = (*_MEMBER, *_PAGES) if self._has_pages and "openid" in granted else self.scopes

@@ -116,8 +116,10 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does
-        not let us read it. Adds LinkedIn's refusals to show the file to `refused`."""
+        """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
+
+        Returns {} if LinkedIn does not let us read the file. The list `refused` gets each refusal to show the file.
+        """
         try:
             file = self._calls.read(account, path)
         except PlatformRefusal as refusal:

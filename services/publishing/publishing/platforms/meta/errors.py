@@ -84,8 +84,10 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns for how many seconds to wait: from Retry-After, else from X-Business-Use-Case-Usage (which is in
-    minutes); None without both."""
+    """Returns for how many seconds to wait; None if the headers do not say.
+
+    They say it in Retry-After or, in minutes, in X-Business-Use-Case-Usage.
+    """
     if (after := retry_after(headers)) is not None:
         return after
     try:

@@ -45,7 +45,8 @@ class Graph:
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
+        come."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)

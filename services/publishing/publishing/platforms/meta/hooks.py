@@ -1,6 +1,7 @@
 """Reads Meta's webhooks about comments: checks their signature and returns the comments (platforms.md 1). Pure.
 
-A webhook is a batch, comes more than once, and may contain anything. Everything except new comments is ignored.
+A webhook is a batch of changes. It may arrive more than once, and may contain anything. All but new comments is
+ignored.
 """
 
 import hashlib

@@ -77,7 +77,8 @@ class MetaLogin(Login):
 
     @abstractmethod
     def found(self, page: Answer) -> tuple[str, Profile] | None:
-        """Returns the id and profile of the account that is linked for this Facebook page; None if it has none."""
+        """Returns the id and profile of the account that is linked for this Facebook page. None if the page has no such
+        account."""
 
     def _found(self, page: Answer, scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
         # The person may see a page without a token, but not act for it.

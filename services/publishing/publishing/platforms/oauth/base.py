@@ -58,7 +58,8 @@ class Login(ABC):
     def of_app(self, name: str | None, granted: Collection[str] | None = None) -> "Login | None":
         """Returns the login of our app with this name; None if no such app is configured.
 
-        Without a name, returns the login of the app that issues tokens with the `granted` scopes, or this login.
+        Without a name, returns the login of the app that issues tokens with the `granted` scopes. If there is none,
+        returns this login.
         """
         return self if name in (None, self.app_name) else None
 

@@ -15,8 +15,10 @@ def s256(verifier: str) -> str:
 
 
 class CodeLogin(Login):
-    """A login by the authorization code flow. The attributes of a platform's class are its departures from the
-    standard."""
+    """A login by the authorization code flow.
+
+    A platform's subclass sets an attribute where the platform departs from the standard.
+    """
 
     #: Name of the client id in requests.
     client_id_name = "client_id"

@@ -1,4 +1,4 @@
-"""Calls to the token endpoints of RFC 6749: form requests, and what the errors mean."""
+"""Calls the token endpoints of RFC 6749, and tells what their errors mean."""
 
 import base64
 from collections.abc import Collection, Mapping
@@ -41,8 +41,11 @@ def post(
     headers: Mapping[str, str] | None = None,
     dead: Collection[tuple[str, str | None]] = DEAD,
 ) -> Answer:
-    """Posts a form and returns the answer. `dead` lists the errors that end a permission as (code, description);
-    description None: any. Raises PlatformRefusal."""
+    """Posts a form and returns the answer. Raises PlatformRefusal.
+
+    `dead` lists the errors that end a permission, as (code, description). If the description is None, any description
+    fits.
+    """
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     body = urlencode(form).encode()
     return body_of(client.send("POST", url, headers=sent | dict(headers or {}), body=body), dead)
@@ -72,7 +75,10 @@ def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD)
 
 
 def tokens_in(answer: Answer, separator: str = " ") -> Tokens:
-    """Returns the tokens in an answer. Its scopes are split at `separator` and at commas. Raises PlatformRefusal."""
+    """Returns the tokens in an answer. Raises PlatformRefusal.
+
+    The text with the scopes is split at `separator` and at commas.
+    """
     if not answer.get("access_token"):
         raise transient("NO_TOKEN", "The platform's answer has no token.")
     lifetime, scopes = answer.get("expires_in"), answer.get("scope")

@@ -40,9 +40,10 @@ class PostingApi:
         return self.ask(account, "post/publish/status/fetch/", {"publish_id": publish_id})
 
     def put(self, upload_url: str, span: str, piece: Piece, *, completes: bool) -> Response:
-        """Sends a chunk of a file; the upload host answers by the HTTP status alone. The address contains the token.
+        """Sends a chunk of a file to the upload address, which contains the token. The upload host answers with a
+        status only.
 
-        `completes`: it is the last chunk, which makes the post.
+        `completes`: this is the last chunk, which makes the post.
         """
         if not is_pinned(upload_url, self._settings.api_url, self._settings.upload_hosts):
             raise transient("STRANGE_UPLOAD", "TikTok's upload address is on another host.")

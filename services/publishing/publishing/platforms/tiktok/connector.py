@@ -33,9 +33,9 @@ _UPLOADING = "PROCESSING_UPLOAD"
 class TikTokConnector(TikTokReading):
     """Publishes on TikTok.
 
-    Checkpoint values: `content`, `privacy` and `publish_id`. Of a video also `upload_url`, `begun_at`, `size_bytes`,
-    `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was first sent) and
-    `has_all` (all chunks have arrived). Of photos `asked` (the only call may have been sent).
+    Checkpoint values: `content`, `privacy` and `publish_id`. For a video also `upload_url`, `begun_at`, `size_bytes`,
+    `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was first sent) and `has_all`
+    (all chunks have arrived). For photos also `asked` (the only call may have been sent).
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -169,8 +169,11 @@ class TikTokConnector(TikTokReading):
         return status if status.get("status") in (*_DONE, "FAILED") else None
 
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
-        """Whether TikTok still waits for chunks of the video: certainly before the last one was sent, very likely
-        some time after that."""
+        """Whether TikTok still waits for chunks of the video.
+
+        Before the last chunk was sent, this is certain. Once `last_chunk_seconds` have passed since then, it is
+        assumed.
+        """
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False
         if not checkpoint.get("last_at"):
@@ -186,8 +189,11 @@ def _check_duration(source: MediaSource, creator: Answer) -> None:
 
 
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
-    """Returns the published post. Its remote id is the publish id until TikTok gives a post id: after the review, and
-    never for a private post."""
+    """Returns the published post.
+
+    The remote id is the publish id until TikTok gives a post id. TikTok does so after the review, and never for a
+    private post.
+    """
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))

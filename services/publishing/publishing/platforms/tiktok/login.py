@@ -1,4 +1,7 @@
-"""TikTok's login: `client_key`, scopes between commas, PKCE in hex, errors inside HTTP 200 (platforms.md 5)."""
+"""TikTok's login. It departs from the standard (platforms.md 5).
+
+It has `client_key`, commas between scopes, PKCE in hex, and errors in answers with HTTP 200.
+"""
 
 import hashlib
 from urllib.parse import unquote
@@ -12,7 +15,7 @@ from publishing.platforms.tiktok.settings import TikTokSettings
 
 
 def _s256_hex(verifier: str) -> str:
-    """Returns the PKCE challenge in hex, as TikTok wants it instead of base64url."""
+    """Returns the PKCE challenge in hex. TikTok wants that, and not base64url."""
     return hashlib.sha256(verifier.encode("ascii")).hexdigest()
 
 

@@ -42,10 +42,10 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """Returns a post's privacy level: the requested one if TikTok offers it, or without a request the strictest
-    offered.
+    """Returns a post's privacy level. Raises PlatformRefusal.
 
-    Until TikTok has audited our app, only SELF_ONLY. Raises PlatformRefusal.
+    A requested level is returned if TikTok offers it. If none was requested, returns the strictest level that TikTok
+    offers. Until TikTok has audited our app, only SELF_ONLY is possible.
     """
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:

@@ -10,8 +10,10 @@ from publishing.platforms.base import MediaSource
 
 
 class Multipart:
-    """The body of a multipart form, which can be sent once (`http_client.SizedBody`). Raises what reading the file
-    raises."""
+    """The body of a multipart form, which can be sent once (`http_client.SizedBody`).
+
+    An error while reading the file is passed on.
+    """
 
     def __init__(self, fields: Mapping[str, Any], file_name: str, source: MediaSource) -> None:
         boundary = secrets.token_hex(16)

@@ -6,7 +6,7 @@ from publishing.platforms.base import PlatformRefusal, Refusal
 
 
 class Pieces:
-    """A file from which pieces are taken one after the other; it is read once, from its beginning."""
+    """A file that is read once from its beginning, piece after piece."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks

@@ -1,4 +1,4 @@
-"""Streams files from our own storage to a platform. Other servers' files are read by chassis.http.guarded_client."""
+"""Streams files from our own storage to a platform. Files on other servers are read by chassis.http.guarded_client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def stored(source_url: str, size_bytes: int) -> Opener:
 
 
 def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yields the chunks of a file. Raises PlatformRefusal if they are not `size_bytes` long together, as announced."""
+    """Yields the chunks of a file. Raises PlatformRefusal if their total is not `size_bytes`, as was announced."""
     left = size_bytes
     for chunk in chunks:
         left -= len(chunk)
@@ -38,8 +38,10 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
 
 
 def check_bytes(source: MediaSource) -> None:
-    """For a platform that takes no addresses: raises PlatformRefusal unless we have the file's bytes and their
-    number."""
+    """Raises PlatformRefusal unless we have the file's bytes and know how many they are.
+
+    For platforms that do not fetch files from an address.
+    """
     if not source.has_bytes:
         message = "The file's server does not say how long the file is; upload the file instead."
         raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)

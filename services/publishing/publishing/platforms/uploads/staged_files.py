@@ -50,8 +50,10 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
-        """Whether the platform may have refused a resumed upload because it expired. Then a new one is tried, which
-        shows whether the file is the reason."""
+        """Whether the platform may have refused a resumed upload because the upload has expired.
+
+        Then a new upload is tried, which shows whether the file is the reason.
+        """
 
 
 def uploads_in(checkpoint: Checkpoint) -> list[Upload]:

@@ -38,9 +38,9 @@ class Calls:
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
         """Sends a GET, which may be repeated. A dot in a parameter's name is written `__`.
 
-        `post_fields` are given by their old names; an answer may have the old or the new ones. Which names X accepts
-        is learnt from its answers and remembered. Raises PlatformRefusal TRANSIENT if the posts come without these
-        fields: a look-up must not compare such posts.
+        `post_fields` are given by their old names. An answer may have the old or the new names. Which names X accepts
+        is learnt from its answers and remembered. If the posts come without these fields, raises PlatformRefusal
+        TRANSIENT, because a look-up must not compare such posts.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:
@@ -65,8 +65,10 @@ class Calls:
 
     @property
     def shows_references(self) -> bool:
-        """Whether X's answers surely contain a post's references, so that a post without any is no reply; not certain
-        with X's newer field names."""
+        """Whether X's answers surely contain a post's references. If so, a post without references is not a reply.
+
+        With X's newer field names this is not certain.
+        """
         return self._fields_parameter == _FIELD_NAMES[0]
 
     def _get(self, account: Account, path: str, query: Answer) -> Answer:
@@ -133,8 +135,10 @@ def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
 
 
 def _has_fields(answer: Answer, post_fields: str) -> bool:
-    """Whether the posts in the answer have the requested fields. Judged by `created_at`, which every post has unless
-    X ignored the request."""
+    """Whether the posts in the answer have the requested fields.
+
+    The field `created_at` shows it: every post has it unless X ignored the request.
+    """
     found = answer.get("data")
     posts = [found] if isinstance(found, dict) else objects(found)
     return (

@@ -69,8 +69,10 @@ class XConnector(XReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
-        """Finds the post with these media; if their ids are not known (None), the oldest post with the same text and
-        number of media."""
+        """Finds the post with these media.
+
+        If `media_ids` is None, they are not known. Then finds the oldest post with the same text and number of media.
+        """
         account, content = attempt.account, attempt.content
         ours = [
             post
@@ -115,8 +117,10 @@ def _permalink(account: Account, remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
-    """Whether a post on X can have this content: the media must be equal if `media_ids` names them, else text and
-    number of media."""
+    """Whether a post on X can have this content.
+
+    If `media_ids` has the media, they must be equal. If it is None, text and number of media must be equal.
+    """
     if references(post):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()

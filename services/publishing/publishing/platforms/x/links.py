@@ -142,7 +142,10 @@ def _punycode(label: str) -> str:
 
 def _may_start(text: str, start: int, searched: int) -> bool:
     """Whether a link may begin at `start`: at the text's beginning, or after a character that belongs to no earlier
-    link (they end at `searched`)."""
+    link.
+
+    The earlier links end at `searched`.
+    """
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
@@ -164,8 +167,10 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
-    """Returns, for each label, the end of the longest name of three or more labels that begins with this label, or
-    None."""
+    """Returns for each label where the longest name ends that begins with this label and has at least three labels.
+
+    None if there is no such name.
+    """
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]

@@ -1,4 +1,4 @@
-"""X's login: PKCE, Basic authentication, refresh tokens that work once (platforms.md 6)."""
+"""X's login: it has PKCE, Basic authentication, and refresh tokens that work once (platforms.md 6)."""
 
 from publishing.platforms.answers import required
 from publishing.platforms.base import Account
@@ -26,10 +26,9 @@ class XLogin(CodeLogin):
         return [Found(user_id, self._connector.profile(account), tokens, f"x:{user_id}")]
 
     def client_headers(self) -> dict[str, str]:
-        """Returns the header of Basic authentication for an app with a secret; nothing for an app without one."""
+        """Returns the header of Basic authentication. Without a secret of the app, returns no headers."""
         return forms.basic(self._app.client_id, self._app.client_secret) if self._app.client_secret else {}
 
     def client_form(self) -> dict[str, str]:
-        """Returns the form fields that authenticate an app without a secret: its client id. Empty for an app with
-        one."""
+        """Returns the app's client id as a form field. With a secret of the app, returns no fields."""
         return {} if self._app.client_secret else {"client_id": self._app.client_id}

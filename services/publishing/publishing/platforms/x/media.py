@@ -83,8 +83,10 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="processing")
 
     def _append(self, account: Account, path: str, index: int, body: bytes) -> None:
-        """Sends one segment of a file. After a temporary failure sends it again, as X keeps only one segment per
-        index. Raises PlatformRefusal."""
+        """Sends one segment of a file. Raises PlatformRefusal.
+
+        After a temporary failure sends the segment again, because X keeps only one segment per index.
+        """
         piece = MediaSource("segment", body=body, content_type="application/octet-stream")
         for tries_left in reversed(range(_TRIES)):
             try:

@@ -44,5 +44,5 @@ PREMIUM_LIMIT = 25_000
 
 
 def message_limit(settings: Mapping[str, Any]) -> int | None:
-    """Returns the longest message length that a post's settings allow; None if they do not change it."""
+    """Returns the longest message length that a post's settings allow; None if they do not change the limit."""
     return PREMIUM_LIMIT if settings.get("is_premium") is True else None

@@ -41,8 +41,10 @@ def _plain_length(text: str) -> int:
 
 
 def shown_text(post: Mapping[str, Any]) -> str:
-    """Returns a post's text as people see it: real links instead of t.co, without links to its own media, `&amp;`
-    decoded."""
+    """Returns a post's text as people see it.
+
+    It has real links in place of t.co links, no links to the post's own media, and `&` in place of `&amp;`.
+    """
     # A long post's `text` is cut off; the whole one has entities of its own.
     whole = post.get("note_tweet") or post.get("note_post") or post
     text = str(whole.get("text") or "")

@@ -38,7 +38,8 @@ class DataApi:
     def rows(
         self, account: Account, resource: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all items of a list. Raises PlatformRefusal if it is too long, or at the time `until`."""
+        """Yields all items of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
+        come."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)
@@ -85,8 +86,10 @@ class DataApi:
     def put(
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
-        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has. Raises for an answer that
-        the upload protocol does not define."""
+        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has.
+
+        Raises an error for an answer that the upload protocol does not define.
+        """
         self._check_session(session)
         headers = bearer(account) | {"Content-Range": f"bytes {span}"}
         sent = b"" if body is None else body

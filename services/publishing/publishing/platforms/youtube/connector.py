@@ -110,14 +110,19 @@ class YouTubeConnector(YouTubeReading):
         return Upload(self._api, self._settings, account, session, source).run(state)
 
     def _processed(self, account: Account, video: Answer) -> Published:
-        """Waits until YouTube has processed the video and returns the post, also if the time runs out: YouTube
-        publishes nearly every accepted video. Raises PlatformRefusal if YouTube has rejected or deleted it."""
+        """Waits until YouTube has processed the video and returns the post.
+
+        Returns it also if the time runs out, because YouTube publishes nearly every accepted video. Raises
+        PlatformRefusal if YouTube has rejected or deleted the video.
+        """
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
 
     def _video_done(self, account: Account, video_id: str) -> Answer | None:
-        """Returns the processed video; None while YouTube is processing it or cannot be asked. If YouTube has
-        rejected or deleted the video, raises PlatformRefusal."""
+        """Returns the processed video; None while YouTube is processing it or cannot be asked.
+
+        Raises PlatformRefusal if YouTube has rejected or deleted the video.
+        """
         try:
             video = self._video(account, video_id)
         except PlatformRefusal:

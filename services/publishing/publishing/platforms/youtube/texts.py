@@ -1,4 +1,4 @@
-"""Checks title, description and tags of a video, and builds the description with which its upload begins. Pure."""
+"""Checks title, description and tags of a video, and builds the JSON with which its upload begins. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

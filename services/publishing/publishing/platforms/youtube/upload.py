@@ -37,7 +37,7 @@ def upload_state(api: DataApi, account: Account, session: str, size_bytes: int) 
 
 
 class Upload:
-    """One run of uploading a file in an upload session."""
+    """Sends the rest of a file in an upload session."""
 
     def __init__(
         self, api: DataApi, settings: YouTubeSettings, account: Account, session: str, source: MediaSource
@@ -68,8 +68,10 @@ class Upload:
         return at.video
 
     def _sent_from(self, offset: int) -> UploadState | None:
-        """Sends piece after piece while YouTube accepts each completely. Returns the state of the session; None after
-        a failure."""
+        """Sends piece after piece while YouTube accepts each piece completely.
+
+        Returns the state of the session; None after a failure.
+        """
         try:
             with self._source.open() as chunks:
                 pieces = Pieces(chunks)
@@ -96,8 +98,10 @@ class Upload:
         return _read(response, self._size)
 
     def _asked(self) -> UploadState | None:
-        """Asks for the state of the upload session; None if YouTube does not answer now. Raises as `_ended` says for a
-        refusal."""
+        """Asks for the state of the upload session; returns None if YouTube does not answer now.
+
+        If YouTube refuses, raises the error that `_ended` returns.
+        """
         try:
             at = upload_state(self._api, self._account, self._session, self._size)
         except PlatformRefusal as refusal:
