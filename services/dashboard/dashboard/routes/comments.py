@@ -127,7 +127,10 @@ def _found(post_id: str, page_id: str, places: Places) -> Found:
     except AuthenticationError:
         raise
     except ApiError as error:
-        return Found(problem=words.said(error))
+        said = words.said(error)
+        if page and error.code == "PLATFORM_ERROR":
+            said = f"{words.PLATFORMS[page.platform]} does not give the comments now: {said}"
+        return Found(problem=said)
     except PosthasteError:
         return Found(problem="Posthaste does not answer. Try again in a moment.")
     there = threads(found.comments, page.account_id if page else "")

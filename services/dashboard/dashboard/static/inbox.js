@@ -40,7 +40,7 @@ function showUnanswered(inbox) {
   const hidden = [...inbox.querySelectorAll("[data-others]")].map((it) => Number(it.dataset.others));
   const count = inbox.querySelectorAll("li[data-unanswered]:not(:has([data-sent]))").length + hidden.reduce((a, b) => a + b, 0);
   const isPart = inbox.querySelector(".threads .with-script, .pager a[href*='after=']") !== null;
-  const text = count || isPart ? `(${count}${isPart ? "+" : ""})` : "";
+  const text = count ? `(${count}${isPart ? "+" : ""})` : "";
   const told = document.getElementById("unanswered");
   if (told.textContent !== text) told.textContent = text;
 }
