@@ -7,6 +7,7 @@ from container_kit import account, belongings, sample, schedule
 from deploy_kit import wait_until
 
 from local.containers.compose import Composed
+from local.environment import values_of
 
 
 def backup(stack: Composed, *words: str) -> str:
@@ -28,7 +29,8 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
         before = belongings(client)
     assert before["files"]
     settings = {"BACKUP_KEY": "only-of-this-test", "BACKUP_HOUR": "0"}
-    stack.set({"COMPOSE_PROFILES": f"{stack.profile},demo,backup"} | settings)
+    profiles = values_of(stack.settings)["COMPOSE_PROFILES"]
+    stack.set({"COMPOSE_PROFILES": f"{profiles},backup"} | settings)
     stack.compose("build", "--quiet", "backup")
     stack.up("backup")
     today = f"{datetime.now(UTC):%F}"
