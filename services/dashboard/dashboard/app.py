@@ -56,6 +56,7 @@ def _add_words(app: Flask, config: Config) -> None:
     app.jinja_env.filters.update(
         size=words.size,
         files=words.files,
+        cut=words.cut,
         length_of=words.length_of,
         initials=words.initials,
         breakable=words.breakable,
@@ -67,7 +68,7 @@ def _add_words(app: Flask, config: Config) -> None:
         DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
         url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached, cached=_cached,
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
-        plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
+        CAROUSELS=words.CAROUSELS, plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
         api_public_url=config.api_public_url, browser_name=words.browser_name,
         legal=[it for it in (("Terms", config.terms_url), ("Privacy", config.privacy_url)) if it[1]],
     )  # fmt: skip

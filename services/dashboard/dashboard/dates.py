@@ -52,7 +52,7 @@ def attach(app: Flask) -> None:
     """Gives the templates the functions with which they write dates."""
     app.jinja_env.filters.update(
         shown=shown, mine=mine, tagged=tagged, exactly=exactly, in_calendar=in_calendar, clock=clock, ago=ago,
-        local_fields=times.local_fields, offset=times.offset,
+        clock_or_day=clock_or_day, local_fields=times.local_fields, offset=times.offset,
         short_day=lambda day: languages.short_day(day, g.dates.language),
         weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
         weekday_and_number=lambda day: languages.weekday_and_number(day, g.dates.language),
@@ -79,6 +79,13 @@ def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
     local = at.astimezone(times.zone_of(zone))
     there = "" if zone == mine.zone else f"{times.shown(at, mine.zone, mine.language)} {mine.zone}"
     return Markup(at.isoformat()), Markup(f"{local:%H:%M}"), languages.clock(local, mine.language), there
+
+
+def clock_or_day(at: datetime, zone: str) -> str:
+    """Returns a time in the person's zone as text: the time of day alone if `zone` has the same day."""
+    mine: Dates = g.dates
+    here, there = at.astimezone(times.zone_of(mine.zone)), at.astimezone(times.zone_of(zone))
+    return languages.clock(here, mine.language) if here.date() == there.date() else shown(at, mine.zone)
 
 
 def day_name(text: str) -> str:

@@ -75,6 +75,13 @@ class Draft:
         """Returns the time at which the post is to be published. None means now. Raises TimeRefused."""
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
+    def time_of(self) -> datetime | None:
+        """Returns the time of a post for later as far as it is known; None while no time that exists is chosen."""
+        try:
+            return self.at()
+        except times.TimeRefused:
+            return None
+
     def problem(self) -> str:
         """Returns what the person must still fill in or correct before the API is asked; empty if nothing."""
         if not self.page_ids:

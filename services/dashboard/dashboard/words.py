@@ -16,6 +16,11 @@ PLATFORMS = {
     "TW": "X",
     "YT": "YouTube",
 }
+#: Platforms that show several pictures one after the other, not side by side.
+CAROUSELS = ("IG", "LN", "TT")
+#: Characters of a text that a platform shows before "more". Guesses: the platforms document no figure, and their apps
+#: cut by lines of the window.
+_SHOWN_AT_ONCE = {"FB": 470, "IG": 125, "LN": 210, "TT": 100, "YT": 100}
 STATUSES = {
     "queued": "Scheduled",
     "held": "Held",
@@ -212,6 +217,16 @@ def advice(code: str, platform: str, recommended_fix: str) -> str:
 def outcome(code: str, platform: str) -> str:
     """Returns the outcome of an attempt to publish a post, in a sentence with the platform's name."""
     return OUTCOMES.get(code, code).replace("{platform}", PLATFORMS[platform])
+
+
+def cut(text: str, platform: str) -> tuple[str, str]:
+    """Returns the part of a post's text that a platform shows at once, about, and the rest, which it folds."""
+    most = _SHOWN_AT_ONCE.get(platform, len(text))
+    if len(text) <= most:
+        return text, ""
+    end = text.rfind(" ", most // 2, most)
+    end = end if end > 0 else most
+    return text[:end], text[end:]
 
 
 def files(media: Iterable[MediaItem]) -> str:

@@ -11,6 +11,13 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
 
+def unfold(person: Any, summary: str) -> None:
+    """Opens the part of the form with this heading."""
+    person.window.run(
+        f"[...document.querySelectorAll('summary')].find(it => it.innerText.includes('{summary}')).click()"
+    )
+
+
 @pytest.fixture
 def writer(person: Any) -> Iterator[Any]:
     person.open("/compose")
@@ -151,6 +158,57 @@ def test_each_page_has_a_preview_with_its_own_text_and_the_pictures(writer: Any,
     until(lambda: window.has("#previews .IG .pictures img"), 20, "the picture is there")
 
 
+def test_the_button_and_the_form_say_when_the_post_goes_out(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB")
+    window.click("input[name=when][value=later]")
+    window.run(
+        "document.querySelector('#date').value = '2099-12-04'; document.querySelector('#time').value = '11:00';"
+        "document.querySelector('#time').dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    assert window.text("#send") == "Schedule for 4 Dec 11:00"
+    shows(writer, "#goes-out", "Goes out Fri, 4 Dec 2099, 11:00 Europe/Berlin (10:00 UTC for you)")
+
+
+def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
+    window = writer.window
+    assert window.run("return document.querySelector('#kept').hidden")
+    window.type("#message", "Half a thought")
+    assert "Draft kept in this browser" in window.text("#kept")
+    writer.open("/compose")
+    assert window.run("return document.querySelector('#message').value") == "Half a thought"
+    window.press("#discard")
+    until(lambda: window.run("return document.querySelector('#message')?.value") == "", 20, "it is empty")
+    assert window.run("return document.querySelector('#kept').hidden")
+
+
+def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB", "IG")
+    window.type("#message", "Without a photo")
+    shows(writer, "#ready", "Publish on 1 of 2 pages")
+    assert "Mend this, or leave that page out." in window.text("#findings")
+    assert findings(window) == []
+    window.press("#ready button")
+    assert window.text("h1") == "1 page done, 1 refused"
+    assert "Instagram does not take posts without" in window.text("#sent")
+    window.press("main form button")
+    assert window.run(
+        "return document.querySelector('[name=page_id]:checked').value"
+    ) == writer.account.page_id("IG")
+
+
+def test_a_preview_folds_a_long_text_where_its_platform_does(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB", "IG")
+    window.type("#message", "Rye bread with caraway. " * 10 + "The end")
+    shows(writer, "#previews .FB", "The end")
+    assert "The end" not in window.text("#previews .IG .text")
+    assert "Add a photo" in window.text("#previews .IG")
+    window.click("#previews .IG summary")
+    assert "The end" in window.text("#previews .IG .text")
+
+
 def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     window, api = writer.window, writer.account.api
     before = api.get("/account/credits")["credits"]["available"]
@@ -164,6 +222,7 @@ def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     text = window.text(".result .text")
     window.click("[data-use=text]")
     assert window.run("return document.querySelector('#message').value") == text
+    unfold(writer, "Image")
     window.type("#ai_prompt", "A market stall at dawn")
     window.click("button[hx-post$=image]")
     until(lambda: window.has("[data-use=file]"), 60, "the image is there")
@@ -189,6 +248,7 @@ def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
         until(lambda: window.has("#ai_film"), 20, "the form is there")
 
     opens()
+    unfold(writer, "Video")
     window.click("button[hx-post$=film]")
     shows(writer, ".ai", "Say what the video shows.")
     window.type("#ai_film", "A market stall at dawn")
@@ -210,6 +270,7 @@ def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulat
     window = writer.window
     window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")
     until(lambda: window.has("#ai_prompt"), 20, "the form is there")
+    unfold(writer, "Image")
     window.click("button[hx-post$=image]")
     shows(writer, ".ai", "Say what the image shows.")
     # Pasted: five thousand keys pressed one by one take a minute on a busy machine.

@@ -140,6 +140,7 @@ def begin_a_film(person: Any) -> None:
     window = person.window
     window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")
     until(lambda: window.has("#ai_film"), 20, "the form is there")
+    window.run("document.querySelector('#ai_film').closest('details').open = true")
     window.type("#ai_film", "A baker lifts a loaf out of the oven, at dawn")
     window.run("const it = document.querySelector('button[hx-post$=film]'); it.scrollIntoView(); it.click()")
     until(lambda: "is being made" in window.text(".ai"), 20, "it is being made")

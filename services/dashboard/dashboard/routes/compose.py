@@ -1,6 +1,6 @@
 """The composer: one post for several pages, checked while the person writes it, sent now or later."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,6 +98,11 @@ def send() -> tuple[str, int] | str:
         return _form(draft, places, problem), 400
     if request.form.get("do") == "check":
         return _form(draft, places, findings=_findings(draft, places))
+    left_out: list[Result] = []
+    if request.form.get("do") == "ready":
+        draft, left_out = _ready(draft, places)
+        if not draft.page_ids:
+            return _form(Draft.from_form(request.form), places, findings=_findings(draft, places)), 422
     try:
         results = _sent(draft, places)
     except NoAnswer:
@@ -110,9 +115,11 @@ def send() -> tuple[str, int] | str:
         return _form(
             draft, places, words.said(error), None if passes else _findings(draft, places)
         ), error.status
-    if all(it.code for it in results) and len(results) == 1:  # nothing happened: the form says why
+    if (
+        all(it.code for it in results) and len(results) == 1 and not left_out
+    ):  # nothing happened: the form says why
         return _form(draft, places, results[0].problem, _findings(draft, places)), 422
-    return render_template("sent.html", results=results, draft=draft, places=places)
+    return render_template("sent.html", results=[*results, *left_out], draft=draft, places=places)
 
 
 @screens.post("/edit")
@@ -238,6 +245,29 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
         ]
         for it in validated.results
     }
+
+
+@screens.app_template_global()
+def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
+    """Returns the pages that can take the post: those without a finding that is an error."""
+    return [page_id for page_id, found in (findings or {}).items() if not any(it.code for it in found)]
+
+
+def _ready(draft: Draft, places: Places) -> tuple[Draft, list[Result]]:
+    """Leaves the pages out that cannot take the post. Returns the draft for the others, and for each page that is left
+    out the reason."""
+    findings = _findings(draft, places)
+    ready = ready_of(findings)
+    reasons = {
+        page_id: next(it for it in found if it.code)
+        for page_id, found in findings.items()
+        if page_id not in ready
+    }
+    left_out = [
+        Result(places.pages.get(page_id), page_id, code=it.code, problem=words.plainly(it.field, it.message))
+        for page_id, it in reasons.items()
+    ]
+    return replace(draft, page_ids=tuple(ready)), left_out
 
 
 def _beside(

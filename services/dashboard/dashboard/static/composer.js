@@ -14,7 +14,18 @@ function check() {
 function showWhen() {
   const isLater = form.elements.when.value === "later";
   document.getElementById("later").hidden = !isLater;
-  document.getElementById("send").textContent = isLater ? "Schedule" : "Publish now";
+  document.getElementById("send").textContent = isLater ? `Schedule${chosenTime()}` : "Publish now";
+}
+
+// The chosen time in short: " for Fri 11:00" in the next six days, else " for 3 Dec 11:00".
+function chosenTime() {
+  const { date, time } = form.elements;
+  const at = new Date(`${date.value}T${time.value}`);
+  if (Number.isNaN(at.getTime())) return "";
+  const isNear = Math.abs(at - Date.now()) < 6 * 86_400_000;
+  const day = isNear ? { weekday: "short" } : { day: "numeric", month: "short" };
+  const language = document.getElementById("send").dataset.language;
+  return ` for ${at.toLocaleDateString(language, day)} ${at.toLocaleTimeString(language, { hour: "numeric", minute: "2-digit" })}`;
 }
 
 // How each unit of the API's `length_unit` is counted; a unit that is not here is counted in characters, about.
@@ -60,8 +71,9 @@ function showPictures() {
   for (const place of document.querySelectorAll(".preview .pictures")) {
     if (!tiles.length || place.dataset.shown) continue;
     place.dataset.shown = "yes";
-    place.replaceChildren(...tiles.slice(0, 4).map((it) => it.cloneNode(true)));
-    if (tiles.length > 4) place.append(`+${tiles.length - 4}`);
+    const shown = tiles.slice(0, place.hasAttribute("data-carousel") ? 1 : 4);
+    place.replaceChildren(...shown.map((it) => it.cloneNode(true)));
+    if (tiles.length > shown.length) place.append(shown.length === 1 ? `1/${tiles.length}` : `+${tiles.length - shown.length}`);
   }
 }
 
@@ -97,10 +109,12 @@ function showAll() {
 function keep() {
   const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !TRANSIENT.test(name));
   sessionStorage.setItem(KEPT, JSON.stringify(fields));
+  document.getElementById("kept").hidden = false;
 }
 
 function restore() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  document.getElementById("kept").hidden = kept.length === 0;
   const files = kept.filter(([name]) => name === "media_id");
   if (files.length) restoreFiles(new URLSearchParams(files));
   for (const [name, value] of kept.filter((field) => !files.includes(field))) {
@@ -165,6 +179,10 @@ if (form) {
     renew(result.closest(".assist"));
     result.remove();
     form.elements.message.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  document.getElementById("discard").addEventListener("click", () => {
+    sessionStorage.removeItem(KEPT);
+    location.assign(form.action);
   });
   showWhen();
   showAll();
