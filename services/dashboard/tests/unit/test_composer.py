@@ -1,0 +1,103 @@
+"""The composer without an API: what goes to which page."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from dashboard import api, kept, platforms
+from dashboard.app import create_app
+from dashboard.config import Config
+from dashboard.routes import compose
+from posthaste.records import Finding
+
+APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+REFUSAL = Finding(
+    code="VALIDATION_ERROR", message="Instagram does not take posts without a photo", field="media_ids"
+)
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The calls that publish: Facebook takes every post, Instagram none without a photo."""
+    calls: list[dict[str, Any]] = []
+    found = {"pag_f": [], "pag_i": [REFUSAL]}
+
+    def page(page_id: str, platform: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            id=page_id,
+            name=platform,
+            platform=platform,
+            brand_id="brd_1",
+            brand_name="Brand",
+            expired=False,
+            username=None,
+        )
+
+    def validate(page_ids: list[str], **_: object) -> SimpleNamespace:
+        results = [SimpleNamespace(page_id=it, errors=found[it], warnings=[]) for it in page_ids]
+        return SimpleNamespace(results=results)
+
+    def publish(**content: Any) -> SimpleNamespace:
+        calls.append(content)
+        post = SimpleNamespace(post_id="pst_1", status="published", permalink=None, published_at=None)
+        results = [
+            SimpleNamespace(page_id=it, error=None, scheduled_post=None, post=post)
+            for it in content["page_ids"]
+        ]
+        return SimpleNamespace(results=results)
+
+    client = SimpleNamespace(
+        iterate_pages=lambda **_: [page("pag_f", "FB"), page("pag_i", "IG")],
+        iterate_brands=lambda **_: [SimpleNamespace(id="brd_1", name="Brand", timezone="UTC")],
+        validate_posts=validate, publish_posts=publish,
+    )  # fmt: skip
+    monkeypatch.setattr(api, "reader", lambda: client)
+    monkeypatch.setattr(api, "writer", lambda: client)
+    monkeypatch.setattr(kept, "_values", {})
+    facts = dict.fromkeys(platforms.Platform.__dataclass_fields__, 0)
+    rules = {
+        code: platforms.Platform(
+            **facts | {"code": code, "settings_field": f"{code}_settings", "settings": ()}
+        )
+        for code in ("FB", "IG")
+    }
+    monkeypatch.setattr(compose, "recent_platforms", lambda _client: lambda: rules)
+    return calls
+
+
+def send(pages: list[str]) -> Any:
+    browser: FlaskClient = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    shown = browser.get("/compose").text
+    token = shown.partition('name="form_token" value="')[2].partition('"')[0]
+    form = {
+        "form_token": token,
+        "page_id": pages,
+        "message": "Bread",
+        "when": "now",
+        "key": "k" * 32,
+        "do": "ready",
+    }
+    return browser.post("/compose", data=form)
+
+
+def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(
+    published: list[dict[str, Any]],
+) -> None:
+    answer = send(["pag_f", "pag_i"])
+    assert answer.status_code == 200
+    assert [it["page_ids"] for it in published] == [["pag_f"]]
+    assert "1 page done, 1 refused" in answer.text
+    assert "Instagram does not take posts without a photo" in answer.text
+    assert 'name="page_id" value="pag_i"' in answer.text  # the button that tries the others again
+
+
+def test_a_post_that_no_page_can_take_goes_nowhere_and_stays_in_the_form(
+    published: list[dict[str, Any]],
+) -> None:
+    answer = send(["pag_i"])
+    assert answer.status_code == 422
+    assert published == []
+    assert ">Bread</textarea>" in answer.text
