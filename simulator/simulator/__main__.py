@@ -16,7 +16,7 @@ _THREADS = 512
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn with one worker process, as all state is in memory."""
+    """gunicorn with one worker process, because all state is in memory."""
 
     def __init__(self, host: str, port: int, certificate: str | None, settings: Settings) -> None:
         self._options = {

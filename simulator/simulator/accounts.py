@@ -32,7 +32,7 @@ class Account:
 
     @property
     def followers(self) -> int:
-        """Derived from the id, so that a restart does not change it."""
+        """The number of followers. It is derived from the id, so that a restart does not change it."""
         return int(hashlib.sha256(self.account_id.encode()).hexdigest()[:4], 16) + 100
 
 
@@ -125,11 +125,11 @@ class Accounts:
         (self._expired.add if expired else self._expired.discard)(account_id)
 
     def find(self, account_id: str) -> Account | None:
-        """An account issued or seen since the start."""
+        """Returns an account that was issued or seen since the start; None for any other id."""
         return self._known.get(account_id)
 
     def known(self, platform: str | None = None) -> list[Account]:
-        """Accounts issued or seen since the start, oldest first."""
+        """Returns the accounts that were issued or seen since the start, oldest first."""
         return [account for account in list(self._known.values()) if platform in (None, account.platform)]
 
     def _signature(self, body: str) -> str:

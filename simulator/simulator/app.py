@@ -18,7 +18,8 @@ _FORM_TEXT_BYTES = 8 << 20
 
 
 def create_app(sim: Simulation) -> Flask:
-    """An application around one simulation, which hands the calls to platforms' hosts to others."""
+    """Makes the application of one simulation. It passes calls to platforms' hosts on to the applications of these
+    hosts."""
     app = _application(sim)
     app.extensions["simulation"] = sim
     app.register_blueprint(control.blueprint(sim))
@@ -46,7 +47,10 @@ def _application(sim: Simulation, platform: str | None = None) -> Flask:
 
 
 def _read_slowly(sim: Simulation, platform: str | None) -> None:
-    """Finds the account by the token. An upload without one counts for the platform of its host."""
+    """Reads the body of a request slowly if a fault says so.
+
+    The account is found by the token. An upload without a token counts for the platform of its host.
+    """
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     if holder is not None or platform is not None:
         code = holder.platform if holder else str(platform)
@@ -59,5 +63,5 @@ def _not_here(problem: Exception) -> tuple[Response, int]:
 
 
 def _say_nothing(problem: Exception) -> Response:
-    """The socket is shut down already, so that this response is never sent."""
+    """Returns a response that is never sent, because the socket is shut down already."""
     return Response(status=500)

@@ -12,12 +12,12 @@ class Clock:
         self.shift_seconds = 0.0
 
     def now(self) -> datetime:
-        """Aware UTC time as the platforms see it, in whole milliseconds."""
+        """Returns the time as the platforms see it, in UTC and in whole milliseconds."""
         now = datetime.now(UTC) + timedelta(seconds=self.shift_seconds)
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def ticks(self) -> float:
-        """Monotonic seconds, for measuring how long something has been processing."""
+        """Returns monotonic seconds, for measuring how long something has been processing."""
         return time.monotonic()
 
 

@@ -1,4 +1,4 @@
-"""Settings of the simulator: the only reader of os.environ here."""
+"""The settings of the simulator. Only this module reads the environment."""
 
 import json
 import os

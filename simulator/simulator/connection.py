@@ -1,4 +1,4 @@
-"""The socket under a request: dropping it without an answer, or holding it without one."""
+"""Acts on the socket under a request: closes it without an answer, or keeps it open without one."""
 
 import contextlib
 import select
@@ -27,7 +27,7 @@ def drop(environ: dict[str, Any]) -> NoReturn:
 
 
 def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
-    """Says nothing until the caller goes away, `released` is set or the time is over; then drops the connection."""
+    """Sends nothing until the caller goes away, `released` is set or the time is over. Then closes the connection."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     until = time.monotonic() + seconds
     while time.monotonic() < until and not released.wait(0.1):

@@ -32,7 +32,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/clock")
     def shift_clock() -> Response:
-        """Sets the distance to real time; it does not add up."""
+        """Sets the distance of the clock to real time. A new distance replaces the one before."""
         sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
         return show_clock()
 
@@ -44,7 +44,10 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Sets what platforms tell otherwise than usual, for all their accounts; a body without names ends it."""
+        """Sets facts that the platforms answer with another value than the usual one, for all accounts.
+
+        A body without names makes all values usual again.
+        """
         body = _body()
         if unknown := sorted(set(body) - set(DOUBTFUL)):
             _refuse(f"unknown: {', '.join(unknown)}; known: {', '.join(DOUBTFUL)}")

@@ -31,7 +31,10 @@ REFUSALS = ("reject", "rate_limit", "server_error", "expired")
 
 @dataclass(slots=True)
 class Fault:
-    """`times` counts down. A fault for `any` operation has one row for each operation, with the same id."""
+    """A planned fault. `times` says how often it will still happen.
+
+    A fault for `any` operation has one row for each operation, with the same id.
+    """
 
     fault_id: str
     platform: str
@@ -47,7 +50,7 @@ class Fault:
 
 
 class Planned(str):
-    """What happens to a call: a mode, or `late` if it is only slow, and the delay."""
+    """What happens to a call: a mode with its delay. The mode `late` means that the call is only slow."""
 
     __slots__ = ("bytes_per_second", "seconds")
 

@@ -16,12 +16,12 @@ _LONGEST_RUN_SECONDS = 60
 
 
 def still(frames: int, frames_per_second: int) -> str:
-    """The filter that shows a single picture for so many frames."""
+    """Returns the filter that shows a single picture for this number of frames."""
     return f"loop=loop={frames}:size=1:start=0,setpts=N/{frames_per_second}/TB,format=yuv420p"
 
 
 def encode(ending: str, arguments: Sequence[str], source: bytes = b"") -> bytes:
-    """Returns the file that ffmpeg writes; `source` is its standard input, `ending` tells it the container.
+    """Returns the file that ffmpeg writes. `source` is the input of ffmpeg, `ending` says which container to write.
 
     Raises CalledProcessError, and TimeoutExpired after a minute.
     """

@@ -1,8 +1,8 @@
-"""Hosts: each platform's part answers on that platform's own hosts and nowhere else.
+"""Sends each call to the application of its host: a platform's routes answer on that platform's hosts and nowhere else.
 
-A call names its host in the Host header, as it would to the platform, or, where no name server leads that name to the
-simulator, as the first segment of the path: `http://127.0.0.1:8090/graph.facebook.com/v26.0/me`. Control routes and
-sample media are there on every host.
+A call names its host in the Host header, as it would to the platform. Where no name server leads that name to the
+simulator, the host is the first segment of the path: `http://127.0.0.1:8090/graph.facebook.com/v26.0/me`. Control
+routes and sample media are there on every host.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,10 @@ class HostDispatcher:
 
 
 def url_of(host: str, path: str) -> str:
-    """Returns an address on a host, named as this call named its own; `path` begins with a slash."""
+    """Returns an address on a host. `path` begins with a slash.
+
+    The address names the host in the way in which the present call named its host.
+    """
     if request.script_root:
         return f"{request.host_url}{host}{path}"
     return f"{request.scheme}://{host}{path}"

@@ -26,7 +26,7 @@ class Photo:
 
     @property
     def aspect(self) -> float:
-        """Width over height."""
+        """The width divided by the height."""
         return self.width / self.height
 
 
@@ -66,7 +66,7 @@ def video(data: bytes) -> Video:
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, start and end of the content of each box."""
+    """Yields kind, start and end of the content of each box."""
     while start + _BOX_HEADER_BYTES <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         header = _BOX_HEADER_BYTES

@@ -27,7 +27,7 @@ _FILE_BYTES = 16 * 1024
 
 
 def call_seconds(platform: str, operation: str, body_bytes: int, random: Random) -> float:
-    """The latency of a call in seconds; 0 for an AI or payment provider."""
+    """Returns the latency of a call in seconds; 0 for an AI or payment provider."""
     if platform not in _TEXT:
         return 0.0
     if operation not in ("publish", "upload", "comment", "reply"):
@@ -39,7 +39,7 @@ def call_seconds(platform: str, operation: str, body_bytes: int, random: Random)
 
 
 def film_seconds(platform: str, random: Random) -> float:
-    """How long a platform processes a film, in seconds."""
+    """Returns how long a platform processes a film, in seconds."""
     return _between(*_FILM[platform], random)
 
 
@@ -66,6 +66,6 @@ class Latencies:
             return call_seconds(platform, operation, body_bytes, self._random) if self.seed else 0.0
 
     def of_film(self, platform: str) -> float | None:
-        """The processing time of a film; None: the simulator's default."""
+        """Returns the processing time of a film. None means the simulator's default."""
         with self._lock:
             return film_seconds(platform, self._random) if self.seed else None

@@ -55,7 +55,7 @@ class Simulation:
         self.fetcher = Fetcher(self.settings)
 
     def film_seconds(self, platform: str) -> float:
-        """How long the platform will process a film, in seconds."""
+        """Returns how long the platform will process a film, in seconds."""
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def told(self, fact: str, usual: Any) -> Any:

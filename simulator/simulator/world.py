@@ -114,7 +114,7 @@ class World:
                 post.comment_count -= 1
 
     def posts_of(self, account_id: str | None = None, platform: str | None = None) -> list[Post]:
-        """Posts in the order they were made."""
+        """Returns posts in the order in which they were made."""
         with self.lock:
             posts = (
                 list(self.posts.values())
@@ -124,6 +124,6 @@ class World:
         return [post for post in posts if platform in (None, post.platform)]
 
     def replies_to(self, comment: Comment) -> list[Comment]:
-        """Direct replies, oldest first."""
+        """Returns the direct replies to a comment, oldest first."""
         post = self.posts.get(comment.post_id)
         return [reply for reply in (post.comments if post else []) if reply.parent_id == comment.comment_id]

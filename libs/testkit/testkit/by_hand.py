@@ -1,4 +1,4 @@
-"""Does what an attacker can do who knows the broker's address: sends any signature, and tries every permission."""
+"""Lets a test act as an attacker who knows the broker's address: it sends any signature and tries every permission."""
 
 import time
 from collections.abc import Callable

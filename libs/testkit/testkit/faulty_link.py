@@ -27,7 +27,7 @@ class FaultyLink:
                 _shut(end)
 
     def lead_to(self, target: tuple[str, int] | str) -> None:
-        """Connects clients that come from now on to another server."""
+        """Connects later clients to another server."""
         self._target = target
 
     def refuse(self, refusing: bool) -> None:

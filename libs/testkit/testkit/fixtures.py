@@ -53,7 +53,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS with which a process of these services (or gateway, or ctl) may call every service."""
+    """Returns MESSAGE_KEYS with which a process of these services, of gateway or of ctl may call every service."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
@@ -197,7 +197,7 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """Runs a service as a real process, beside those in `together_with`, with clients to call it as any sender."""
+    """A service as a real process, which also runs those in `together_with`, and clients that call it as any sender."""
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns seeds for `testkit.interleaving`: INTERLEAVING_SEED (7 or 7:12), else 100, or 2,000 with FULL_SIZE=1."""
+    """Returns the seeds that INTERLEAVING_SEED names (7 or 7:12); without it 100 seeds, or 2,000 with FULL_SIZE=1."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")

@@ -1,7 +1,7 @@
-"""Installs packages that only some tests use, from their own lock files, into their own environment.
+"""Installs packages that only some tests use, from separate lock files into a separate environment.
 
 A folder has a `requirements.lock` (written by `./dev lock`), a `package-lock.json` with its `package.json`, or both.
-What they name is installed below `.run-test/foreign` and kept as long as the locks do not change.
+The packages are installed below `.run-test/foreign` and kept as long as the lock files do not change.
 """
 
 import fcntl
@@ -39,8 +39,10 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True)
 class Installed:
-    """The folder of installed packages: a virtual environment `python`, and `node_modules`, each if there is a lock for
-    it."""
+    """The folder of installed packages.
+
+    It has a virtual environment `python` and a folder `node_modules`, each only if there is a lock file for it.
+    """
 
     folder: Path
 
@@ -144,7 +146,7 @@ def _run(argv: list[str | Path], folder: Path = ROOT) -> None:
 
 @contextmanager
 def _alone(cache: Path) -> Iterator[None]:
-    """Locks the cache for the block, so that one process at a time installs."""
+    """Locks the cache while the block runs, so that only one process at a time installs."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

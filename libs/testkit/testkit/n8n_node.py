@@ -1,4 +1,4 @@
-"""Builds, packs and unpacks clients/n8n, and runs its node in n8n's own engine (`clients/n8n/tests/run_node.cjs`)."""
+"""Builds, packs and unpacks clients/n8n, and runs its node in the engine of n8n (`clients/n8n/tests/run_node.cjs`)."""
 
 import json
 import os
@@ -22,7 +22,8 @@ _ANSWER = "answer: "
 
 
 class N8nNode:
-    """Runs the node of our n8n package in a process of n8n's own engine, installed as n8n installs a package."""
+    """Runs the node of our n8n package in a process of n8n's engine. The package is installed as n8n installs
+    packages."""
 
     def __init__(self, package: Path, engine: "subprocess.Popen[str]") -> None:
         self.package = package

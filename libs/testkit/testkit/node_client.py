@@ -18,7 +18,7 @@ _SECONDS = 180
 
 
 def run_node(folder: Path, *arguments: str | Path, **variables: str) -> str:
-    """Runs a Node.js program in `folder` and returns what it prints. Fails the test if it fails."""
+    """Runs a Node.js program in `folder` and returns what the program prints. Fails the test if the program fails."""
     path = os.pathsep.join([str(NODE_PROGRAM.parent), os.environ["PATH"]])
     done = subprocess.run(
         [NODE_PROGRAM, *arguments],

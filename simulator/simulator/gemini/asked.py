@@ -1,4 +1,4 @@
-"""Parses requests: protobuf's JSON (both spellings of a name, no unknown fields), pictures, text."""
+"""Parses the parts of a request: protobuf's JSON (both spellings of a name, no unknown fields), pictures and text."""
 
 import base64
 import binascii

@@ -75,7 +75,8 @@ def unknown_model(model: str, method: str) -> GeminiError:
 
 
 def refusal(mode: str) -> GeminiError:
-    """How Google words a planned fault; `reject` is worded by the operation itself (content, videos)."""
+    """Returns the error in which Gemini words a planned fault. The operation itself words `reject` (content,
+    videos)."""
     if mode == "expired":
         return wrong_key("API key expired. Please renew the API key.")
     if mode == "server_error":

@@ -30,7 +30,10 @@ ADDRESS_SECONDS = 3_600
 
 @dataclass(slots=True)
 class Asset:
-    """One file. `ready_ticks` is steady time, None until it is complete; `total_bytes` of a photo is known then."""
+    """One uploaded file. `ready_ticks` is steady time, None until the file is complete.
+
+    `total_bytes` of a photo is known only then.
+    """
 
     urn: str
     owner: str
@@ -74,7 +77,7 @@ class Assets:
             self._rows.clear()
 
     def begin(self, kind: str, owner: str, total_bytes: int) -> Asset:
-        """`initializeUpload`. Raises LinkedInError."""
+        """Begins an upload (`initializeUpload`). Raises LinkedInError."""
         if kind == "video" and not VIDEO_BYTES[0] <= total_bytes <= VIDEO_BYTES[1]:
             raise invalid(
                 "initializeUploadRequest/fileSizeBytes", f"must be within {VIDEO_BYTES}, is {total_bytes}"
@@ -89,7 +92,7 @@ class Assets:
         return asset
 
     def find(self, urn: str) -> Asset:
-        """Raises LinkedInError 404."""
+        """Returns the file with this URN. Raises LinkedInError 404."""
         asset = self._rows.get(urn)
         if asset is None:
             raise not_found(urn)
@@ -116,7 +119,7 @@ class Assets:
         return asset.etags[number]
 
     def finish(self, asset: Asset, token: str, part_ids: list[str]) -> None:
-        """`finalizeUpload`. Raises LinkedInError."""
+        """Finishes an upload (`finalizeUpload`). Raises LinkedInError."""
         if asset.file is None:
             raise LinkedInError(400, "INVALID_VIDEO_STATUS", "The video is finalized already")
         if not asset.etags:
@@ -127,7 +130,7 @@ class Assets:
         self._complete(asset)
 
     def state(self, asset: Asset) -> dict[str, Any]:
-        """GET of a file."""
+        """Returns the answer to a GET of the file."""
         shown = {"id": asset.urn, "owner": asset.owner, "status": self.status(asset)}
         if shown["status"] == "PROCESSING_FAILED":
             shown["processingFailureReason"] = asset.failure

@@ -38,8 +38,10 @@ def denied(what: str) -> LinkedInError:
 
 
 def member_author() -> LinkedInError:
-    """Posts by a person, asked for with the scopes of company pages: status and words as of the API's version 202503
-    (gacabartosz/linkedin-mcp-server f6070c3, docs/API-CAPABILITY-MATRIX-org.md); the code is a guess.
+    """The refusal of a post by a person, if the token only has the scopes of company pages.
+
+    Status and words are those of the API's version 202503 (gacabartosz/linkedin-mcp-server f6070c3,
+    docs/API-CAPABILITY-MATRIX-org.md). The code is a guess.
     """
     message = "Member permissions must be used when using member as author"
     return LinkedInError(400, "ILLEGAL_ARGUMENT", message)
@@ -60,7 +62,7 @@ def waiting() -> LinkedInError:
 
 
 def duplicate(urn: str) -> LinkedInError:
-    """The same post again."""
+    """A post that repeats a recent post."""
     return LinkedInError(422, "DUPLICATE_POST", f"Content is a duplicate of {urn}", is_input=True)
 
 

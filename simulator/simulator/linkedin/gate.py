@@ -19,7 +19,7 @@ _UNENCODED = frozenset(":(),")
 
 
 class Gate:
-    """Over one simulation."""
+    """Checks every call to the LinkedIn of one simulation."""
 
     def __init__(self, sim: Simulation, owner_in: Callable[[str], str | None]) -> None:
         self._sim = sim
@@ -90,13 +90,16 @@ class Gate:
         return granted
 
     def _check_scope(self, scope: str | None) -> None:
-        """A token that the control API made has no list of scopes: it may do everything."""
+        """Raises LinkedInError if the token lacks the scope.
+
+        A token that the control API made has no list of scopes: it may do everything.
+        """
         granted = self._granted()
         if scope is not None and granted is not None and scope not in granted:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """The account for which a member acts: the company page that the call names or asks about."""
+        """Returns the account for which a member acts: the company page that the call names or asks about."""
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):
             return member

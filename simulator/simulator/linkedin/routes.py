@@ -101,7 +101,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 def _add_changes(linkedin: Blueprint, social: Social, gate: Gate) -> None:
     @linkedin.post("/rest/posts/<urn>")
     def update(urn: str) -> Response:
-        """PARTIAL_UPDATE: `{patch: {$set: {…}}}`."""
+        """Changes a post (PARTIAL_UPDATE): `{patch: {$set: {…}}}`."""
         changes = _patch(_body())
 
         def act(account: Account) -> Answer:
@@ -181,7 +181,7 @@ def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
 
     @linkedin.post("/rest/socialActions/<urn>/comments/<number>")
     def edit(urn: str, number: str) -> Response:
-        """PARTIAL_UPDATE: `{patch: {message: {$set: {text}}}}`."""
+        """Changes a comment (PARTIAL_UPDATE): `{patch: {message: {$set: {text}}}}`."""
         changes = _patch(_body().get("patch"), "message")
 
         def act(account: Account) -> Answer:
@@ -279,7 +279,7 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
     @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """{name, scopes?}: adds a person with w_member_social only, who may post but hardly read."""
+        """{name, scopes?}: adds a person with w_member_social only. Such a person may post but hardly read."""
         body = request.get_json(force=True, silent=True) or {}
         name = str(body.get("name") or "Mel Member")
         facts = {"scopes": body["scopes"]} if "scopes" in body else {}
@@ -291,7 +291,7 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/roles")
     def set_role() -> Response:
-        """{account_id, role}: the role that the members of a company page have there."""
+        """{account_id, role}: sets the role that the members of a company page have there."""
         body = request.get_json(force=True)
         gate.roles[str(body["account_id"])] = str(body["role"])
         return jsonify(body)
@@ -330,7 +330,7 @@ def _body() -> dict[str, Any]:
 
 
 def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str], Answer]) -> Response:
-    """BATCH_GET: `ids=List(…)`; each entity has its own result or error."""
+    """Answers a BATCH_GET (`ids=List(…)`). Each entity has a result or an error of its own."""
     match = re.fullmatch(r"List\((.*)\)", request.args.get("ids", ""))
     if match is None:
         raise invalid("ids", "has to be a list", "PARAM_INVALID")
@@ -361,7 +361,7 @@ def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
 
 
 def _empty(response: Response) -> Response:
-    """Writes that change or delete something answer 204 without a body."""
+    """Returns the answer to a write that changes or deletes something: 204 without a body."""
     response.status_code = 204
     response.data = b""
     return response

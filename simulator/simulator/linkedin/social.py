@@ -56,7 +56,7 @@ def comment_urn(post: Post, comment_id: str) -> str:
 
 @dataclass(slots=True)
 class Social:
-    """Over one simulation."""
+    """The posts and comments on the LinkedIn of one simulation."""
 
     sim: Simulation
     assets: Assets
@@ -70,7 +70,7 @@ class Social:
         self._posted.clear()
 
     def create(self, account: Account, body: dict[str, Any]) -> Post:
-        """POST /rest/posts. Raises LinkedInError."""
+        """Creates a post (POST /rest/posts). Raises LinkedInError."""
         for key in body.keys() - _FIELDS:
             raise invalid(key, "unrecognized field found but not allowed", "ILLEGAL_ARGUMENT")
         commentary = body.get("commentary")
@@ -125,7 +125,7 @@ class Social:
         return post_or_none, None
 
     def change(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """PARTIAL_UPDATE of a post. Raises LinkedInError."""
+        """Changes a post (PARTIAL_UPDATE). Raises LinkedInError."""
         for key in changes.keys() - _CHANGEABLE:
             raise invalid(f"patch/$set/{key}", "cannot be changed", "ILLEGAL_ARGUMENT")
         post = self._own(account, urn, "posts.PARTIAL_UPDATE")
@@ -137,7 +137,7 @@ class Social:
             post.text = texts.shown(commentary)
 
     def remove(self, account: Account, urn: str) -> None:
-        """DELETE of a post; one that is gone already is not an error. Raises LinkedInError 403."""
+        """Deletes a post. A post that is gone already is no error. Raises LinkedInError 403."""
         try:
             post = self._own(account, urn, "posts.DELETE")
         except LinkedInError as problem:
@@ -147,7 +147,7 @@ class Social:
         self.sim.world.remove_post(post.post_id)
 
     def rewrite(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """PARTIAL_UPDATE of a comment. Raises LinkedInError."""
+        """Changes a comment (PARTIAL_UPDATE). Raises LinkedInError."""
         comment = self._own_comment(account, urn, "socialActions.comments.PARTIAL_UPDATE")
         text = changes.get("text")
         if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
@@ -157,7 +157,7 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """DELETE of a comment, in the name of its actor. Raises LinkedInError."""
+        """Deletes a comment, in the name of its actor. Raises LinkedInError."""
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:
             raise denied("socialActions.comments.DELETE")
@@ -177,7 +177,7 @@ class Social:
         return comment
 
     def say(self, account: Account, urn: str, body: dict[str, Any]) -> tuple[Post, Comment]:
-        """POST …/comments. Raises LinkedInError."""
+        """Writes a comment (POST …/comments). Raises LinkedInError."""
         post, under = self.find(urn)
         text = (body.get("message") or {}).get("text")
         if body.get("actor") != account.account_id:
@@ -197,7 +197,7 @@ class Social:
         return post, self.sim.comment(post, account.account_id, account.name, text, parent_id)
 
     def listed(self, urn: str) -> tuple[Post, list[Comment]]:
-        """First comments of a post, or replies to a comment; newest first."""
+        """Returns the top-level comments of a post, or the replies to a comment, newest first."""
         post, under = self.find(urn)
         parent_id = under.comment_id if under else None
         found = [comment for comment in list(post.comments) if comment.parent_id == parent_id]

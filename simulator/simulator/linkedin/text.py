@@ -33,7 +33,7 @@ def shown(commentary: str) -> str:
 
 
 def _template(commentary: str, at: int) -> tuple[str, int] | None:
-    """`{hashtag|#|tag}`, its sign escaped or not: the text, and where it ends."""
+    """Reads a `{hashtag|#|tag}`, whose sign may be escaped. Returns its text and where it ends."""
     end = commentary.find("}", at)
     name, _, rest = commentary[at + 1 : end].partition("|")
     sign, _, tag = rest.partition("|")
@@ -43,7 +43,7 @@ def _template(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
-    """`#tag`."""
+    """Reads a `#tag`. Returns its text and where it ends."""
     end = at + 1
     while commentary[end : end + 1].isalnum():
         end += 1
@@ -51,7 +51,7 @@ def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _mention(commentary: str, at: int) -> tuple[str, int] | None:
-    """`@[Name](urn:li:organization:1)`."""
+    """Reads an `@[Name](urn:li:organization:1)`. Returns its text and where it ends."""
     middle, end = commentary.find("](urn:li:", at), commentary.find(")", at)
     if not commentary.startswith("@[", at) or not 0 < middle < end:
         return None

@@ -41,19 +41,20 @@ class Call:
         return value if isinstance(value, str) else str(value)
 
     def whole(self, name: str, default: int) -> int:
-        """A parameter as a whole number. Raises GraphError 100."""
+        """Returns a parameter as a whole number. Raises GraphError 100."""
         try:
             return int(self.text(name) or default)
         except ValueError as problem:
             raise invalid(f"Param {name} must be an integer") from problem
 
     def flag(self, name: str, default: bool) -> bool:
-        """A parameter as yes or no."""
+        """Returns a parameter as True or False."""
         value = self.text(name).lower()
         return value not in ("false", "0", "no") if value else default
 
     def names(self, name: str) -> list[str]:
-        """A list as text between commas, as a JSON list or as the text of one, which SDKs send."""
+        """Returns a parameter that is a list: text between commas, a JSON list, or the text of a JSON list, which SDKs
+        send."""
         value = self.params.get(name) or ""
         if isinstance(value, str) and value.lstrip().startswith("["):
             try:
@@ -65,7 +66,7 @@ class Call:
         return [one for one in str(value).split(",") if one.strip()]
 
     def fields(self, default: str) -> tuple[Field, ...]:
-        """The parsed `fields` parameter."""
+        """Returns the parsed parameter `fields`."""
         return parse(",".join(self.names("fields")) or default)
 
 

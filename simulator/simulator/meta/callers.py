@@ -23,7 +23,7 @@ def linked_instagram_id(page_id: str) -> str:
 
 
 def caller_of(sim: Simulation, token: str, proof: str) -> Account:
-    """The holder of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`)."""
+    """Returns the holder of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`)."""
     if not token:
         raise errors.GraphError(104, "An access token is required to request this resource.")
     account = sim.accounts.holder(token)
@@ -41,14 +41,18 @@ def caller_of(sim: Simulation, token: str, proof: str) -> Account:
 
 
 def owns(caller: Account, account_id: str) -> bool:
-    """Whether a token reaches an account: its own, a page's linked Instagram account, all for the user."""
+    """Whether a token reaches an account.
+
+    The user's token reaches every account. Any other token reaches its own account, and a page's token also the
+    Instagram account that is linked to the page.
+    """
     if caller.platform == USER.platform or caller.account_id == account_id:
         return True
     return caller.platform == "FB" and linked_instagram_id(caller.account_id) == account_id
 
 
 def find_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
-    """The node of an id, if the caller may see it."""
+    """Returns the node with this id if the caller may see it."""
     node = _account_node(sim, caller, node_id) or _content_node(sim, node_id)
     return node if node is not None and (node.kind == "User" or owns(caller, node.account_id)) else None
 

@@ -71,7 +71,7 @@ class Container:
 
 
 def find_container(call: Call, user: Node, container_id: str) -> Container:
-    """A container of this account. Raises GraphError 24."""
+    """Returns a container of this account. Raises GraphError 24."""
     container = call.sim.world.staged.get(container_id)
     if not isinstance(container, Container) or container.account_id != user.account_id:
         message = f"Could not fetch media builder: the one with creation id = {container_id} does not exist."
@@ -90,7 +90,7 @@ def checked_caption(caption: str) -> str:
 
 
 def photo_of(call: Call) -> list[Medium]:
-    """The image of a container: fetched at once, so its errors are this call's answer."""
+    """Returns the image of a container. It is fetched at once, so errors are the answer to this call."""
     url = call.text("image_url")
     if not url:
         raise invalid("The parameter image_url is required")
@@ -100,7 +100,7 @@ def photo_of(call: Call) -> list[Medium]:
 
 
 def video_of(call: Call) -> "Future[list[Medium]]":
-    """The video of a container: fetched later, so its errors are the container's status."""
+    """Returns the video of a container. It is fetched later, so errors are in the container's status."""
     url, sim = call.text("video_url"), call.sim
     if not url:
         raise invalid("The parameter video_url is required")

@@ -30,7 +30,7 @@ class GraphError(Exception):
         self.data = data
 
     def body(self) -> dict[str, Any]:
-        """The envelope."""
+        """The JSON body of the answer, in the platform's envelope."""
         error: dict[str, Any] = {"message": self.message, "type": self.kind, "code": self.code}
         if self.subcode is not None:
             error["error_subcode"] = self.subcode

@@ -90,7 +90,8 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/videos: the id is the video's; the post's comes when it has been processed."""
+    """POST /{page}/videos: the answer has the video's id. The post gets its own id when the video has been
+    processed."""
     phase = call.text("upload_phase")
     if phase:
         if phase not in _PHASES:
@@ -147,7 +148,7 @@ def add_comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{comment}/comments; a reply to a reply lands under the first comment."""
+    """POST /{comment}/comments: a reply to a reply is stored under the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 
@@ -173,7 +174,7 @@ def _check_text(message: str) -> None:
 
 
 def _attached_ids(call: Call) -> list[str]:
-    """`attached_media` as JSON text, a JSON list, or form keys `attached_media[0]`."""
+    """Returns the ids in `attached_media`: JSON text, a JSON list, or form keys such as `attached_media[0]`."""
     given = call.params.get("attached_media")
     try:
         rows = json.loads(given) if isinstance(given, str) else list(given or [])
@@ -201,7 +202,7 @@ def _unused_photo(call: Call, page: Node, photo_id: str) -> Photo:
 
 
 def _new_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
-    """An unpublished post."""
+    """Returns a new, unpublished post."""
     post_id = call.sim.world.new_id(f"{page.account_id}_")
     now = call.sim.clock.now()
     return Post(post_id, page.account_id, "FB", page.thing.name, text, items, now, settings=settings)

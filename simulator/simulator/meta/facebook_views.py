@@ -87,7 +87,7 @@ def videos(call: Call, node: Node) -> dict[str, Any]:
 
 
 def reactions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}/reactions and /likes: nobody's name; the number if `summary` is asked for."""
+    """GET /{post}/reactions and /likes: no names; the number if `summary` is asked for."""
     answer: dict[str, Any] = {"data": []}
     if call.flag("summary", False):
         answer["summary"] = {"total_count": node.thing.likes, "viewer_reaction": "NONE"}
@@ -112,18 +112,18 @@ def post_permalink(thing: Post) -> str:
 
 
 def page_token(call: Call, page: Account) -> str:
-    """The page's token, with the permissions of the token that asks for it."""
+    """Returns the page's token, with the permissions of the token that asks for it."""
     facts: dict[str, Any] = {} if call.scopes is None else {"scopes": sorted(call.scopes)}
     return call.sim.accounts.token(page, **facts)
 
 
 def picture_url(call: Call) -> str:
-    """The picture of an account, which is the same for all."""
+    """Returns the address of an account's picture, which is the same for all accounts."""
     return f"{call.base_url}media/photo-200x200.jpg"
 
 
 def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:
-    """An edge that gives its total if asked by `.summary(…)`; reactions name nobody."""
+    """Returns the view of an edge that gives its total if `.summary(…)` asks for it. Reactions have no names."""
 
     def read(thing: Post, field: Field, call: Call) -> dict[str, Any]:
         answer: dict[str, Any] = {"data": []}

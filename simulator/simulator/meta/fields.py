@@ -23,7 +23,7 @@ class Field:
     inner: tuple["Field", ...] = ()
 
     def modifier(self, name: str) -> str | None:
-        """The value in `.name(value)`."""
+        """Returns the value in `.name(value)`."""
         return dict(self.modifiers).get(name)
 
 

@@ -1,6 +1,7 @@
 """Meta's webhooks: which accounts the app has subscribed to, and signed batches about their comments (platforms.md 1).
 
-The page's own comments are told too, as Meta does. Some batches come twice, and what is not taken comes again.
+Comments by the page itself are reported too, as Meta does. Some batches are sent twice. A batch that is not accepted is
+sent again.
 """
 
 import hashlib
@@ -82,7 +83,7 @@ class Hooks:
         self._verified.clear()
 
     def rows(self) -> list[Delivery]:
-        """Batches in the order they began."""
+        """Returns the batches in the order in which they began."""
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:
@@ -167,7 +168,7 @@ class Hooks:
 
 
 def signature(body: bytes, secret: str) -> str:
-    """`sha256=…` over the body as it is sent."""
+    """Returns the signature `sha256=…` over the body as it is sent."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -217,13 +218,13 @@ def subscribe(call: Call, node: Node) -> dict[str, Any]:
 
 
 def unsubscribe(call: Call, node: Node) -> dict[str, Any]:
-    """DELETE of the same."""
+    """DELETE /{page}/subscribed_apps and /{ig}/subscribed_apps: ends the subscription."""
     call.sim.subscriptions.pop(node.account_id, None)
     return {"success": True}
 
 
 def show_subscription(call: Call, node: Node) -> dict[str, Any]:
-    """GET of the same."""
+    """GET /{page}/subscribed_apps and /{ig}/subscribed_apps: what is subscribed to."""
     wanted = call.sim.subscriptions.get(node.account_id)
     app = {"id": call.sim.settings.meta_app_id, "name": "Posthaste", "subscribed_fields": wanted}
     return {"data": [app] if wanted else []}

@@ -90,7 +90,7 @@ def add_comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{comment}/replies; a reply to a reply lands on the first comment."""
+    """POST /{comment}/replies: a reply to a reply is stored under the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 

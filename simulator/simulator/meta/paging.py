@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def graph_time(moment: datetime) -> str:
-    """`2026-08-07T12:34:56+0000`."""
+    """Writes a time as the Graph API does: `2026-08-07T12:34:56+0000`."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S+0000")
 
 
 def read_time(text: str) -> datetime:
-    """A `since` or `until`: seconds since 1970, or a date with or without a zone (then UTC)."""
+    """Reads a `since` or `until`: seconds since 1970, or a date. A date without a zone is in UTC."""
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text), UTC)
@@ -29,7 +29,7 @@ def read_time(text: str) -> datetime:
 
 
 def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> list[T]:
-    """The items made within the call's `since` (inclusive) and `until`."""
+    """Returns the items made between the call's `since` and `until`, both included."""
     since, until = call.text("since"), call.text("until")
     earliest = read_time(since) if since else None
     latest = read_time(until) if until else None
@@ -43,7 +43,7 @@ def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> li
 def page(
     items: Sequence[T], id_of: Callable[[T], str], show: Callable[[T], Any], call: Call, default: int = 25
 ) -> dict[str, Any]:
-    """One page of items that are in order already. At most 100 (our choice)."""
+    """Returns one page of items that are in order already. It has at most 100 items (our choice)."""
     limit = call.whole("limit", default)
     after = call.text("after")
     ids = [id_of(item) for item in items]

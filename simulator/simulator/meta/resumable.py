@@ -1,7 +1,7 @@
-"""Meta's Resumable Upload API: a file is sent to a session of the app, and its handle given to `/{page}/videos`.
+"""Meta's Resumable Upload API: a file is sent to a session of the app, and its handle is given to `/{page}/videos`.
 
 `POST /{app}/uploads?file_name&file_length&file_type` opens a session, whose id begins with `upload:`. `POST` of the
-bytes there, with the header `file_offset`, answers `{h}`; `GET` tells where to go on
+bytes there, with the header `file_offset`, answers `{h}`. `GET` tells at which byte to go on
 (https://developers.facebook.com/docs/graph-api/guides/upload and docs/video-api/guides/publishing, as other clients of
 November 2026 use them). A session ends after a day.
 """

@@ -157,7 +157,7 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
-    """Returns the query, form and JSON body together. The body of a file's bytes is none of them."""
+    """Returns the parameters of query, form and JSON body together. A body that is a file has no parameters."""
     params: dict[str, Any] = request.args.to_dict()
     if _is_file():
         return params

@@ -62,7 +62,7 @@ def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[
 
 
 def permissions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/permissions: what was asked for, given or not."""
+    """GET /me/permissions: the permissions that were asked for, and whether each was given."""
     person = call.sim.grants.known(node.account_id)
     withheld = person.withholds if person else ()
     rows = [(name, "declined" if name in withheld else "granted") for name in _SCOPES]
@@ -76,7 +76,7 @@ def permissions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """GET /debug_token, asked with the app's own token or any good one."""
+    """GET /debug_token: tells about a token. The app's own token may ask, or any valid one."""
     asking = query.get("access_token", "")
     if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":
         callers.caller_of(sim, asking, "")
@@ -111,7 +111,7 @@ def _withheld(sim: Simulation, account_id: str) -> tuple[str, ...]:
 
 
 def pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/accounts: those the person has a role on."""
+    """GET /me/accounts: the pages on which the person has a role."""
     person = call.sim.grants.known(node.account_id)
     return _page_list(call, person.accounts if person else [])
 
@@ -131,7 +131,7 @@ def owned_pages(call: Call, node: Node) -> dict[str, Any]:
 
 
 def client_pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{business}/client_pages: nobody's here."""
+    """GET /{business}/client_pages: an empty list."""
     return {"data": []}
 
 

@@ -1,7 +1,7 @@
 """The login page: it logs a person in, asks for consent and redirects back to the app.
 
-A browser (`Accept: text/html`) is shown what is asked for, and two buttons. Anybody else is answered at once: allowed,
-unless `sim_deny=1` is in the address. A person made to deny does so whatever they press.
+A browser (`Accept: text/html`) is shown what is asked for, and two buttons. Any other client is answered at once:
+consent is given, unless `sim_deny=1` is in the address. A person that was made to deny always denies.
 """
 
 import re

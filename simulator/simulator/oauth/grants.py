@@ -1,6 +1,6 @@
 """People, authorization codes, and the tokens that codes are exchanged for.
 
-The cookie or query parameter `sim_person` names the person; without it a new person with own accounts logs in.
+The cookie or query parameter `sim_person` names the person. Without it a new person logs in, with new accounts.
 """
 
 import base64

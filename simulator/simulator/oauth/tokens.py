@@ -43,7 +43,8 @@ class Rules:
 def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str] | None = None) -> Answer:
     """Answers a code exchange or refresh after the app was authenticated. Raises OAuthError.
 
-    `form`: the fields, where a platform takes them in another form than the request's own.
+    `form` has the fields of the request, for a platform that also takes them as JSON. Without it they are read from the
+    request's form data.
     """
     form = request.form if form is None else form
     try:

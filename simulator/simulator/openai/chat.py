@@ -1,4 +1,4 @@
-"""Chat completions: captions."""
+"""Chat completions, with which captions are written."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""Pictures of the GPT image models: what may be asked for, and the answer."""
+"""The pictures of the GPT image models: checks what is asked for, and makes the answer."""
 
 import base64
 import re
@@ -50,7 +50,7 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """As faults and GET /_sim/ai name it."""
+        """The name of the operation in faults and in GET /_sim/ai."""
         return "edit" if self.pictures else "image"
 
 
@@ -105,7 +105,7 @@ def _size(value: str, model: str, pictures: tuple[bytes, ...]) -> tuple[int, int
 
 
 def check_pictures(files: list[tuple[bytes, str]]) -> tuple[bytes, ...]:
-    """The pictures of an edit, given as bytes and declared type. Raises OpenAIError."""
+    """Returns the pictures of an edit, which are given as bytes and declared type. Raises OpenAIError."""
     if not files:
         raise errors.missing("image")
     if len(files) > _MOST_PICTURES:
@@ -134,7 +134,7 @@ def refuse_unsafe(asked: Asked) -> None:
 
 
 def make(asked: Asked) -> tuple[dict[str, Any], int]:
-    """The answer with the pictures, and the size of one in bytes."""
+    """Returns the answer with the pictures, and the size of one picture in bytes."""
     data = poster.draw(asked.prompt, asked.width, asked.height, asked.pictures, _FORMATS[asked.format])
     tokens = asked.count * asked.width * asked.height // 256
     prompt_tokens, picture_tokens = len(asked.prompt) // 4 + 1, 323 * len(asked.pictures)

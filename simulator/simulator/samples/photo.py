@@ -22,7 +22,7 @@ MAX_SIDE = 4096
 
 @lru_cache(maxsize=32)
 def draw(width: int, height: int, ending: str) -> bytes:
-    """A sunrise over hills with its size written on it."""
+    """Draws a sunrise over hills, with the size of the picture written on it."""
     sky = Image.linear_gradient("L").resize((width, height))
     picture = Image.merge("RGB", (sky.point(lambda v: 255 - v // 3), sky, sky.point(lambda v: 200 - v // 2)))
     pen = ImageDraw.Draw(picture)
@@ -41,7 +41,7 @@ def draw(width: int, height: int, ending: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def located(width: int, height: int) -> bytes:
-    """The same as a JPEG that says in its EXIF data where it was taken: at 52°31' N, 13°24' E."""
+    """Returns the picture of `draw` as a JPEG with a place in its EXIF data: 52°31' N, 13°24' E."""
     exif = Image.Exif()
     exif[ExifTags.Base.Make] = "Posthaste"
     exif.get_ifd(ExifTags.IFD.GPSInfo).update(
@@ -59,5 +59,5 @@ def located(width: int, height: int) -> bytes:
 
 
 def padded(data: bytes, size_bytes: int) -> bytes:
-    """The same picture in a bigger file: decoders ignore what follows the end mark."""
+    """Returns the picture in a bigger file. Decoders ignore what follows the end mark."""
     return data + bytes(max(0, size_bytes - len(data)))

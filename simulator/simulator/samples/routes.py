@@ -27,7 +27,8 @@ def _file(data: bytes, ending: str) -> Response:
 
 @media.get("/<name>")
 def sample(name: str) -> Response:
-    """`photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4`, `video-5s-360x640-moov-last.mov` …"""
+    """Returns `photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4`, `video-5s-360x640-moov-last.mov` and so
+    on."""
     if match := _PHOTO.fullmatch(name):
         width, height, ending = int(match[1]), int(match[2]), match[5]
         if ending in photo.FORMATS and 0 < width <= photo.MAX_SIDE and 0 < height <= photo.MAX_SIDE:
@@ -51,20 +52,20 @@ def moved() -> AnyResponse:
 
 @media.get("/slow")
 def slow() -> Response:
-    """A photo after `?seconds=` (30)."""
+    """Returns a photo after `?seconds=` seconds (default: 30)."""
     time.sleep(min(float(request.args.get("seconds", 30)), 120))
     return sample("photo-1080x1080.jpg")
 
 
 @media.get("/html-as.jpg")
 def bot_wall() -> Response:
-    """A web page in place of a photo, as bot protection sends it."""
+    """Returns a web page in place of a photo, as bot protection does."""
     return Response("<!doctype html><title>Are you a robot?</title>", mimetype="text/html")
 
 
 @media.get("/text-as.jpg")
 def wrong_type() -> Response:
-    """Plain text that claims to be a JPEG."""
+    """Returns plain text that claims to be a JPEG."""
     return Response("not a picture", mimetype="image/jpeg")
 
 

@@ -20,7 +20,7 @@ _GRAIN = "noise=alls=60"
 def make(
     seconds: int, width: int = 640, height: int = 360, ending: str = "mp4", moov_last: bool = False
 ) -> bytes:
-    """A sample photo for whole seconds; width and height in pixels, both even.
+    """Returns a film that shows a sample photo. Width and height are in pixels, and both even.
 
     `moov_last` puts the index of an MP4 or MOV file behind the data.
     """

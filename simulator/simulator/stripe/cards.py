@@ -34,7 +34,7 @@ CARDS: dict[str, Decline | None] = {
 
 
 def payment_method(method_id: str, customer: str | None, created: int) -> dict[str, Any]:
-    """A card as the API shows it."""
+    """Returns a card as the API shows it."""
     return {
         "id": method_id,
         "object": "payment_method",

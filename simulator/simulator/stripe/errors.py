@@ -8,7 +8,7 @@ _DOCS = "https://stripe.com/docs/error-codes/"
 
 
 class StripeError(Exception):
-    """An error response. `kept`: an idempotency key repeats it."""
+    """An error response. `kept`: a repeated request with the same idempotency key gets the same response."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reading Stripe's form encoding: `metadata[order]=7`, `payment_method_types[]=card`, `created[gte]=…`."""
+"""Reads Stripe's form encoding: `metadata[order]=7`, `payment_method_types[]=card`, `created[gte]=…`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ _PATH = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The parameters as objects and lists. Raises StripeError for brackets that do not fit."""
+    """Returns the parameters as objects and lists. Raises StripeError for brackets that do not fit."""
     tree: dict[str, Any] = {}
     for name, value in pairs:
         match = _PATH.fullmatch(name)
@@ -29,14 +29,14 @@ def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def only_known(params: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Raises StripeError for a parameter that there is not."""
+    """Raises StripeError for an unknown parameter."""
     for name in params:
         if name not in names:
             raise unknown(name)
 
 
 def text(params: Mapping[str, Any], name: str) -> str | None:
-    """A plain value; empty counts as absent."""
+    """Returns a plain value. An empty value counts as absent."""
     value = params.get(name)
     if value is not None and not isinstance(value, str):
         raise StripeError(400, f"Invalid string: {value}", "parameter_invalid_string", name)
@@ -44,7 +44,7 @@ def text(params: Mapping[str, Any], name: str) -> str | None:
 
 
 def integer(params: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """A whole number, required without a default. Raises StripeError."""
+    """Returns a whole number. Without a default the parameter is required. Raises StripeError."""
     value = text(params, name)
     if value is None:
         if default is None:
@@ -56,7 +56,7 @@ def integer(params: Mapping[str, Any], name: str, default: int | None = None) ->
 
 
 def flag(params: Mapping[str, Any], name: str) -> bool:
-    """true or false; false when it is not there."""
+    """Returns True or False; False if the parameter is missing."""
     value = text(params, name)
     if value not in (None, "true", "false"):
         raise StripeError(400, f"Invalid boolean: {value}", "parameter_invalid_boolean", name)
@@ -64,7 +64,7 @@ def flag(params: Mapping[str, Any], name: str) -> bool:
 
 
 def mapping(params: Mapping[str, Any], name: str) -> dict[str, str]:
-    """An object, such as metadata."""
+    """Returns an object, such as metadata."""
     value = params.get(name) or {}
     if not isinstance(value, dict):
         raise StripeError(400, "Invalid object", "parameter_invalid_object", name)

@@ -91,7 +91,7 @@ def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
 
 
 def paid(created: int, amount: int, currency: str) -> dict[str, Any]:
-    """A payment made on a payment link's page."""
+    """Returns a payment that was made on a payment link's page."""
     intent = _intent(created, amount, currency, None, "pm_" + secrets.token_hex(12))
     confirm(intent, None)
     return intent

@@ -44,11 +44,14 @@ class Ledger:
             self.key_of: dict[str, str | None] = {}
 
     def now(self) -> int:
-        """Seconds since 1970."""
+        """Returns the present time in seconds since 1970."""
         return int(self._clock.now().timestamp())
 
     def claim(self, key: str, request: tuple[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """Reserves an idempotency key or returns its stored response. Raises StripeError: misused or in use."""
+        """Reserves an idempotency key, or returns the stored response of the key.
+
+        Raises StripeError if the key is in use, or was used with another request.
+        """
         with self._lock:
             kept = self.keys.get(key)
             if kept is None or self.now() - kept.since > _KEY_SECONDS:
@@ -80,7 +83,7 @@ class Ledger:
         return self.customers.get(customer_id)
 
     def add_customer(self, customer_id: str | None, fields: dict[str, Any]) -> dict[str, Any]:
-        """A new customer."""
+        """Adds a customer and returns it."""
         customer_id = customer_id or "cus_" + secrets.token_urlsafe(10).replace("-", "0").replace("_", "1")
         customer = {
             "id": customer_id, "object": "customer", "created": self.now(), "email": None, "name": None,
@@ -99,13 +102,14 @@ class Ledger:
         return payment_method(own, customer_id, self.now())
 
     def cards_of(self, customer_id: str) -> list[dict[str, Any]]:
-        """A customer's cards, newest first."""
+        """Returns a customer's cards, newest first."""
         mine = [card_id for card_id, (owner, _) in self.cards.items() if owner == customer_id]
         return [payment_method(card_id, customer_id, self.now()) for card_id in reversed(mine)]
 
     def outcome(self, method_id: str, customer_id: str | None) -> Decline | None:
-        """Returns the error of a charge on this card; None: the charge is paid. Raises StripeError for a card that
-        cannot be used.
+        """Returns the error of a charge on this card. None means that the charge is paid.
+
+        Raises StripeError for a card that cannot be used.
         """
         owner, test_card = self.cards.get(method_id, (customer_id, method_id))
         if test_card not in CARDS:
@@ -123,6 +127,6 @@ class Ledger:
             self.key_of[intent["id"]] = key
 
     def rows(self) -> list[dict[str, Any]]:
-        """Payments, oldest first."""
+        """Returns the payments, oldest first."""
         with self._lock:
             return list(self.intents.values())

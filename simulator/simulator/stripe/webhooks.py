@@ -52,7 +52,7 @@ class Webhooks:
         self._deliveries = []
 
     def rows(self) -> list[Delivery]:
-        """Deliveries in the order they began."""
+        """Returns the deliveries in the order in which they began."""
         return list(self._deliveries)
 
     def send(
@@ -96,6 +96,7 @@ class Webhooks:
 
 
 def signature(body: bytes, secret: str, moment: int) -> str:
-    """`t=…,v1=…`: HMAC-SHA256 over the time and the body as it is sent (docs.stripe.com/webhooks)."""
+    """Returns the signature `t=…,v1=…`: HMAC-SHA256 over the time and the body as it is sent
+    (docs.stripe.com/webhooks)."""
     signed = hmac.new(secret.encode(), b"%d.%s" % (moment, body), hashlib.sha256).hexdigest()
     return f"t={moment},v1={signed}"

@@ -1,7 +1,7 @@
-"""Captions by template: the request's own words between stock sentences, as many words as were asked for.
+"""Captions by template: words of the request between stock sentences, as many words as the request asks for.
 
-A prompt asks with a number: "about 60 words", "in 60 words". The instructions (system text) are looked at
-first, the request after them.
+A prompt asks with a number: "about 60 words", "in 60 words". The instructions (system text) are searched for it first,
+the request after them.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ class Caption:
 
 
 def words_asked(instructions: str, request: str) -> int:
-    """How many words the prompt asks for."""
+    """Returns how many words the prompt asks for."""
     for text in (instructions, request):
         if found := _ASKED.findall(text):
             return max(1, int(found[-1]))
@@ -97,7 +97,7 @@ def count(text: str) -> int:
 
 
 def _beginning(text: str, words: int) -> str:
-    """The first words of a text, on one line."""
+    """Returns the first words of a text, on one line."""
     text = " ".join(text.split())
     found = list(itertools.islice(_WORD.finditer(text), words))
     return text[: found[-1].end()].strip(" .,:;!?")[:_TOPIC_LETTERS] if found else ""

@@ -13,7 +13,10 @@ _MARGIN = 1.1
 
 @lru_cache(maxsize=32)
 def make(prompt: str, width: int, height: int, seconds: int, picture: bytes | None = None) -> bytes:
-    """H.264 without sound, `moov` first; width and height in pixels, both even. Under 1 s of CPU for 8 s."""
+    """Makes a film in H.264 without sound, with `moov` first. Width and height are in pixels, and both even.
+
+    Uses less than 1 s of CPU for 8 s of film.
+    """
     still = BytesIO()
     pictures = (picture,) if picture else ()
     size = int(width * _MARGIN) & ~1, int(height * _MARGIN) & ~1

@@ -1,7 +1,7 @@
 """Pictures: the prompt laid out as a poster, or written across a given picture.
 
-A few flat colours and thin compression: one of 1024 pixels a side takes under 50 ms (200 callers at once
-share two cores).
+A picture has a few flat colours and is hardly compressed. So one of 1024 pixels a side takes less than 50 ms (200
+callers at once share two cores).
 """
 
 import colorsys
@@ -25,7 +25,7 @@ _INSET = 4
 
 
 def draw(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (), kind: str = "PNG") -> bytes:
-    """A picture of width × height pixels as PNG, JPEG or WEBP. `pictures` have to be readable (inspection)."""
+    """Returns a picture of width × height pixels as PNG, JPEG or WEBP. `pictures` must be readable (inspection)."""
     prompt = prompt.encode("utf-8", "replace").decode()  # a lone surrogate cannot be drawn
     return (
         _encoded(prompt, width, height, pictures, kind) if pictures else _poster(prompt, width, height, kind)
@@ -46,7 +46,7 @@ def _encoded(prompt: str, width: int, height: int, pictures: tuple[bytes, ...], 
 
 
 def canvas(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = ()) -> Image.Image:
-    """The picture before it is encoded."""
+    """Returns the picture before it is encoded."""
     if pictures:
         return _retouched(prompt, width, height, pictures)
     seed = hashlib.sha256(prompt.encode()).digest()
@@ -65,7 +65,7 @@ def canvas(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (
 
 
 def _palette(number: int) -> list[Colour]:
-    """Light paper, dark ink and three accents around one hue."""
+    """Returns light paper, dark ink and three accents around one hue."""
     hue = number / 256
 
     def colour(turn: float, lightness: float, saturation: float) -> Colour:
@@ -94,7 +94,7 @@ def _retouched(prompt: str, width: int, height: int, pictures: tuple[bytes, ...]
 
 
 def _fitted(data: bytes, width: int, height: int) -> Image.Image:
-    """The middle of a picture, scaled to fill the given size."""
+    """Returns the middle of a picture, scaled to fill the given size."""
     with Image.open(BytesIO(data)) as picture:
         picture.draft("RGB", (width, height))  # a JPEG is read at a fraction of its size
         upright = ImageOps.exif_transpose(picture)
@@ -102,7 +102,7 @@ def _fitted(data: bytes, width: int, height: int) -> Image.Image:
 
 
 def _write(pen: ImageDraw.ImageDraw, text: str, box: tuple[int, int, int, int], ink: Colour) -> None:
-    """The text as large as it fits into the box, from its top left corner."""
+    """Writes the text as large as it fits into the box, from the top left corner of the box."""
     left, top, right, bottom = box
     size = max(_SMALLEST_FONT, (bottom - top) // 5)
     while True:
@@ -116,7 +116,8 @@ def _write(pen: ImageDraw.ImageDraw, text: str, box: tuple[int, int, int, int], 
 
 @lru_cache(maxsize=64)
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The system's DejaVu, which knows most scripts; else the Latin letters that Pillow brings."""
+    """Returns the system's DejaVu, which knows most scripts. Without it returns the Latin letters that Pillow
+    brings."""
     try:
         return ImageFont.truetype("DejaVuSans.ttf", size, layout_engine=ImageFont.Layout.BASIC)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the AI providers have made, for GET /_sim/ai: tests compare charges with it, one to one."""
+"""What the AI providers have made, for GET /_sim/ai. Tests compare it with the charges, one to one."""
 
 import threading
 from collections import defaultdict
@@ -26,7 +26,7 @@ class Work:
 
 
 class Works:
-    """Works in the order they were made; a reset clears them."""
+    """The works in the order in which they were made. A reset clears them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class Works:
             self._works.clear()
 
     def rows(self) -> list[Work]:
-        """All works."""
+        """Returns all works."""
         with self._lock:
             return list(self._works)
 

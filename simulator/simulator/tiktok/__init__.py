@@ -38,11 +38,11 @@ class Gate:
         self._calls: Counter[tuple[str, str, int]] = Counter()
 
     def call(self, account: Account, name: str, per_minute: int) -> None:
-        """Raises TikTokError rate_limit_exceeded."""
+        """Counts a call. Raises TikTokError rate_limit_exceeded."""
         self._count(account, name, 60, per_minute, "rate_limit_exceeded")
 
     def post(self, account: Account) -> None:
-        """Raises TikTokError spam_risk_too_many_posts."""
+        """Counts a post. Raises TikTokError spam_risk_too_many_posts."""
         allowed = self._sim.settings.tiktok_posts
         self._count(account, "posts", 86_400, allowed, "spam_risk_too_many_posts")
 
@@ -152,7 +152,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 def _add_upload(files: Blueprint, sim: Simulation) -> None:
     @files.put("/video/")
     def put() -> Response:
-        """The upload host, whose only credential is in the URL."""
+        """Takes a chunk on the upload host, whose only credential is in the URL."""
         made = sim.world.staged.get(request.args.get("upload_id", ""))
         token = request.args.get("upload_token", "")
         if not isinstance(made, Publication) or not token or made.upload_token != token:

@@ -35,7 +35,7 @@ class TikTokError(Exception):
         return _STATUS.get(self.code, 400)
 
     def body(self) -> dict[str, Any]:
-        """The envelope."""
+        """The JSON body of the answer, in the platform's envelope."""
         return {"data": {}, "error": _error(self.code, self.message)}
 
 
@@ -48,7 +48,7 @@ class UploadRefused(Exception):
 
 
 def good(data: dict[str, Any]) -> dict[str, Any]:
-    """The envelope of a success."""
+    """Returns the JSON body of a successful answer."""
     return {"data": data, "error": _error("ok", "")}
 
 

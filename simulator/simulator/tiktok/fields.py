@@ -61,7 +61,7 @@ def user(account: Account, posts: int) -> dict[str, Any]:
 
 
 def video(account: Account, post: Post) -> dict[str, Any]:
-    """A public post. Its length and sides are not kept."""
+    """Returns a public post as TikTok shows it. The length and the size of the video are not stored."""
     link = f"https://www.tiktok.com/player/v1/{post.post_id}"
     return {
         "id": post.post_id,

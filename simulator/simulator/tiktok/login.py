@@ -60,7 +60,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _refused(problem: OAuthError) -> Response:
-    """Errors about tokens come with HTTP 200, unless something stands before them."""
+    """Answers with an error. On the addresses of tokens an error of status 400 or 401 is sent with HTTP 200."""
     if request.path.startswith("/v2/oauth/") and problem.status in (400, 401):
         return jsonify(problem.body | {"log_id": "2026112000"})
     return routes.answer(problem)

@@ -46,7 +46,7 @@ class PictureTooLarge(Exception):
 
 @dataclass(slots=True)
 class Publication:
-    """One publish id. Steady times (Clock.ticks)."""
+    """A post in progress, with its publish id. Times are steady times (Clock.ticks)."""
 
     publish_id: str
     post: Post
@@ -74,7 +74,7 @@ class Publication:
 
 
 def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
-    """`post_info` of an init. Raises TikTokError."""
+    """Returns the checked `post_info` of an init. Raises TikTokError."""
     info = body.get("post_info")
     if not isinstance(info, dict):
         raise invalid("post_info is missing")
@@ -126,7 +126,7 @@ def close(uploads: list[Publication]) -> None:
 
 
 def take_chunk(sim: Simulation, made: Publication, span: str, read: Callable[[int], bytes]) -> int:
-    """Adds a chunk; how many bytes there are now. Raises UploadRefused."""
+    """Adds a chunk and returns how many bytes there are now. Raises UploadRefused."""
     found = _SPAN.fullmatch(span)
     if found is None or made.file is None:
         raise UploadRefused(400 if found is None else 403)
@@ -159,7 +159,7 @@ def is_last_chunk(made: Publication, span: str) -> bool:
 
 
 def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """Photos to be fetched. Raises TikTokError."""
+    """Begins a post of photos, which TikTok fetches. Raises TikTokError."""
     urls = source.get("photo_images") if isinstance(source, dict) else None
     if not isinstance(urls, list) or not 1 <= len(urls) <= PHOTOS or source.get("source") != "PULL_FROM_URL":
         raise invalid("source_info needs PULL_FROM_URL and 1 to 35 photo_images")
@@ -183,7 +183,7 @@ def fail(sim: Simulation, made: Publication, reason: str) -> None:
 
 
 def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
-    """The body of status/fetch: it has the post's id after moderation, and never for a private post."""
+    """Returns the body of status/fetch. It has the post's id after moderation, and never for a private post."""
     ticks, is_video = sim.clock.ticks(), made.upload_token != ""
     shown: dict[str, Any] = {"publicaly_available_post_id": [], "fail_reason": made.failure or ""}
     if made.failure:
@@ -233,7 +233,7 @@ def _finish_video(sim: Simulation, made: Publication) -> None:
 
 
 def _problem_of_film(file: IO[bytes], size_bytes: int, longest_seconds: float) -> str | None:
-    """The `fail_reason` of a file, or None. The length of a WebM file is not checked."""
+    """Returns the `fail_reason` of a file; None if the file is accepted. The length of a WebM file is not checked."""
     file.flush()
     with mmap.mmap(file.fileno(), size_bytes, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:

@@ -60,7 +60,7 @@ def out_of_credits() -> XError:
 
 
 def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
-    """The body of a read that found nothing: HTTP 200 with an error inside."""
+    """Returns the body of a read that found nothing: HTTP 200 with an error inside."""
     detail = f"Could not find {what} with {parameter}: [{value}]."
     problem = {
         "value": value, "detail": detail, "title": "Not Found Error", "resource_type": what, "parameter": parameter,

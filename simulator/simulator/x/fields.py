@@ -71,7 +71,7 @@ _PARAMETERS = {
 
 
 def asked(*names: str) -> set[str]:
-    """The values of a list parameter under any of its names."""
+    """Returns the values of a list parameter under any of its names."""
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 

@@ -18,7 +18,7 @@ _FAULT_WAIT = timedelta(seconds=60)
 
 
 class Gate:
-    """`left` is the number of calls that the app may still make; None: unlimited."""
+    """Checks every call to X. `left` is the number of calls that the app may still make; None means any number."""
 
     def __init__(self, sim: Simulation, posts: Posts) -> None:
         self._sim = sim
@@ -86,7 +86,7 @@ class Gate:
 
 
 def _needed() -> set[str]:
-    """The scopes of a call (`security` in X's OpenAPI)."""
+    """Returns the scopes that a call needs (`security` in X's OpenAPI)."""
     if request.path.startswith("/2/media/"):
         return {"media.write"}
     reads = {"tweet.read", "users.read"}

@@ -98,7 +98,10 @@ def _latin(name: str) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_name(text: str, start: int, end: int) -> int | None:
-    """Where the longest name ends that begins at `start`; the label before its top-level domain has no underscore."""
+    """Returns the end of the longest name that begins at `start`.
+
+    The label before the name's top-level domain has no underscore.
+    """
     while (dot := text.rfind(".", start, end)) > 0:
         found = _after_top_level(text, dot + 1)
         if found is not None and "_" not in text[start:dot].rpartition(".")[2]:

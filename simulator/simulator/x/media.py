@@ -33,7 +33,7 @@ _INVALID = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video for
 
 @dataclass(slots=True)
 class Upload:
-    """One file. `ready_ticks` is steady time, None until it is complete."""
+    """One uploaded file. `ready_ticks` is steady time, None until the file is complete."""
 
     media_id: str
     account_id: str
@@ -74,7 +74,7 @@ class Uploads:
             self._rows.clear()
 
     def whole(self, account_id: str, category: str, data: bytes) -> Upload:
-        """A photo in one call. Raises XError."""
+        """Stores a photo that comes in one call. Raises XError."""
         if category != "tweet_image":
             raise invalid("media_category", category, "Only images may be uploaded in one call.")
         _check_size(category, len(data))
@@ -89,7 +89,7 @@ class Uploads:
         return upload
 
     def begin(self, account_id: str, media_type: str, category: str, total_bytes: int) -> Upload:
-        """`initialize`. Raises XError."""
+        """Begins an upload (`initialize`). Raises XError."""
         # The category is optional: it follows from the type.
         category = category or next((name for name, types in _TYPES.items() if media_type in types), "")
         if media_type not in _TYPES.get(category, ()):
@@ -100,7 +100,7 @@ class Uploads:
         return upload
 
     def append(self, upload: Upload, index: int, data: bytes) -> None:
-        """One segment. Raises XError."""
+        """Stores one segment (`append`). Raises XError."""
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
         if not 0 <= index < SEGMENTS:
@@ -113,7 +113,10 @@ class Uploads:
             upload.segments[index] = (offset, len(data))
 
     def finish(self, upload: Upload) -> None:
-        """`finalize`: the file is checked now, and its result is reported after processing. Raises XError."""
+        """Finishes an upload (`finalize`). Raises XError.
+
+        The file is checked now. The result of the check is reported after processing.
+        """
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
         lengths = [length for _, length in upload.segments.values()]
@@ -153,7 +156,7 @@ class Uploads:
         return found
 
     def processing(self, upload: Upload) -> dict[str, Any]:
-        """`processing_info` at this moment."""
+        """Returns `processing_info` at this moment."""
         if upload.ready_ticks is None:
             return {"state": "uploading"}
         left = upload.ready_ticks - self._sim.clock.ticks()
@@ -188,7 +191,7 @@ def _check_size(category: str, size_bytes: int) -> None:
 
 
 def _inspect(upload: Upload) -> None:
-    """Raises NotMedia or ValueError (empty)."""
+    """Checks a file. Raises NotMedia, or ValueError for an empty file."""
     assert upload.file is not None
     with tempfile.TemporaryFile() as ordered:
         for _, (offset, length) in sorted(upload.segments.items()):

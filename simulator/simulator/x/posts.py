@@ -49,14 +49,14 @@ def author_id_of(thing: Thing) -> str:
 
 @dataclass(slots=True)
 class Window:
-    """Calls of one kind by one account in the running 15 minutes."""
+    """Counts the calls of one kind by one account in the running 15 minutes."""
 
     limit: int
     ends_at: datetime | None = None
     count: int = 0
 
     def take(self, now: datetime) -> None:
-        """Raises XError 429."""
+        """Counts a call. Raises XError 429 if no more calls are allowed."""
         if self.ends_at is None or now >= self.ends_at:
             self.ends_at, self.count = now + WINDOW, 0
         if self.count >= self.limit:
@@ -74,7 +74,7 @@ class Window:
 
 @dataclass(slots=True)
 class Posts:
-    """Over one simulation."""
+    """The posts and replies on the X of one simulation."""
 
     sim: Simulation
     uploads: Uploads
@@ -95,18 +95,18 @@ class Posts:
         return self.windows.setdefault((account_id, kind), Window(limit))
 
     def find(self, thing_id: str) -> Thing | None:
-        """A post or reply on X."""
+        """Returns a post or reply on X."""
         world = self.sim.world
         thing = world.posts.get(thing_id) or world.comments.get(thing_id)
         root = self.root(thing) if thing else None
         return thing if root is not None and root.platform == "TW" else None
 
     def root(self, thing: Thing) -> Post | None:
-        """The post that a conversation began with."""
+        """Returns the post with which a conversation began."""
         return self.sim.world.posts.get(thing.post_id)
 
     def create(self, account: Account, body: dict[str, Any]) -> Thing:
-        """POST /2/tweets. Raises XError."""
+        """Creates a post or reply (POST /2/tweets). Raises XError."""
         _check_schema(body)
         text, media_ids = _text(body), _media_ids(body)
         uploads = self.uploads.usable(account.account_id, media_ids)
@@ -132,7 +132,10 @@ class Posts:
             return post
 
     def delete(self, account: Account, thing_id: str) -> bool:
-        """DELETE /2/tweets/{id}; False if it is not there. Raises XError for another account's."""
+        """Deletes a post or reply (DELETE /2/tweets/{id}); False if it is not there.
+
+        Raises XError if it belongs to another account.
+        """
         thing = self.find(thing_id)
         if thing is None:
             return False
@@ -145,7 +148,7 @@ class Posts:
         return True
 
     def by_account(self, account_id: str) -> list[Thing]:
-        """Posts of an account, newest first."""
+        """Returns the posts of an account, newest first."""
         posts = self.sim.world.posts_of(platform="TW")
         found: list[Thing] = [post for post in posts if post.account_id == account_id]
         for post in posts:
@@ -153,7 +156,7 @@ class Posts:
         return _newest_first(found)
 
     def conversation(self, root_id: str) -> list[Thing]:
-        """A post of the last 7 days and the replies of that time, newest first."""
+        """Returns a post of the last 7 days and the replies of that time, newest first."""
         post = self.sim.world.posts.get(root_id)
         if post is None or post.platform != "TW":
             return []
@@ -162,7 +165,8 @@ class Posts:
         return _newest_first([thing for thing in things if thing.created_at >= earliest])
 
     def mentions(self, thing: Thing) -> list[str]:
-        """The accounts that X mentions at the start of a reply: the answered author, then the others of the thread."""
+        """Returns the accounts that X mentions at the start of a reply: the answered author, then the others of the
+        thread."""
         names: list[str] = []
         author_id = author_id_of(thing)
         while isinstance(thing, Comment):

@@ -21,7 +21,7 @@ _SINGLE_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 
 
 def weight(text: str) -> int:
-    """The weighted length of a text, of which 280 are allowed."""
+    """Returns the weighted length of a text, of which 280 are allowed."""
     text = unicodedata.normalize("NFC", text)
     count, at = 0, 0
     for link in links.find(text):
@@ -43,7 +43,7 @@ def _is_single(letter: str) -> bool:
 
 
 def shown(text: str, permalink: str, media_keys: list[str]) -> tuple[str, list[dict[str, Any]]]:
-    """(text, entities.urls) as the API gives them; media have a link at the end."""
+    """Returns (text, entities.urls) as the API gives them. Media have a link at the end of the text."""
     parts, urls, at = [], [], 0
     for link in links.find(text):
         if link.start < at:

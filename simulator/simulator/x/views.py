@@ -26,7 +26,7 @@ _NEW_NAMES = {
 
 
 def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
-    """A post or reply with these fields besides id and text."""
+    """Returns a post or reply with these fields, and with id and text."""
     post_id, keys = id_of(thing), [] if isinstance(thing, Comment) else thing.settings.get("media_keys", [])
     username = posts.username(thing)
     words = " ".join([*(f"@{name}" for name in posts.mentions(thing)), thing.text])
@@ -55,7 +55,7 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
 
 
 def _named(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the names that this call is answered with."""
+    """Returns the facts with the names that this call is answered with."""
     if not are_new():
         return facts
     return {
@@ -81,7 +81,7 @@ def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: s
 
 
 def page_view(posts: Posts, things: list[Thing], size: int, token_name: str) -> dict[str, Any]:
-    """One page of a list, as all lists are paged: newest first, between ids and times, with its authors."""
+    """Returns one page of a list, as all lists are paged: newest first, between ids and times, with its authors."""
     for name, is_in in (
         ("since_id", lambda thing, value: int(id_of(thing)) > int(value)),
         ("until_id", lambda thing, value: int(id_of(thing)) < int(value)),

@@ -163,7 +163,7 @@ def check_fields(schema: str, body: Mapping[str, Any]) -> None:
 
 
 def values(name: str) -> list[str]:
-    """The values of a list parameter: repeated, between commas, or both."""
+    """Returns the values of a list parameter, which may be repeated, between commas, or both."""
     return [part for value in request.args.getlist(name) for part in value.split(",") if part]
 
 

@@ -16,7 +16,7 @@ class YouTubeError(Exception):
         self.domain = domain
 
     def body(self) -> dict[str, Any]:
-        """The envelope."""
+        """The JSON body of the answer, in the platform's envelope."""
         row = {"message": self.message, "domain": self.domain, "reason": self.reason}
         error: dict[str, Any] = {"code": self.status, "message": self.message, "errors": [row]}
         if self.status in _STATUS:

@@ -23,7 +23,8 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
     def is_offline(person: Person) -> bool:
-        """A refresh token is issued with a consent: at the first login, or when the app asks for consent again."""
+        """Whether a refresh token is issued. That needs a consent: at the first login, or when the app asks for it
+        again."""
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
@@ -57,7 +58,10 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _check_app(app: tuple[str, str]) -> None:
-    """By Basic authentication or in the form: RFC 6749 2.3.1, and Google's own clients send both ways."""
+    """Checks the app's credentials, which come by Basic authentication or in the HTML form.
+
+    RFC 6749 2.3.1 allows both, and Google's own clients use both.
+    """
     if "Authorization" not in request.headers:
         routes.check_form(app)
         return

@@ -1,6 +1,6 @@
-"""The daily quotas: one of uploads, one of units for everything else (platforms.md 7).
+"""The daily quotas of YouTube: one of uploads, one of units for everything else (platforms.md 7).
 
-At YouTube they belong to a project; here to each channel, so that tests do not share them.
+At YouTube they belong to a project. Here each channel has its own, so that tests do not share them.
 """
 
 import threading
@@ -17,7 +17,7 @@ WRITE_UNITS = 50
 
 
 class Quota:
-    """Counts by channel and day in California."""
+    """Counts what each channel has used on a day in California."""
 
     def __init__(self, clock: Clock, uploads: int, units: int) -> None:
         self._clock = clock

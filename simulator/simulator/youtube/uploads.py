@@ -24,7 +24,7 @@ _WEBM = b"\x1a\x45\xdf\xa3"
 
 @dataclass(slots=True)
 class Session:
-    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call tells it."""
+    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call gives the size."""
 
     channel_id: str
     video: dict[str, Any]
@@ -55,7 +55,7 @@ class Span:
 
 
 def span_of(header: str | None, length_bytes: int) -> Span:
-    """Reads `Content-Range`; without it the body is the whole file. Raises YouTubeError."""
+    """Reads `Content-Range`. Without this header the body is the whole file. Raises YouTubeError."""
     if header is None and length_bytes:
         return Span(0, length_bytes, length_bytes)
     found = _SPAN.fullmatch(header or "")
@@ -83,7 +83,7 @@ class Sessions:
         return upload_id
 
     def find(self, upload_id: str, channel_id: str) -> Session:
-        """Raises YouTubeError."""
+        """Returns the channel's session with this id. Raises YouTubeError."""
         session = self._open.get(upload_id)
         if session is None:
             raise YouTubeError(404, "notFound", "Not Found", "global")

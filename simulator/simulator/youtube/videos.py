@@ -108,7 +108,7 @@ def reject(sim: Simulation, video: Video) -> None:
 
 
 def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
-    """The resource with the parts asked for."""
+    """Returns the resource with the parts that were asked for."""
     post, state = video.post, video.status(sim.clock.ticks())
     status: dict[str, Any] = {
         "uploadStatus": state,
@@ -145,7 +145,7 @@ def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
 
 
 def upload_row(video: Video) -> dict[str, Any]:
-    """The video as an item of its channel's playlist of uploads."""
+    """Returns the video as an item of its channel's playlist of uploads."""
     post = video.post
     snippet = {
         "publishedAt": rfc3339(post.created_at),
@@ -158,7 +158,10 @@ def upload_row(video: Video) -> dict[str, Any]:
 
 
 def channel(sim: Simulation, account: Account) -> dict[str, Any]:
-    """The channel of a token, all parts. Its playlist of uploads has the channel's own letters."""
+    """Returns the channel of a token, with all parts.
+
+    The id of its playlist of uploads is made of the channel's id.
+    """
     picture = {"url": f"https://yt3.ggpht.com/{account.account_id}", "width": 88, "height": 88}
     return {
         "kind": "youtube#channel",
@@ -189,7 +192,7 @@ def channel(sim: Simulation, account: Account) -> dict[str, Any]:
 
 
 def uploads_playlist(channel_id: str) -> str:
-    """The id of the playlist that holds a channel's uploads."""
+    """Returns the id of the playlist that holds a channel's uploads."""
     return f"UU{channel_id[2:]}"
 
 

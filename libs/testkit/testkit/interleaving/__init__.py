@@ -36,7 +36,7 @@ _BLOCKED = "SELECT pid FROM unnest(%s) AS pid WHERE cardinality(pg_blocking_pids
 
 
 class Interleaver:
-    """Holds the processes of a test, and runs tries in them."""
+    """Has the simulated processes of a test, and runs `Try` objects in them."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -61,9 +61,9 @@ class Interleaver:
         return self._processes[name]
 
     def run(self, seed: int, *tries: Try, most_cuts: int = 1, allows_lock_errors: bool = False) -> Run:
-        """Runs the tries to their ends in the order that the seed chooses, then revives their processes.
+        """Runs each `Try` to its end, in the order that the seed chooses. Then revives the processes.
 
-        Raises Stuck, and AssertionError when PostgreSQL had to end a wait for a lock, unless that is allowed.
+        Raises Stuck. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless `allows_lock_errors`.
         """
         run = self.last = Run(seed)
         scheduler = RunScheduler(run, tries, most_cuts, self._blocked)
@@ -87,8 +87,8 @@ class Interleaver:
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
     """Runs `example` once per seed, each time with another order of the threads' statements.
 
-    Returns how many runs there were (`runs`), in how many the scheduler switched threads (`turned`) and cut one
-    (`cut`).
+    Returns three counts: the runs (`runs`), those in which the scheduler switched threads (`turned`), and those in
+    which it cut a thread (`cut`).
 
     Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
     turns.

@@ -29,7 +29,7 @@ _SHOWN_CHARACTERS = 90
 
 
 class Thread:
-    """A thread of a simulated process: it runs a try, or helps one that runs."""
+    """A thread of a simulated process. It runs a `Try`, or it is a helper thread that such code has started."""
 
     def __init__(self, name: str, process: "Process", cuts: tuple[Cut, ...], ident: int = 0) -> None:
         self.name, self.process, self.cuts = name, process, cuts
@@ -111,7 +111,8 @@ class Process:
         lost: Callable[[], Exception],
         connection: Any = None,
     ) -> Result:
-        """Runs `action` between two stops, or without stops outside a run. Raises Killed, or the error of `lost`."""
+        """Runs `action` between two stops. Outside a run there are no stops. Raises Killed, or the error that `lost`
+        returns."""
         scheduler = self.scheduler
         if scheduler is None:
             return action()
@@ -218,7 +219,8 @@ def end_transaction(connection: Any) -> None:
 
 
 def _in_short(words: str, prepared: dict[str, str]) -> str:
-    """Returns the beginning of a statement on one line, with the text of a prepared statement instead of its name."""
+    """Returns the beginning of a statement on one line. A prepared statement is shown by its text and not by its
+    name."""
     for name, statement in prepared.items():
         words = words.replace(f"EXECUTE {name}", statement)
     line = " ".join(words.split())

@@ -1,4 +1,4 @@
-"""The record of a run under one seed: how its tries ended, and what happened in which order."""
+"""The record of a run under one seed: how each `Try` ended, and what happened in which order."""
 
 import enum
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ class Killed(BaseException):
 
 
 class Stuck(AssertionError):
-    """No try continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
+    """No thread continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
 
 
 class Cut(enum.Enum):
@@ -20,7 +20,7 @@ class Cut(enum.Enum):
 
 @dataclass(slots=True)
 class Ended:
-    """How a try ended: with a value, with an error, or killed."""
+    """How a `Try` ended: with a value, with an error, or killed."""
 
     value: Any = None
     error: BaseException | None = None
@@ -32,7 +32,7 @@ class Ended:
 
 @dataclass
 class Run:
-    """What happened in the run of one seed: how each try ended, and the trace of all stops."""
+    """What happened in the run of one seed: how each `Try` ended, and the trace of all stops."""
 
     seed: int
     ended: dict[str, Ended] = field(default_factory=dict)

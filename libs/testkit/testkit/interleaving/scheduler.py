@@ -49,7 +49,7 @@ class RunScheduler:
         self._is_over = False
 
     def go(self) -> None:
-        """Starts all tries and lets their threads continue until all have ended."""
+        """Starts a thread for each `Try`, and lets the threads continue until all have ended."""
         started = []
         for one in self._tries:
             started.append(threading.Thread(target=self._work, args=(one,), daemon=True))
@@ -68,7 +68,7 @@ class RunScheduler:
             thread.join()
 
     def end(self) -> None:
-        """Kills the helper threads that reach a stop after all tries have ended, because nothing would resume them."""
+        """Kills the helper threads that reach a stop after each `Try` has ended, because nothing would resume them."""
         with self._changed:
             self._is_over, self._alone = True, None
             for thread in self._threads.values():
@@ -76,7 +76,7 @@ class RunScheduler:
                     self._let_go(thread, Cut.KILL)
 
     def thread_of(self, process: Process) -> Thread:
-        """Returns the calling thread. If it runs no try, it counts as a helper of the process."""
+        """Returns the calling thread. If it runs no `Try`, it counts as a helper thread of the process."""
         ident = threading.get_ident()
         with self._changed:
             if ident not in self._threads:
@@ -198,9 +198,9 @@ class RunScheduler:
             self._check(end)
 
     def _held_up(self, moving: list[Thread]) -> set[Thread]:
-        """Returns those of the moving threads that wait for a lock in PostgreSQL or for another thread.
+        """Returns the moving threads that wait for a lock in PostgreSQL or for another thread.
 
-        Asks PostgreSQL only when no thread outside it is running.
+        Asks PostgreSQL only if no moving thread is running outside PostgreSQL.
         """
         if not moving:
             return set()
