@@ -18,13 +18,13 @@ FORM_SECONDS, FILES_SECONDS = 15.0, 15 * 60.0
 
 
 class BodyReader:
-    """Limits how many bodies of one network are read at once: forms and files take up to a quarter of the threads
-    each."""
+    """Limits how many bodies of one network are read at once: forms take up to half of the threads, so that those of a
+    whole office do not meet, and files up to a quarter."""
 
     def __init__(
         self, threads: int, form_seconds: float = FORM_SECONDS, files_seconds: float = FILES_SECONDS
     ) -> None:
-        self._most = max(1, threads // 4)
+        self._most = {False: max(1, threads // 2), True: max(1, threads // 4)}
         self._seconds = {False: form_seconds, True: files_seconds}
         self._reading: Counter[tuple[object, bool]] = Counter()
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class BodyReader:
         is_large = length is None or length > LARGE_BYTES
         place = _network(asked.remote_addr), is_large
         with self._lock:
-            if self._reading[place] >= self._most:
+            if self._reading[place] >= self._most[is_large]:
                 return False
             self._reading[place] += 1
         late = threading.Timer(self._seconds[is_large], _cut, [asked.environ.get("gunicorn.socket")])

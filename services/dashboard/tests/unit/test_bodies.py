@@ -45,7 +45,7 @@ def asked(stream: Any, address: str, length: int = 3, **more: Any) -> Request:
 @pytest.fixture
 def held() -> Iterator[tuple[BodyReader, Slow]]:
     """A reader whose only place for forms of ONE's network is taken by a slow client."""
-    reader, slow = BodyReader(threads=4), Slow()
+    reader, slow = BodyReader(threads=2), Slow()
     thread = threading.Thread(target=reader.read, args=[asked(slow, ONE)])
     thread.start()
     assert slow.is_read.wait(10)
@@ -82,7 +82,7 @@ def test_a_body_that_does_not_arrive_in_time_is_cut_off() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, ours.makefile("rb") as stream:
         theirs.sendall(b"a=")
-        reader = BodyReader(threads=4, form_seconds=0.05)
+        reader = BodyReader(threads=2, form_seconds=0.05)
         with pytest.raises(BadRequest):
             reader.read(asked(stream, ONE, length=100, **{"gunicorn.socket": ours}))
         assert reader.read(asked(ready(), ONE))
