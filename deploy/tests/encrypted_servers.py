@@ -17,7 +17,7 @@ import psycopg2
 import pytest
 from deploy_kit import wait_until
 
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.bus import amqp
 from chassis.bus.frames import decode_replies
 from local.paths import ROOT
@@ -130,10 +130,10 @@ def postgres_with_tls(authority: Path, data: Path) -> Iterator[EncryptedPostgres
 
 @contextmanager
 def rabbitmq_with_tls(authority: Path, run: Path) -> Iterator[int]:
-    """Runs a RabbitMQ without a plain listener, and yields its TLS port. It has a user for each unit."""
+    """Runs a RabbitMQ without a plain listener, and yields its TLS port. It has a user for each process."""
     rabbitmq.install(print)
     port = ports.choose(run, dict.fromkeys(("amqp", "amqp_node", "amqp_names")))
-    rabbitmq.prepare(run, port=port["amqp"], test_vhosts=False, passwords=dict.fromkeys(UNITS, PASSWORD))
+    rabbitmq.prepare(run, port=port["amqp"], test_vhosts=False, passwords=dict.fromkeys(PROCESSES, PASSWORD))
     settings = (COMPOSE / "rabbitmq-tls.conf").read_text().replace("/run/tls/server", f"{authority}/rabbitmq")
     settings = settings.replace("= 5671\n", f"= 127.0.0.1:{port['amqp']}\n")
     path = run / "rabbitmq" / "rabbitmq.conf"

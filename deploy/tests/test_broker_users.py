@@ -12,7 +12,7 @@ import pytest
 from deploy_kit import make_rabbitmqctl
 from pika.exceptions import ChannelClosedByBroker
 
-from chassis.broker_access import UNITS, definitions
+from chassis.broker_access import PROCESSES, definitions
 from chassis.bus import topology
 from chassis.ids import new_id
 from contracts.caller import Caller
@@ -36,7 +36,7 @@ def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
     def control(*arguments: str) -> None:
         subprocess.run([rabbitmqctl, "-q", *arguments], check=True, capture_output=True, timeout=60)
 
-    made = definitions(dict.fromkeys(UNITS, "secret"), virtual_host=host)
+    made = definitions(dict.fromkeys(PROCESSES, "secret"), virtual_host=host)
     for row in made["users"]:
         row["name"] += f"-{mark}"
     for row in (*made["permissions"], *made["topic_permissions"]):
@@ -46,11 +46,14 @@ def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
     try:
         control("import_definitions", str(path))
         parts = urlsplit(amqp_url)
-        yield {unit: f"amqp://{unit}-{mark}:secret@{parts.hostname}:{parts.port}/{host}" for unit in UNITS}
+        yield {
+            process: f"amqp://{process}-{mark}:secret@{parts.hostname}:{parts.port}/{host}"
+            for process in PROCESSES
+        }
     finally:
         control("delete_vhost", host)
-        for unit in UNITS:
-            control("delete_user", f"{unit}-{mark}")
+        for process in PROCESSES:
+            control("delete_user", f"{process}-{mark}")
 
 
 def may(url: str, act: Callable[[pika.adapters.blocking_connection.BlockingChannel], object]) -> bool:
@@ -67,7 +70,7 @@ def may(url: str, act: Callable[[pika.adapters.blocking_connection.BlockingChann
 
 
 def readers_of(users: dict[str, str], queue: str) -> set[str]:
-    return {unit for unit, url in users.items() if may(url, lambda channel: channel.basic_get(queue))}
+    return {process for process, url in users.items() if may(url, lambda channel: channel.basic_get(queue))}
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -81,14 +84,14 @@ def test_the_quarantine_is_read_by_the_command_line_alone(users: dict[str, str])
     assert readers_of(users, topology.QUARANTINE_QUEUE) == {"ctl"}
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], unit: str) -> None:
-    url = users[unit]
+@pytest.mark.parametrize("process", PROCESSES)
+def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], process: str) -> None:
+    url = users[process]
     for act in (
         lambda channel: channel.queue_declare("rpc.accounts", durable=True),
-        lambda channel: channel.queue_declare(f"rpc.{unit}", durable=True),
+        lambda channel: channel.queue_declare(f"rpc.{process}", durable=True),
         lambda channel: channel.queue_declare("mine"),
-        lambda channel: channel.queue_delete(f"events.{unit}"),
+        lambda channel: channel.queue_delete(f"events.{process}"),
         lambda channel: channel.queue_bind("events.webhooks", "events", "#"),
         lambda channel: channel.exchange_declare("events", "topic", durable=True),
         lambda channel: channel.exchange_delete("broadcasts"),
@@ -97,19 +100,19 @@ def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], 
     assert may(url, lambda channel: channel.queue_declare("rpc.accounts", passive=True))
 
 
-@pytest.mark.parametrize("unit", sorted(set(UNITS) - {"services"}))
-def test_a_sender_writes_its_own_events_alone(users: dict[str, str], unit: str) -> None:
+@pytest.mark.parametrize("process", sorted(set(PROCESSES) - {"services"}))
+def test_a_sender_writes_its_own_events_alone(users: dict[str, str], process: str) -> None:
     written = {
         name
         for name, route in EVENTS.items()
         if may(
-            users[unit],
+            users[process],
             lambda channel, name=name, route=route: channel.basic_publish(
                 *(("broadcasts", "") if route.broadcast else ("events", name)), b"{}"
             ),
         )
     }
-    assert written == {name for name, route in EVENTS.items() if route.sender == unit}
+    assert written == {name for name, route in EVENTS.items() if route.sender == process}
 
 
 def test_a_service_and_its_callers_work_as_their_own_users(

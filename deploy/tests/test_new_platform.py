@@ -135,7 +135,7 @@ WHAT_IS_THERE = """
     from local.stack.stack import Stack
     from publishing.config import Settings
     from publishing.platforms.base import Account, Checkpoint, Content
-    from publishing.platforms.registry import Registry, logins
+    from publishing.platforms.registry import connectors, logins
     from publishing.rules import content
     from simulator.app import create_app
     from simulator.simulation import Simulation
@@ -151,7 +151,7 @@ WHAT_IS_THERE = """
     simulator = create_app(Simulation()).test_client()
     _, rows = Stack(Path("."), usual_ports=False).plan({name: at for at, name in enumerate(units.PORTS, 1)})
     env = {row.name: row.env for row in rows}
-    published = Registry(settings.platforms).connector("ZD").publish(
+    published = connectors(settings.platforms)["ZD"].publish(
         Account("z1", "t"), Content("hi", settings=post.zed_settings), Checkpoint()
     )
     print(json.dumps({

@@ -34,7 +34,7 @@ from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
 from chassis import config
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.bus import amqp, topology
 from chassis.bus.frames import Call, RequestFrame, encode
 from chassis.bus.link import Link
@@ -306,10 +306,12 @@ def test_each_role_reaches_its_own_database_alone_and_over_tls_alone(
             psycopg2.connect(server.url(f"posthaste_{owner}", other), sslmode="require")
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_each_broker_user_has_its_own_permissions_over_tls(unit: str, broker: int, authority: Path) -> None:
-    own = set(SERVICES) if unit == "services" else {unit} & set(SERVICES)
-    with pika.BlockingConnection(amqp.parameters(user_url(broker, authority, unit))) as connection:
+@pytest.mark.parametrize("process", PROCESSES)
+def test_each_broker_user_has_its_own_permissions_over_tls(
+    process: str, broker: int, authority: Path
+) -> None:
+    own = set(SERVICES) if process == "services" else {process} & set(SERVICES)
+    with pika.BlockingConnection(amqp.parameters(user_url(broker, authority, process))) as connection:
         readable = {
             service
             for service in SERVICES
@@ -327,7 +329,7 @@ def test_each_broker_user_has_its_own_permissions_over_tls(unit: str, broker: in
         declared = is_allowed(connection, lambda channel: channel.queue_declare("rpc.new", durable=True))
     assert readable == own
     assert written == {
-        name for name, route in EVENTS.items() if route.sender in own | {unit} and route.receivers
+        name for name, route in EVENTS.items() if route.sender in own | {process} and route.receivers
     }
     assert not declared
 

@@ -13,7 +13,7 @@ from local.processes.table import NotReady, Process
 from local.servers import rabbitmq
 from local.stack import account, compact, units
 from local.stack.stack import Stack
-from webhooks.security import private_receivers
+from webhooks.security import parse_private_receivers
 
 PORT = {name: number for number, name in enumerate(units.PORTS, 1)}
 
@@ -99,7 +99,7 @@ def test_loopback_webhooks_are_allowed_unless_strict_but_not_to_the_stacks_own_s
 ) -> None:
     _, rows = Stack(tmp_path).plan(units.PORTS)
     told = next(row.env["WEBHOOK_ALLOWED_CIDRS"] for row in rows if row.name == "webhooks")
-    allowed = private_receivers.parse(told.split(",")).of("usr_any")
+    allowed = parse_private_receivers(told.split(",")).of("usr_any")
     own = set(units.PORTS.values())
     beside = {port + step for port in own for step in (-1, 1)} - own
     assert [port for port in own if is_allowed("127.0.0.1", port, allowed)] == []

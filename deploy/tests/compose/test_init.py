@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from composed import SERVICES
 
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.message_keys import NAMES, SHARED
 from local.environment import values_of
 from local.paths import ROOT
@@ -40,7 +40,7 @@ def test_it_writes_every_setting_that_compose_cannot_start_without(tmp_path: Pat
     assert made["PUBLIC_BASE_URL"] == made["S3_PUBLIC_URL"] == "https://posthaste.bakery.test"
     assert made["COMPOSE_PROFILES"] == "core,tls,backup"
     assert made["TRUSTED_PROXY_HOPS"] == "1"
-    needed = {f"AMQP_PASSWORD_{unit.upper()}" for unit in UNITS} | {
+    needed = {f"AMQP_PASSWORD_{process.upper()}" for process in PROCESSES} | {
         "POSTGRES_PASSWORD",
         "BACKUP_KEY",
     }

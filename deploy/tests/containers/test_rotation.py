@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 from minio import Minio
 from minio.error import S3Error
 
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.message_keys import SHARED, all_message_keys, new_secrets, secrets_in
 from contracts.services import NAMES, SERVICES
 from local.containers.compose import Composed
@@ -41,7 +41,7 @@ def of_the_superuser(stack: Composed) -> None:
 
 
 def of_the_broker_users(stack: Composed) -> None:
-    stack.set({f"AMQP_PASSWORD_{unit.upper()}": new() for unit in broker_users(stack)})
+    stack.set({f"AMQP_PASSWORD_{process.upper()}": new() for process in broker_users(stack)})
     stack.compose("up", "--detach", "broker-users")
     stack.compose(
         "exec", "-T", "rabbitmq", "rabbitmqctl", "import_definitions", "/definitions/definitions.json"
@@ -121,11 +121,13 @@ def test_every_key_changes_in_steps_while_everything_that_it_protects_is_kept(st
     signing = all_message_keys(then)
 
     def message_keys(first: dict[str, str], second: dict[str, str]) -> dict[str, str]:
-        """Returns the keys of each unit, followed by a second secret of its own, if it has one."""
-        also = {unit: f",{unit}={secret}" for unit, secret in second.items()}
-        return {f"MESSAGE_KEYS_{unit.upper()}": first[unit] + also.get(unit, "") for unit in NAMES}
+        """Returns the keys of each process, followed by a second secret of its own, if it has one."""
+        also = {process: f",{process}={secret}" for process, secret in second.items()}
+        return {
+            f"MESSAGE_KEYS_{process.upper()}": first[process] + also.get(process, "") for process in NAMES
+        }
 
-    present = {unit: values[f"MESSAGE_KEYS_{unit.upper()}"] for unit in NAMES}
+    present = {process: values[f"MESSAGE_KEYS_{process.upper()}"] for process in NAMES}
     steps = (
         {name: f"{values[name]},{fresh[name]}" for name in lists} | message_keys(present, then),
         {name: f"{fresh[name]},{values[name]}" for name in lists} | message_keys(signing, old),
@@ -149,5 +151,5 @@ def test_every_key_changes_in_steps_while_everything_that_it_protects_is_kept(st
 
 
 def test_no_unit_and_no_password_is_left_out() -> None:
-    assert {*UNITS} == {*NAMES, SHARED}
+    assert {*PROCESSES} == {*NAMES, SHARED}
     assert {*DATABASES} == {"gateway", *SERVICES}

@@ -1,8 +1,8 @@
 """RabbitMQ's users and their permissions to declare, write and read, derived from the contracts.
 
-`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A unit is a
-sender, or SERVICES for the process that all services share. It gets a user if AMQP_PASSWORD_<UNIT> holds its password,
-or AMQP_PASSWORD_<UNIT>_FILE names a file that does. Load the definitions with `load_definitions` or `rabbitmqctl
+`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. Each process (a
+sender, or SERVICES for the one that all services share) gets a user if AMQP_PASSWORD_<PROCESS> holds its password, or
+AMQP_PASSWORD_<PROCESS>_FILE names a file that does. Load the definitions with `load_definitions` or `rabbitmqctl
 import_definitions`, which change existing objects and delete nothing.
 
 No process may declare exchanges or queues, so that an attacker in one process can neither delete a queue nor read
@@ -28,7 +28,7 @@ from contracts.record import Record
 from contracts.senders import CTL, GATEWAY
 from contracts.services import NAMES, SERVICES
 
-UNITS = (*NAMES, SHARED)
+PROCESSES = (*NAMES, SHARED)
 NOTHING = "^$"
 _DEFAULT_EXCHANGE = "amq.default"
 #: Names that the broker chooses, for the gateway's queues of broadcasts.
@@ -45,19 +45,19 @@ class Access(Record):
     events: str
 
 
-def access_of(unit: str) -> Access:
+def access_of(process: str) -> Access:
     """Returns the permissions of a sender, or of the process that all services share."""
-    services = tuple(SERVICES) if unit == SHARED else (unit,)
+    services = tuple(SERVICES) if process == SHARED else (process,)
     sent = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
     write, read = [re.escape(_DEFAULT_EXCHANGE)], []
     if sent:
         write.append(topology.EVENT_EXCHANGE)
     if any(route.broadcast for route in EVENTS.values() if route.sender in services):
         write.append(topology.BROADCAST_EXCHANGE)
-    if unit == GATEWAY:
+    if process == GATEWAY:
         write.append(_OWN_QUEUES)
         read += [topology.BROADCAST_EXCHANGE, _OWN_QUEUES]
-    elif unit == CTL:
+    elif process == CTL:
         read.append(topology.QUARANTINE_QUEUE)
     else:
         read += [
@@ -66,7 +66,7 @@ def access_of(unit: str) -> Access:
             for queue in (topology.rpc_queue, topology.event_queue)
         ]
     return Access(
-        configure=_one_of([_OWN_QUEUES] if unit == GATEWAY else []),
+        configure=_one_of([_OWN_QUEUES] if process == GATEWAY else []),
         write=_one_of(write),
         read=_one_of(read),
         events=_one_of(map(re.escape, sent)),
@@ -81,42 +81,42 @@ def _one_of(patterns: Iterable[str]) -> str:
 def definitions(
     passwords: Mapping[str, str], *, virtual_host: str = "/", queue_type: str | None = None
 ) -> dict[str, Any]:
-    """Builds RabbitMQ's definitions from unit → password. `queue_type`: classic or quorum; None: the default."""
+    """Builds RabbitMQ's definitions from process → password. `queue_type`: classic or quorum; None: the default."""
     declared: Any = _Declared(virtual_host, queue_type)  # replaces a channel
     topology.declare(declared, lambda: None)
     for service in SERVICES:
         topology.declare_service(declared, service)
-    granted = {unit: access_of(unit) for unit in passwords}
+    granted = {process: access_of(process) for process in passwords}
     return {
         "vhosts": [{"name": virtual_host}],
         "users": [
             {
-                "name": unit,
+                "name": process,
                 "password_hash": _hashed(password),
                 "hashing_algorithm": "rabbit_password_hashing_sha256",
                 "tags": "",
             }
-            for unit, password in passwords.items()
+            for process, password in passwords.items()
         ],
         "permissions": [
             {
-                "user": unit,
+                "user": process,
                 "vhost": virtual_host,
                 "configure": it.configure,
                 "write": it.write,
                 "read": it.read,
             }
-            for unit, it in granted.items()
+            for process, it in granted.items()
         ],
         "topic_permissions": [
             {
-                "user": unit,
+                "user": process,
                 "vhost": virtual_host,
                 "exchange": topology.EVENT_EXCHANGE,
                 "write": it.events,
                 "read": NOTHING,
             }
-            for unit, it in granted.items()
+            for process, it in granted.items()
         ],
         "exchanges": declared.exchanges,
         "queues": list(declared.queues.values()),
@@ -177,9 +177,9 @@ def _hashed(password: str) -> str:
 
 
 def main() -> None:
-    passwords = {unit: config.text(f"AMQP_PASSWORD_{unit.upper()}", "") for unit in UNITS}
+    passwords = {process: config.text(f"AMQP_PASSWORD_{process.upper()}", "") for process in PROCESSES}
     queue_type = config.text("QUEUE_TYPE", "") or None
-    given = {unit: password for unit, password in passwords.items() if password}
+    given = {process: password for process, password in passwords.items() if password}
     text = json.dumps(definitions(given, queue_type=queue_type), indent=1)
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(text)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from chassis.signatures import key_of
 from contracts.services import NAMES, SERVICES, receivers_of
 
-#: The unit that runs all services in one process.
+#: The process that all services share on a small server.
 SHARED = "services"
 
 
@@ -25,7 +25,7 @@ def new_secrets() -> dict[str, str]:
 
 
 def secrets_in(text: str) -> dict[str, str]:
-    """Finds the first secret of each service in lines of MESSAGE_KEYS_<UNIT>=…, as service → hexadecimal text."""
+    """Finds the first secret of each service in lines of MESSAGE_KEYS_<PROCESS>=…, as service → hexadecimal text."""
     found: dict[str, str] = {}
     for values in re.findall(r"^MESSAGE_KEYS_\w+=(.*)$", text, re.MULTILINE):
         for name, secret in re.findall(r"(?:^|,)(\w+)=([0-9a-f]{64})", values):

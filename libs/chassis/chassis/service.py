@@ -1,9 +1,6 @@
 """Names that every `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from functools import wraps
-from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 import eventlet
@@ -16,13 +13,13 @@ from chassis.bus import inbox, outbox
 from chassis.bus.consumer import on_event, on_events
 from chassis.bus.link import NotConfirmed
 from chassis.bus.rpc import Bus, connect
-from chassis.bus.server import RpcServer, rpc
+from chassis.bus.server import RpcServer, call, rpc
 from chassis.bus.service_link import ServiceLink
 from chassis.db.database import Database
+from chassis.db.operations import forget_old
 from chassis.runtime import gauges
-from chassis.runtime.loops import end_all, finish, loop
+from chassis.runtime.loops import end_all, finish, loop, repeat
 from chassis.signatures import Signatures
-from contracts.caller import Caller
 from contracts.errors import ApiError
 
 __all__ = [
@@ -30,6 +27,7 @@ __all__ = [
     "DatabaseProvider",
     "call",
     "finish",
+    "forget_old_operations",
     "loop",
     "offload",
     "on_event",
@@ -46,7 +44,6 @@ T = TypeVar("T")
 #: Commits wake the relay. The interval only matters for events of a process that died: they are late by this much.
 _RELAY_INTERVAL_SECONDS = 1.0
 _SWEEP_INTERVAL_SECONDS = 3600.0
-_NO_SLOT = nullcontext()
 
 
 class DatabaseProvider(DependencyProvider):
@@ -144,31 +141,10 @@ class BusProvider(DependencyProvider):
             self.bus.close()
 
 
-def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., Any]:
-    """Makes an RPC method that calls `use_case` with `self.app`, and with `caller` and `request` if it has these
-    parameters.
-
-    `live`: the call takes a slot of the account (`self.app.live_call`), because it calls other servers while its client
-    waits.
-    """
-    names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
-
-    @wraps(use_case)
-    def method(self: Any, caller: Caller, request: Any) -> Any:
-        given = {"caller": caller, "request": request}
-        with self.app.live_call(caller.account_id) if live else _NO_SLOT:
-            return use_case(self.app, *(given[name] for name in names))
-
-    return rpc(method)
-
-
-def repeat(use_case: Callable[[Any], int], interval_seconds: float, **options: Any) -> Callable[..., int]:
-    """Makes the worker loop that runs `use_case(self.app)` repeatedly. The options are those of `loop`."""
-
-    def method(self: Any) -> int:
-        return use_case(self.app)
-
-    return loop(interval_seconds, **options)(method)
+@loop(interval_seconds=60.0)
+def forget_old_operations(self: Any) -> int:
+    """The worker loop of a service that stores operations: deletes those that are old. Returns how many."""
+    return forget_old(self.database)
 
 
 def spawn_all(functions: Sequence[Callable[[], T]], size: int = 32) -> list[T | Exception]:

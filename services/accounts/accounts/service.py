@@ -24,8 +24,7 @@ from accounts.users import (
     users,
     verification,
 )
-from chassis.db.operations import forget_old
-from chassis.service import DatabaseProvider, loop, on_event, rpc
+from chassis.service import DatabaseProvider, forget_old_operations, loop, on_event, rpc
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
 from contracts.events import Event
@@ -157,9 +156,7 @@ class AccountsService:
     def send_mails(self) -> int:
         return mails.send_next(self.database, self.config)
 
-    @loop(interval_seconds=60.0)
-    def forget_operations(self) -> int:
-        return forget_old(self.database)
+    forget_operations = forget_old_operations
 
     @loop(interval_seconds=600.0)
     def forget_unverified(self) -> int:

@@ -10,9 +10,17 @@ from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
-from chassis.db.operations import forget_old
 from chassis.runtime.loops import FINISH_SECONDS
-from chassis.service import BusProvider, DatabaseProvider, call, finish, loop, repeat, rpc
+from chassis.service import (
+    BusProvider,
+    DatabaseProvider,
+    call,
+    finish,
+    forget_old_operations,
+    loop,
+    repeat,
+    rpc,
+)
 from contracts import ai as contract
 from contracts.caller import Caller
 from contracts.record import Nothing
@@ -65,9 +73,7 @@ class AiService:
     fail_lost_jobs = repeat(lost_jobs.fail_lost, 2.0)
     forget_captions = repeat(lost_jobs.forget_captions, 3600.0)
 
-    @loop(interval_seconds=60.0)
-    def forget_operations(self) -> int:
-        return forget_old(self.database)
+    forget_operations = forget_old_operations
 
     @loop(interval_seconds=3600.0)
     def forget_unmatched_payments(self) -> int:

@@ -23,7 +23,7 @@ C = TypeVar("C")
 _RETRIES = RetryPolicy(max_retries=1, max_wait_seconds=1.0)
 _READ_SECONDS = 15.0
 #: Publishing and uploads: the API's longest answer takes up to 120 s.
-_WRITE_SECONDS = 130.0
+_PATIENT_SECONDS = 130.0
 _EXTENSION = "posthaste_api"
 
 
@@ -77,8 +77,8 @@ class Api:
         self.pool = ThreadPoolExecutor(3 * config.threads, "api")
         self.slow_places = threading.BoundedSemaphore(max(1, config.threads // 2))
 
-    def client(self, token: str, *, writes: bool = False) -> Posthaste:
-        """Returns a client of the API for the browser of the current request. `writes`: for calls that may take
+    def client(self, token: str, *, patient: bool = False) -> Posthaste:
+        """Returns a client of the API for the browser of the current request. `patient`: for calls that may take
         long."""
         address = request.remote_addr or ""
         headers = {"User-Agent": agent_of(request.user_agent.string)}
@@ -88,7 +88,7 @@ class Api:
         return Posthaste(
             token or "none",
             base_url=self._config.api_url,
-            timeout_seconds=_WRITE_SECONDS if writes else _READ_SECONDS,
+            timeout_seconds=_PATIENT_SECONDS if patient else _READ_SECONDS,
             retries=_RETRIES,
             http=cast(httpx2.Client, _ForPerson(self._http, headers, g.api_calls)),
         )
@@ -108,9 +108,9 @@ def reader() -> Posthaste:
     return _api().client(g.acting_token)
 
 
-def writer() -> Posthaste:
+def patient() -> Posthaste:
     """Returns a client of the API for calls that may take two minutes."""
-    return _api().client(g.acting_token, writes=True)
+    return _api().client(g.acting_token, patient=True)
 
 
 def own(token: str = "") -> Posthaste:

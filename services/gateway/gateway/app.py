@@ -15,7 +15,7 @@ from gateway import BASE_PATH, pipeline
 from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
 from gateway.http.answers import Answer, encode, refusal
-from gateway.http.streams import discard_rest
+from gateway.http.body import discard_rest
 from gateway.mcp import server as mcp
 from gateway.openapi.description import describe
 from gateway.reference.pages import Reference

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
 
-from contracts.accounts import Authenticated, RecordUse, TokenUse
+from contracts.accounts import Authenticate, Authenticated, RecordUse, TokenUse
 from contracts.errors import ApiError
 from contracts.events import CallerChanged
 
@@ -31,7 +31,7 @@ class CallerCache:
 
     def __init__(
         self,
-        authenticate: Callable[[str], Authenticated],
+        authenticate: Callable[[Authenticate], Authenticated],
         ttl_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -59,7 +59,7 @@ class CallerCache:
 
     def _load(self, token_sha256: str, call: "Future[Authenticated]") -> Authenticated:
         try:
-            found = self._authenticate(token_sha256)
+            found = self._authenticate(Authenticate(token_sha256=token_sha256))
         except BaseException as error:
             self._keep(token_sha256, call, None)
             call.set_exception(error)

@@ -17,7 +17,8 @@ from contracts.quota import Admitted
 from gateway.admission.batcher import PendingAdmission
 from gateway.endpoint import Endpoint
 from gateway.http.client_address import Address, client_address
-from gateway.idempotency.keys import Claim, leaves_outcome_open
+from gateway.idempotency.keys import leaves_outcome_open
+from gateway.idempotency.store import Claim
 from gateway.services import Services
 
 #: decisions "X-Request-Id of a caller"; anything else is replaced.

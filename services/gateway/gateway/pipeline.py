@@ -27,9 +27,9 @@ from gateway.exchange import Exchange
 from gateway.http import body
 from gateway.http.answers import Answer, refusal, success
 from gateway.http.client_address import is_allowed
-from gateway.http.slow_clients import SENDING
 from gateway.idempotency import sealing
-from gateway.idempotency.keys import STORED_STATUSES, Claim, Verdict, fingerprint_of, leaves_outcome_open
+from gateway.idempotency.keys import STORED_STATUSES, fingerprint_of, leaves_outcome_open
+from gateway.idempotency.store import Claim, Verdict
 from gateway.request_log.store import Line
 
 log = structlog.get_logger()
@@ -43,7 +43,6 @@ def take_body(exchange: Exchange) -> None:
     if exchange.endpoint.streams:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
-    SENDING.forget(exchange.environ.get("gunicorn.socket"))
     exchange.restart_deadline()  # a slow connection has READ_SECONDS of its own
 
 

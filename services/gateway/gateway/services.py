@@ -12,18 +12,16 @@ from chassis.bus import rpc
 from chassis.db.clock import LocalClock, refuse_shifted
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
-from contracts.accounts import Authenticate, Authenticated, RecordUse
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CallerChanged, Event
-from contracts.media import LocatedFile, LocateFile
 from gateway.admission.batcher import AdmissionBatcher
 from gateway.admission.limited_tokens import LimitedTokens
 from gateway.admission.refunds import Refunds
 from gateway.callers import INTERVAL_SECONDS, CallerCache, TokenUsage
 from gateway.config import Config
 from gateway.health import Readiness
-from gateway.http.slow_clients import RECEIVING, SENDING
+from gateway.http.body import RECEIVING, SENDING
 from gateway.idempotency.keys import IdempotencyKeys
 from gateway.periodic import PeriodicTask
 from gateway.request_log.recorder import WRITE_SECONDS, RequestLog
@@ -67,14 +65,14 @@ class Services:
             "downloads", config.downloads_at_once, DOWNLOAD_WAIT_SECONDS, Fraction(1, 2)
         )
         self.spool_budget = SpoolBudget(config.upload_spool_bytes)
-        self.locations = FileLocations(self._locate)
+        self.locations = FileLocations(partial(self.media.locate_file, GATEWAY))
         self.clock = LocalClock(self.database)
-        self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
+        self.callers = CallerCache(partial(self.accounts.authenticate, GATEWAY), config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
         self.admissions = AdmissionBatcher(self.quota.admit_all)
         self.limited_tokens = LimitedTokens(self.clock.now)
         self.refunds = Refunds(self.quota)
-        self.token_usage = TokenUsage(self._record_use)
+        self.token_usage = TokenUsage(partial(self.accounts.record_use, GATEWAY))
         self.request_log = RequestLog(self.database, keep_days=config.request_log_days)
         self.readiness = Readiness(self.bus, config.services)
         #: /openapi.json; set by `gateway.app`, which knows the endpoints.
@@ -101,7 +99,7 @@ class Services:
             task.stop()
         self.token_usage.flush()
         with suppress(ApiError):  # repetitions then take over the keys, and find the operations done
-            self.keys.store_answers()
+            self.keys.answers.write()
         with suppress(ApiError):
             self.request_log.write()
         self.bus.close()
@@ -120,20 +118,11 @@ class Services:
             log.warning("database_away_at_start")
 
     def _store_answers(self) -> None:
-        self.keys.store_answers(wait_seconds=1.0)
+        self.keys.answers.write(wait_seconds=1.0)
 
     def _cut_slow_clients(self) -> None:
         for clients in (SENDING, RECEIVING):
             clients.cut_late(self.config.read_seconds)
-
-    def _locate(self, request: LocateFile) -> LocatedFile:
-        return self.media.locate_file(GATEWAY, request)
-
-    def _authenticate(self, token_sha256: str) -> Authenticated:
-        return self.accounts.authenticate(GATEWAY, Authenticate(token_sha256=token_sha256))
-
-    def _record_use(self, batch: RecordUse) -> None:
-        self.accounts.record_use(GATEWAY, batch)
 
     def _on_event(self, event: Event) -> None:
         if event.event == "caller.changed":

@@ -11,7 +11,7 @@ from gunicorn.workers.ggevent import GeventWorker
 from chassis.ids import new_id
 from contracts.errors import SERVER_ERROR, ApiError, invalid
 from gateway.http.answers import refusal
-from gateway.http.slow_clients import SENDING
+from gateway.http.body import SENDING
 
 #: How long, and how many bytes of, a request that is not HTTP are still read before its connection is closed: enough
 #: for the rest of a usual request, little for an attacker.

@@ -52,7 +52,7 @@ def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
         services = Services(config, bus=bus, database=database)
         all_services.append(services)
         if database is not None:
-            tasks.append(PeriodicTask(0.001, services.keys.store_answers).start())
+            tasks.append(PeriodicTask(0.001, services.keys.answers.write).start())
         client = create_app(services).test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {TOKEN}"
         client.request_log = services.request_log  # type: ignore[attr-defined]

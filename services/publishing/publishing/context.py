@@ -1,6 +1,7 @@
 """What requests and loops of one process share: settings, vault, connectors, worker lease, task pools, clients."""
 
 import time
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 
@@ -9,15 +10,14 @@ from chassis.db.leases import WorkerLease
 from chassis.runtime.limiter import Limiter
 from chassis.runtime.loops import FINISH_SECONDS, Waker
 from chassis.runtime.pool import Pool
-from chassis.vault import UnreadableSecret
+from chassis.vault import UnreadableSecret, Vault
 from contracts.errors import PAGE_EXPIRED, ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
-from publishing.credentials import Credentials, CredentialVault
-from publishing.platforms.base import Account, Connector, PlatformRefusal, Refusal
+from publishing.platforms import registry
+from publishing.platforms.base import Account, Connector, NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Login
-from publishing.platforms.registry import Registry, logins
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 
 #: Wake the loops in service.py.
 DUE_POSTS, FIRST_COMMENTS, COMMENT_DETAILS, SUBSCRIPTIONS, RENEWALS = (Waker() for _ in range(5))
@@ -36,14 +36,18 @@ class AppContext:
     """Everything that one process of publishing shares, over one database."""
 
     def __init__(
-        self, database: Database, settings: Settings, media: MediaApi, registry: Registry | None = None
+        self,
+        database: Database,
+        settings: Settings,
+        media: MediaApi,
+        connectors: Mapping[str, Connector] | None = None,
     ) -> None:
         self.database = database
         self.settings = settings
         self.media = media
-        self.vault = CredentialVault(settings.credential_keys)
-        self.registry = registry or Registry(settings.platforms)
-        self.logins = logins(settings.platforms)
+        self.vault = Vault(settings.credential_keys)
+        self.connectors = connectors or registry.connectors(settings.platforms)
+        self.logins = registry.logins(settings.platforms)
         #: Renewed only after `keep` is called.
         self.lease = WorkerLease(database, settings.lease_seconds)
         self.is_stopping = False
@@ -87,15 +91,21 @@ class AppContext:
         self._live_calls.wait_idle(end - time.monotonic())
         self.lease.end()
 
+    def connector(self, platform: str) -> Connector:
+        """Returns a platform's connector. Raises NotConnected for a platform that only another release knows."""
+        if platform not in self.connectors:
+            raise NotConnected(platform, platform)
+        return self.connectors[platform]
+
     def connection_to(self, page: PageRow) -> tuple[Connector, Account]:
         """Returns what a call to a platform needs for one page: the platform's connector and the page's credentials.
 
         Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no configured key
         can decrypt.
         """
-        connector = self.registry.connector(page.platform)
+        connector = self.connector(page.platform)
         try:
-            token = self.vault.credentials(page.access_token).access_token
+            token = Credentials.opened(self.vault, page.access_token).access_token
         except UnreadableSecret as error:
             raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
         return connector, Account(page.remote_account_id, token, page.username)

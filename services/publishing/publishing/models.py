@@ -32,7 +32,7 @@ pages = Table(
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),
-    #: The page's credentials, encrypted (`credentials.CredentialVault`).
+    #: The page's credentials, encrypted (`records.Credentials`).
     Column("access_token", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("username", Text),

@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from chassis.vault import Vault
 from contracts import publishing as api
 from contracts.caller import Caller, Maker
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import thumbnail_of
+from contracts.record import Record
 from contracts.renditions import FileFacts
 from publishing.platforms.base import MediaSource
 
@@ -69,11 +71,6 @@ def _untouched(kind: type[Row]) -> dict[str, Any]:
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 
-def remote_page(platform: str, remote_account_id: str) -> str:
-    """Returns the name under which a platform's page is locked. It is the same for all brands that link the page."""
-    return f"{platform}:{remote_account_id}"
-
-
 class PageRow(Row):
     """A row of the table of linked pages, with the encrypted token."""
 
@@ -99,8 +96,8 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The lock name of the platform's page, which other brands and accounts may link as well."""
-        return remote_page(self.platform, self.remote_account_id)
+        """The name under which the platform's page is locked: the same for all brands and accounts that link it."""
+        return f"{self.platform}:{self.remote_account_id}"
 
     def view(self) -> api.Page:
         missing = self.missing_permissions
@@ -109,6 +106,43 @@ class PageRow(Row):
             account_id=self.remote_account_id,
             missing_permissions=None if missing is None else tuple(missing),
         )
+
+
+class Credentials(Record, omit_defaults=True):
+    """The credentials of a page. Times are by the database's clock. Never logged.
+
+    Stored as encrypted JSON; rows written by old releases hold the encrypted token alone.
+    """
+
+    access_token: str
+    refresh_token: str | None = None
+    #: When the access token expires; None: never, or not known.
+    expires_at: datetime | None = None
+    #: The granted scopes; None: not known.
+    scopes: tuple[str, ...] | None = None
+    #: The app that issued them, where a platform has several (`Login.app_name`); None: the only one, or not known.
+    app: str | None = None
+    renewed_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return "Credentials(…)"
+
+    @classmethod
+    def opened(cls, vault: Vault, stored: str) -> "Credentials":
+        """Decrypts a page's stored credentials. Raises UnreadableSecret."""
+        text = vault.decrypt(stored)
+        if text.startswith("{"):  # no platform's tokens do
+            return msgspec.json.decode(text, type=cls)
+        return cls(access_token=text)
+
+
+class Expired(NamedTuple):
+    """The end of a page's connection: the page with the refused credentials, and the platform's error."""
+
+    page: PageRow
+    code: str
+    message: str
+    reconnect_url: str
 
 
 def reached(caller: Caller, page: PageRow | None, field: str | None = "page_id") -> PageRow:

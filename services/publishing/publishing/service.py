@@ -4,8 +4,16 @@ from functools import partial
 
 import msgspec
 
-from chassis.db.operations import forget_old
-from chassis.service import BusProvider, DatabaseProvider, call, finish, loop, on_event, repeat, rpc
+from chassis.service import (
+    BusProvider,
+    DatabaseProvider,
+    call,
+    finish,
+    forget_old_operations,
+    on_event,
+    repeat,
+    rpc,
+)
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
@@ -125,9 +133,7 @@ class PublishingService:
     hold_posts = repeat(access_loss.hold_posts, 1.0)
     forget_links = repeat(link_sessions.forget_links, 60.0)
 
-    @loop(interval_seconds=60.0)
-    def forget_operations(self) -> int:
-        return forget_old(self.database)
+    forget_operations = forget_old_operations
 
     @finish
     def finish_calls(self) -> None:

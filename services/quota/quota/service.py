@@ -3,8 +3,7 @@
 import msgspec
 
 from chassis.db import clock
-from chassis.db.operations import forget_old
-from chassis.service import DatabaseProvider, loop, on_event, rpc
+from chassis.service import DatabaseProvider, forget_old_operations, loop, on_event, rpc
 from contracts import quota as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitReturned, UnitsUndecided
@@ -73,9 +72,7 @@ class QuotaService:
         with self.database.reading() as connection:
             return usage.forget_charges(Store(connection))
 
-    @loop(interval_seconds=60.0)
-    def forget_operations(self) -> int:
-        return forget_old(self.database)
+    forget_operations = forget_old_operations
 
     @loop(interval_seconds=3600.0)
     def forget_counters(self) -> int:

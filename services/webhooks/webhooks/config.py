@@ -2,8 +2,7 @@
 
 from chassis import config
 from contracts.record import Record
-from webhooks.security import private_receivers
-from webhooks.security.private_receivers import PrivateReceivers
+from webhooks.security import PrivateReceivers, parse_private_receivers
 
 #: Spec "Events", Delivery rules 2.
 _RETRIES = "30,120,600,1800,7200"
@@ -37,7 +36,7 @@ class Settings(Record):
         except ValueError as error:
             raise config.ConfigError(f"WEBHOOK_RETRY_SECONDS: {error}") from None
         try:
-            allowed = private_receivers.parse(config.items("WEBHOOK_ALLOWED_CIDRS"))
+            allowed = parse_private_receivers(config.items("WEBHOOK_ALLOWED_CIDRS"))
         except ValueError as error:
             raise config.ConfigError(f"WEBHOOK_ALLOWED_CIDRS: {error}") from None
         return cls(

@@ -1,16 +1,13 @@
 """Rows of the service's tables, and what clients see of them."""
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contracts import webhooks as api
 
-#: The answer of an endpoint that wants no further events: its subscription is disabled.
-_GONE_STATUS = 410
 #: Failures in a row that disable a subscription. Spec "Events", Delivery rules 3.
 MAX_CONSECUTIVE_FAILURES = 20
 
@@ -109,12 +106,6 @@ class DueDelivery(NamedTuple):
         """The trace context of the delivery's event, for work that is done for several deliveries at once."""
         return self.traceparent or ""
 
-    @property
-    def needs_unit(self) -> bool:
-        """Whether a unit of the month must be taken for the delivery: before its first attempt, and never for a
-        test."""
-        return self.attempts == 0 and not self.is_charged and self.event != api.TEST_EVENT
-
 
 class Endpoint(NamedTuple):
     """What the dispatcher needs to know of a subscription."""
@@ -157,32 +148,6 @@ class Outcome(NamedTuple):
     #: `others_at` (monotonic).
     is_local: bool = False
     others_at: float = -math.inf
-
-    @property
-    def duration_ms(self) -> int:
-        return round((self.answered_at - self.began_at) * 1000)
-
-    def row(self, position: int) -> dict[str, Any]:
-        """Returns what the database records of the outcome. `position` is its place among those recorded together."""
-        is_delivered = self.error is None
-        return {
-            "position": position,
-            "subscription_id": self.subscription_id,
-            "fence": self.fence,
-            "enabled_count": self.enabled_count,
-            "id": self.delivery_id,
-            "number": self.number,
-            "due_at": self.due_at,
-            "is_delivered": is_delivered,
-            "is_counted": not is_delivered and not self.is_local,
-            "is_gone": self.status_code == _GONE_STATUS,
-            "wait": self.retry_wait,
-            "ago": time.monotonic() - self.began_at,
-            "duration_ms": self.duration_ms,
-            "status_code": self.status_code,
-            "error": self.error,
-            "answer": self.answer,
-        }
 
 
 class Recorded(NamedTuple):

@@ -6,8 +6,16 @@ from nameko.extensions import DependencyProvider
 
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
-from chassis.db.operations import forget_old
-from chassis.service import BusProvider, DatabaseProvider, call, loop, on_event, on_events, repeat
+from chassis.service import (
+    BusProvider,
+    DatabaseProvider,
+    call,
+    forget_old_operations,
+    loop,
+    on_event,
+    on_events,
+    repeat,
+)
 from chassis.vault import Vault
 from contracts import webhooks as contract
 from contracts.events import Event
@@ -91,8 +99,6 @@ class WebhooksService:
 
     end_deliveries = repeat(maintenance.end_deliveries, 5.0, woken_by=ENDPOINTS_DISABLED)
 
-    @loop(interval_seconds=60.0)
-    def forget_operations(self) -> int:
-        return forget_old(self.database)
+    forget_operations = forget_old_operations
 
     remove_old = repeat(maintenance.remove_old, 30.0)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.message_keys import all_message_keys, new_secrets
 from local.containers import images
 from local.containers.engine import Engine
@@ -67,9 +67,9 @@ class Composed:
         demo = values_of(DEMO)
         if profile != "compact":
             demo = {name: value for name, value in demo.items() if name not in OF_COMPACT}
-            demo |= {f"AMQP_PASSWORD_{unit.upper()}": f"demo-only-{unit}" for unit in UNITS}
+            demo |= {f"AMQP_PASSWORD_{process.upper()}": f"demo-only-{process}" for process in PROCESSES}
             keys = all_message_keys(new_secrets())
-            demo |= {f"MESSAGE_KEYS_{unit.upper()}": keys[unit] for unit in UNITS}
+            demo |= {f"MESSAGE_KEYS_{process.upper()}": keys[process] for process in PROCESSES}
             demo |= BEHIND_CADDY
         self.set(demo | images.SETTINGS)
         self.set(

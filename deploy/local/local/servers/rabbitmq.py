@@ -40,7 +40,7 @@ def install(tell: Callable[[str], None]) -> None:
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
-    """Writes the node's configuration. `passwords`: of our units' users, who get their permissions in `/`."""
+    """Writes the node's configuration. `passwords`: of our processes' users, who get their permissions in `/`."""
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
     if not (home / STARTED_ONCE).exists():
@@ -70,10 +70,10 @@ def note_started(run: Path) -> None:
 
 def url(port: int) -> str:
     """Returns the administrator's URL, for tests and debugging."""
-    return unit_url(port, "guest", "guest")
+    return user_url(port, "guest", "guest")
 
 
-def unit_url(port: int, user: str, password: str) -> str:
+def user_url(port: int, user: str, password: str) -> str:
     return f"amqp://{user}:{password}@127.0.0.1:{port}/%2F"
 
 

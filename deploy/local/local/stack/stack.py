@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chassis.broker_access import UNITS
+from chassis.broker_access import PROCESSES
 from chassis.message_keys import all_message_keys
 from contracts.senders import CTL
 from local.environment import SOURCED, read_env, write_env
@@ -170,22 +170,22 @@ class Stack:
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
-        """Returns for each unit its address at the broker, with its user, and the keys that sign its messages."""
+        """Returns for each process its address at the broker, with its user, and the keys that sign its messages."""
         made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()
         keys = all_message_keys({name: made[message_secret(name)] for name in units.SERVICES})
         return {
-            unit: {
-                "AMQP_URL": given("AMQP_URL") or rabbitmq.unit_url(port, unit, passwords[unit]),
-                "MESSAGE_KEYS": keys[unit],
+            process: {
+                "AMQP_URL": given("AMQP_URL") or rabbitmq.user_url(port, process, passwords[process]),
+                "MESSAGE_KEYS": keys[process],
             }
-            for unit in UNITS
+            for process in PROCESSES
         }
 
     def amqp_passwords(self) -> dict[str, str]:
-        """Returns for each unit its password at the broker."""
-        made = self.secrets([amqp_password(unit) for unit in UNITS])
-        return {unit: made[amqp_password(unit)] for unit in UNITS}
+        """Returns for each process its password at the broker."""
+        made = self.secrets([amqp_password(process) for process in PROCESSES])
+        return {process: made[amqp_password(process)] for process in PROCESSES}
 
     def make_folder(self) -> None:
         self.run.mkdir(parents=True, exist_ok=True)
@@ -207,9 +207,9 @@ class Stack:
         shutil.rmtree(self.run, ignore_errors=True)
 
 
-def amqp_password(unit: str) -> str:
-    """Returns the name of a unit's broker password among the stack's secrets."""
-    return f"AMQP_PASSWORD_{unit.upper()}"
+def amqp_password(process: str) -> str:
+    """Returns the name of a process's broker password among the stack's secrets."""
+    return f"AMQP_PASSWORD_{process.upper()}"
 
 
 def message_secret(service: str) -> str:

@@ -164,7 +164,7 @@ def processes(
 ) -> list[Process]:
     """Returns our rows of the process table. `servers` are the rows that must be ready before ours.
 
-    `bus`: unit → its AMQP_URL and MESSAGE_KEYS.
+    `bus`: process → its AMQP_URL and MESSAGE_KEYS.
     """
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}

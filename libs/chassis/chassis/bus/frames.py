@@ -3,6 +3,8 @@
 Bodies are JSON. Each call in a frame has its own caller, deadline and id, and an invalid call fails alone.
 """
 
+from collections.abc import Callable
+from inspect import unwrap
 from typing import Any, get_type_hints
 
 import msgspec
@@ -128,3 +130,14 @@ def methods_of(api: type) -> dict[str, Method]:
                 name=name, request=hints["request"], result=hints["return"], callers=callers[name]
             )
     return found
+
+
+def check_types(function: Callable[..., Any], method: Method) -> None:
+    """Raises TypeError when a function's types of request and result differ from those in the service's Protocol.
+
+    `function` is a service's method or the use case behind it.
+    """
+    hints = get_type_hints(unwrap(function))
+    types = (hints.get("request", method.request), hints.get("return", method.result))
+    if types != (method.request, method.result):
+        raise TypeError(f"{method.name} has other types than in its Protocol: {types}")

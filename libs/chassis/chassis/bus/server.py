@@ -12,9 +12,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial, wraps
-from inspect import unwrap
-from typing import Any, TypeVar, get_type_hints
+from inspect import signature
+from typing import Any, TypeVar
 
 import eventlet
 import msgspec
@@ -37,6 +38,7 @@ from chassis.bus.frames import (
     Reply,
     ReplyFrame,
     RequestFrame,
+    check_types,
     decode_requests,
     encode,
     failure_of,
@@ -66,6 +68,7 @@ LEFTOVER_SECONDS = 5.0
 NOT_ITS_METHOD = "not its method"
 NOT_THE_OPERATOR = "not the operator"
 REPLAYED = "replayed"
+_NO_SLOT = nullcontext()
 
 
 class RpcServer(SharedExtension, ProviderCollector):
@@ -313,17 +316,6 @@ class RpcServer(SharedExtension, ProviderCollector):
             self.service_link.link.call_soon(self._flush)
 
 
-def check_types(function: Callable[..., Any], method: Method) -> None:
-    """Raises TypeError when a function's types of request and result differ from those in the service's Protocol.
-
-    `function` is a service's method or the use case behind it.
-    """
-    hints = get_type_hints(unwrap(function))
-    types = (hints.get("request", method.request), hints.get("return", method.result))
-    if types != (method.request, method.result):
-        raise TypeError(f"{method.name} has other types than in its Protocol: {types}")
-
-
 def _ack(channel: Channel, tag: int) -> None:
     if channel.is_open:
         channel.basic_ack(tag)
@@ -377,3 +369,21 @@ def rpc(function: F) -> F:
 
     register_entrypoint(call, Rpc())
     return call  # type: ignore[return-value]
+
+
+def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., Any]:
+    """Makes an RPC method that calls `use_case` with `self.app`, and with `caller` and `request` if it has these
+    parameters.
+
+    `live`: the call takes a slot of the account (`self.app.live_call`), because it calls other servers while its client
+    waits.
+    """
+    names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
+
+    @wraps(use_case)
+    def method(self: Any, caller: Caller, request: Any) -> Any:
+        given = {"caller": caller, "request": request}
+        with self.app.live_call(caller.account_id) if live else _NO_SLOT:
+            return use_case(self.app, *(given[name] for name in names))
+
+    return rpc(method)

@@ -1,11 +1,15 @@
-"""Group commit: calls that wait at the same time in this process share one transaction.
+"""Group commit: what waits at the same time in this process shares one transaction.
 
-The first caller becomes the leader: it processes all waiting items, then makes a caller that came meanwhile the next
-leader. There is no timer and no additional thread: a single call runs at once, and under load more calls share a
-transaction.
+`Batches` is for callers that wait for their results. The first caller becomes the leader: it processes all waiting
+items, then makes a caller that came meanwhile the next leader. There is no timer and no additional thread: a single
+call runs at once, and under load more calls share a transaction.
+
+`LaterBatches` is for items that may be lost with the process: their callers do not wait, and a periodic task writes
+them.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -99,3 +103,44 @@ class Batches(Generic[Item, Result]):
                 call.error = error
             if not isinstance(error, Exception):
                 raise
+
+
+class LaterBatches(Generic[Item]):
+    """Collects items that nobody waits for, until the next `write` passes them to `run`. Thread-safe."""
+
+    def __init__(self, run: Callable[[list[Item]], object], *, at_once: int, most: int) -> None:
+        self._run = run
+        self._at_once = at_once
+        self._most = most
+        self._waiting: deque[Item] = deque()
+        self._has_items = threading.Event()
+
+    def add(self, item: Item) -> bool:
+        """Adds an item. Returns False, and drops it, if `most` items wait already. Never blocks."""
+        if len(self._waiting) >= self._most:
+            return False
+        self._waiting.append(item)
+        if not self._has_items.is_set():  # setting it again would cost more than all the rest
+            self._has_items.set()
+        return True
+
+    def write(self, wait_seconds: float = 0) -> int:
+        """Passes all waiting items to `run`, `at_once` of them at a time. Returns how many. If there are none, waits
+        `wait_seconds` for the first.
+
+        If `run` raises ApiError, raises it too; the items of that batch go on waiting.
+        """
+        if not self._has_items.wait(wait_seconds):
+            return 0
+        self._has_items.clear()
+        written = 0
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._at_once))]
+            try:
+                self._run(batch)
+            except ApiError:
+                self._waiting.extendleft(reversed(batch))
+                self._has_items.set()
+                raise
+            written += len(batch)
+        return written

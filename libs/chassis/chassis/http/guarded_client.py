@@ -24,14 +24,12 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util.ssl_ import create_urllib3_context
 
 from chassis.http.addresses import ParsedTarget, UnsafeAddress, check_url, is_address, is_public
-from chassis.http.measured_socket import MeasuredSocket, measured, secured
+from chassis.http.measured_socket import MeasuredSocket, measured, seconds_left, secured, turn_seconds
 from chassis.http.resolver import Resolve, resolver
 
 #: Our choice: enough for a short link and a CDN.
 MAX_REDIRECTS = 3
 CHUNK_BYTES = 64 * 1024
-#: The least time for each of several addresses. Our choice: a lost SYN is sent again after one second.
-_ADDRESS_SECONDS = 1.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
 
@@ -182,19 +180,8 @@ def _failures(deadline: float) -> Iterator[None]:
         raise FetchFailed(FetchProblem.UNREACHABLE, "The server of the URL cannot be reached.") from error
 
 
-def _left(deadline: float) -> float:
-    """Returns the seconds until the deadline, never zero, which would make a socket non-blocking."""
-    return max(deadline - time.monotonic(), 0.001)
-
-
-def turn_seconds(deadline: float, addresses_left: int) -> float:
-    """Returns how many seconds to try one of several addresses, so that time is left for the others."""
-    left = _left(deadline)
-    return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
-
-
 def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:
-    connection = _Pinned(target.host, target.port, timeout=_left(deadline))
+    connection = _Pinned(target.host, target.port, timeout=seconds_left(deadline))
     if target.scheme == "https":
         connection.ssl_context = route.ssl_context or trusted()
     connection.addresses = _addresses(target, route, deadline)
@@ -207,7 +194,7 @@ def _addresses(target: ParsedTarget, route: _Route, deadline: float) -> list[tup
         host, _, port = route.host_map[target.host].rpartition(":")
         return [(host.strip("[]"), int(port))]
     try:
-        answer = resolver().ask(route.resolve, target.host, target.port, _left(deadline))
+        answer = resolver().ask(route.resolve, target.host, target.port, seconds_left(deadline))
         addresses = list(dict.fromkeys(answer))
     except TimeoutError as error:
         raise FetchFailed(FetchProblem.TIMED_OUT, "Looking up the host of the URL takes too long.") from error

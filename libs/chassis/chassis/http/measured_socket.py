@@ -16,6 +16,8 @@ from urllib3.util.ssltransport import SSLTransport
 
 #: Limit for certificates and a head. Our choice: servers and proxies allow heads of 8 to 64 KiB.
 _HEAD_BYTES = 256 * 1024
+#: The least time for each of several addresses. Our choice: a lost SYN is sent again after one second.
+_ADDRESS_SECONDS = 1.0
 #: Limit per byte of a body, with the framing of its chunks. Our choice: chunks of one byte need six.
 _WIRE_BYTES = 8
 
@@ -104,6 +106,17 @@ class MeasuredSocket(socket.socket):
         if left <= 0:
             raise TimeoutError
         self.settimeout(min(left, silence_seconds))
+
+
+def seconds_left(deadline: float) -> float:
+    """Returns the seconds until the deadline (monotonic), never zero, which would make a socket non-blocking."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def turn_seconds(deadline: float, addresses_left: int) -> float:
+    """Returns how many seconds to try one of several addresses, so that time is left for the others."""
+    left = seconds_left(deadline)
+    return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
 
 
 def measured(sock: socket.socket, deadline: float) -> MeasuredSocket:

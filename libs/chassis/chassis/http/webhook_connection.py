@@ -27,8 +27,8 @@ from chassis.http.addresses import (
     is_public,
 )
 from chassis.http.connectivity import ConnectivityTracker
-from chassis.http.guarded_client import resolve, trusted, turn_seconds
-from chassis.http.measured_socket import MeasuredSocket, measured, secured
+from chassis.http.guarded_client import resolve, trusted
+from chassis.http.measured_socket import MeasuredSocket, measured, seconds_left, secured, turn_seconds
 from chassis.http.resolver import NoTurn, Resolve, resolver
 
 #: A connection that was used more recently is not checked before its next use, because the check costs a system call.
@@ -136,7 +136,7 @@ class WebhookConnection:
             return [target.host]  # checked with the URL
         others_at = resolver().found.others_succeeded_at(target.host)
         try:
-            answer = resolver().ask(self._resolve, target.host, target.port, _left(deadline))
+            answer = resolver().ask(self._resolve, target.host, target.port, seconds_left(deadline))
             found = list(dict.fromkeys(answer))
         except NoTurn:
             raise PostFailed(PostProblem.TIMEOUT, is_ours=True) from None
@@ -270,8 +270,3 @@ def _problem_of(error: Exception, deadline: float) -> PostProblem:
     if isinstance(error, ConnectionError):
         return PostProblem.DISCONNECTED
     return PostProblem.UNREACHABLE if isinstance(error, OSError) else PostProblem.PROTOCOL
-
-
-def _left(deadline: float) -> float:
-    """Returns the seconds until the deadline, never zero, which would make a socket non-blocking."""
-    return max(deadline - time.monotonic(), 0.001)

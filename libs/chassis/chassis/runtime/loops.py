@@ -143,6 +143,15 @@ def loop(
     return mark
 
 
+def repeat(use_case: Callable[[Any], int], interval_seconds: float, **options: Any) -> Callable[..., int]:
+    """Makes the worker loop that runs `use_case(self.app)` repeatedly. The options are those of `loop`."""
+
+    def method(self: Any) -> int:
+        return use_case(self.app)
+
+    return loop(interval_seconds, **options)(method)
+
+
 def end_all(container: ServiceContainer) -> None:
     """Ends all worker loops of the service. Call it before closing the connections that they use."""
     for entrypoint in container.entrypoints:

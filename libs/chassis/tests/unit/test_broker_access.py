@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from chassis.broker_access import NOTHING, UNITS, access_of, definitions
+from chassis.broker_access import NOTHING, PROCESSES, access_of, definitions
 from chassis.bus import topology
 from contracts.events import EVENTS
 from contracts.services import SERVICES
@@ -39,12 +39,12 @@ def test_the_gateway_hears_broadcasts_and_the_command_line_reads_the_quarantine(
 
 def test_an_event_is_written_by_its_sender_alone() -> None:
     for name, route in EVENTS.items():
-        for unit in set(UNITS) - {"services"}:
-            access = access_of(unit)
+        for process in set(PROCESSES) - {"services"}:
+            access = access_of(process)
             may = re.search(access.write, "broadcasts" if route.broadcast else "events") is not None
             if not route.broadcast:
                 may = may and re.search(access.events, name) is not None
-            assert may is (unit == route.sender), (name, unit)
+            assert may is (process == route.sender), (name, process)
 
 
 def test_the_process_of_all_services_may_do_what_each_of_them_may() -> None:

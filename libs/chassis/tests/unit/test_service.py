@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from chassis.bus.frames import methods_of
-from chassis.bus.server import check_types
+from chassis.bus.frames import check_types, methods_of
 from chassis.service import call, repeat, rpc
 from contracts.caller import Caller
 from contracts.record import Nothing, Record

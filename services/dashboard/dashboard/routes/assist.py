@@ -120,7 +120,7 @@ def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
 def _ask(call: Any) -> tuple[str, int]:
     """Makes a call of the API that costs credits and shows the result, or the reason if it fails."""
     try:
-        return call(api.writer()), 200
+        return call(api.patient()), 200
     except AuthenticationError:
         raise
     except ApiError as error:

@@ -126,7 +126,7 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[s
     Raises TimeRefused, also for a post that somebody else has moved since the calendar was loaded, and errors of the
     API.
     """
-    form, client = request.form, api.writer()
+    form, client = request.form, api.patient()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)
     view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
     before = view.post

@@ -92,7 +92,7 @@ def reply(post_id: str) -> Answer:
     text = form.get("message", "").replace("\r\n", "\n").strip()
     problem, status = "", 200
     try:
-        api.writer().reply_to_comment(
+        api.patient().reply_to_comment(
             page_id=page_id, comment_id=comment_id, message=text, idempotency_key=form.get("key") or None
         )
     except AuthenticationError:
@@ -123,7 +123,7 @@ def _found(post_id: str, page_id: str, places: Places) -> Found:
     page, cursor = places.pages.get(page_id), request.args.get("after") or None
     try:
         # Longer than a read waits: the platform may be slow, and the API's answer says so.
-        found = api.writer().list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
+        found = api.patient().list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
     except AuthenticationError:
         raise
     except ApiError as error:

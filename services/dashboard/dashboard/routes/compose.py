@@ -310,7 +310,7 @@ def _sent(draft: Draft, places: Places) -> list[Result]:
 
     If the API refuses the whole call, raises its error.
     """
-    client, at, page_ids = api.writer(), draft.at(), list(draft.page_ids)
+    client, at, page_ids = api.patient(), draft.at(), list(draft.page_ids)
     content = {"page_ids": page_ids, "idempotency_key": draft.key} | _content(draft, places)
     if at is None:
         results = client.publish_posts(**content).results

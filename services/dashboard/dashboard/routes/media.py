@@ -88,7 +88,7 @@ def _post(client: Posthaste, post_id: str) -> FullPost | None:
 @screens.post("/delete")
 def delete() -> tuple[str, int] | Response:
     """Deletes the chosen files. A file that a scheduled post needs stays, and the screen says which."""
-    client, chosen = api.writer(), request.form.getlist("media_id")[:_MOST]
+    client, chosen = api.patient(), request.form.getlist("media_id")[:_MOST]
     if not chosen:
         return _listed(["Choose the files first."]), 400
     problems = [it for it in api.all_of(lambda media_id: _deleted(client, media_id), chosen) if it]
@@ -116,7 +116,7 @@ def upload_one(tile: str) -> tuple[str, int]:
 
 def store(file: FileStorage) -> UploadedMedia:
     """Passes a file on to the API. A large file is sent in parts, and a part that fails is sent again."""
-    return api.writer().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
+    return api.patient().upload(file.stream, filename=file.filename, mime_type=file.mimetype or None)  # type: ignore[arg-type]
 
 
 def _deleted(client: Posthaste, media_id: str) -> str:

@@ -57,7 +57,7 @@ def linked() -> str | Response:
 @screens.post("/linked/<session_id>")
 def choose(session_id: str) -> str | tuple[str, int] | Response:
     """Links the chosen accounts of the platform to the brand."""
-    client = api.writer()
+    client = api.patient()
     chosen = request.form.getlist("account_id")
     if not chosen:
         link = client.get_link(session_id)
@@ -84,7 +84,7 @@ def reconnect(page_id: str) -> Response:
 @screens.post("/<page_id>/check")
 def check(page_id: str) -> str:
     """Asks the platform whether the page's connection works, and shows the result."""
-    return _listed(health=api.writer().check_page(page_id))
+    return _listed(health=api.patient().check_page(page_id))
 
 
 @screens.get("/<page_id>/waiting")
@@ -103,7 +103,7 @@ def waiting(page_id: str) -> str:
 def unlink(page_id: str) -> str | tuple[str, int] | Response:
     """Unlinks a page. Its scheduled posts are cancelled only if the person has ticked that."""
     try:
-        api.writer().unlink_page(page_id, cancel_queued=request.form.get("cancel") == "yes")
+        api.patient().unlink_page(page_id, cancel_queued=request.form.get("cancel") == "yes")
     except AuthenticationError:
         raise
     except ApiError as error:

@@ -83,7 +83,7 @@ def act(post_id: str, action: str) -> tuple[str, int] | Response:
 
     If the API refuses, the post's own screen shows the reason.
     """
-    client = api.writer()
+    client = api.patient()
     forget(_ATTENTION)
     key = request.form.get("key") or None
     try:
@@ -114,7 +114,7 @@ def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
         at = times.read(form.get("date", ""), form.get("time", ""), form.get("zone", ""))
     except times.TimeRefused as refused:
         return _shown(post_id, str(refused)), 400
-    text, client = form.get("message", "").replace("\r\n", "\n"), api.writer()
+    text, client = form.get("message", "").replace("\r\n", "\n"), api.patient()
     before = client.get_post(post_id).post
     client.edit_post(post_id, message=text or None, scheduled_at=at, idempotency_key=key)
     if before.scheduled_at is None or form.get("undo"):

@@ -1,32 +1,71 @@
-"""Reads the body of a request: checks its size and content type, and parses JSON and forms.
+"""Receives request bodies, at a minimum speed: whole, or piece by piece without holding them in memory.
 
-Values that cannot be stored (bad strings, numbers out of range, deep nesting) are found here, so that they are answered
-with the documented error and never reach a service.
+Each connection is watched while its client has to send or take its next bytes, and cut off if that takes too long.
+gunicorn limits the time of a request's head (`keepalive`), but waits without end for a body and for an answer to be
+taken.
 """
 
-import json
-import math
-from collections.abc import Mapping
-from typing import Any, NoReturn
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
-import msgspec
+from gunicorn.http.body import LengthReader
 
 from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, ApiError
 
 #: decisions "Errors".
 MAX_BODY_BYTES = 2**20
-#: How much of a body that is too large is read and discarded: a client that is still sending would not see the answer.
-#: 32 MiB bound what a client can make us read.
-_MAX_DISCARDED_BYTES = 32 * 2**20
-_PIECE_BYTES = 2**18
 #: Most fields of a form. Ours have fewer.
 _MOST_FIELDS = 8
-#: Levels of nesting in one field's value. Free-form settings need two or three; deep nesting only slows parsers down.
-MAX_DEPTH = 16
-_MAX_INTEGER = 2**63
+#: A slower connection falls behind; one that is `READ_SECONDS` behind is cut. Our choice: 128 kbit/s.
+MIN_BYTES_PER_SECOND = 16 * 1024
+#: How much of a refused body is read and discarded: a client that is still sending would see a connection reset instead
+#: of the answer. 32 MiB bound what a client can make us read of a body that is too large; an upload may be larger than
+#: the largest file of any tier, but takes 30 s at most. Our choice.
+_MAX_DISCARDED_BYTES, _MAX_DISCARDED_UPLOAD_BYTES = 32 * 2**20, 512 * 2**20
+_DISCARD_SECONDS = 30.0
+_BLOCK_BYTES = 2**18
 
-_decode = msgspec.json.Decoder().decode
+
+class SlowClients:
+    """The connections that wait for their clients, and since when. Thread-safe: single dictionary operations."""
+
+    def __init__(self, side: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._side = side
+        self._monotonic = monotonic
+        self._since: dict[socket.socket, float] = {}
+
+    def watch(self, client: socket.socket, since: float | None = None) -> None:
+        """Records that a connection waits for its client, from now on or since `since` (monotonic)."""
+        self._since[client] = self._monotonic() if since is None else since
+
+    def forget(self, client: socket.socket | None) -> None:
+        """Records that a connection no longer waits for its client."""
+        if client is not None:
+            self._since.pop(client, None)
+
+    def cut_late(self, after_seconds: float) -> int:
+        """Shuts down connections that have waited for their clients for more than `after_seconds`. Returns how many.
+
+        A thread that waits for such a connection sees the end of its stream.
+        """
+        now = self._monotonic()
+        late = [client for client, since in list(self._since.items()) if now - since > after_seconds]
+        for client in late:
+            self._since.pop(client, None)
+            try:
+                client.shutdown(self._side)
+            except OSError:
+                continue  # the connection is closed already
+        return len(late)
+
+
+#: Clients of this process that are sending a body; one that is cut can still read its answer.
+SENDING = SlowClients(socket.SHUT_RD)
+#: Clients that are to take the next block of a download.
+RECEIVING = SlowClients(socket.SHUT_RDWR)
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
@@ -34,6 +73,7 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
+        SENDING.forget(environ.get("gunicorn.socket"))
         return b""
     if length is not None and length > MAX_BODY_BYTES:
         _discard(environ["wsgi.input"])
@@ -46,6 +86,7 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
         raise ApiError(PAYLOAD_TOO_LARGE)
     if length is not None and len(body) < length:
         raise ApiError(INVALID_JSON, "The request body ended early or took too long to arrive.")
+    SENDING.forget(environ.get("gunicorn.socket"))
     return body
 
 
@@ -70,7 +111,7 @@ def _check_content_type(value: str) -> None:
 
 def _discard(stream: Any) -> None:
     discarded = 0
-    while discarded < _MAX_DISCARDED_BYTES and (piece := _read(stream, _PIECE_BYTES)):
+    while discarded < _MAX_DISCARDED_BYTES and (piece := _read(stream, _BLOCK_BYTES)):
         discarded += len(piece)
 
 
@@ -81,53 +122,68 @@ def _read(stream: Any, most: int) -> bytes:
         raise ApiError(INVALID_JSON, "The request body ended early or is not valid HTTP.") from error
 
 
-def parse_object(raw: bytes) -> dict[str, Any]:
-    """Parses a JSON object. Raises INVALID_JSON if the body is not JSON, not UTF-8, nested too deeply, or not an
-    object."""
-    try:
-        value = _decode(raw)
-    except RecursionError:
-        raise ApiError(INVALID_JSON, "The body is nested too deeply.") from None
-    except (msgspec.MsgspecError, UnicodeError):
-        value = _parse_with_surrogates(raw)
-    if not isinstance(value, dict):
-        raise ApiError(INVALID_JSON)
-    return value
+class BodyStream:
+    """The body of one request, read in pieces."""
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        length = environ.get("CONTENT_LENGTH") or ""
+        #: In bytes; None: chunked, or no body at all.
+        self.length = int(length) if length.isascii() and length.isdigit() else None
+        self.is_empty = not self.length and "HTTP_TRANSFER_ENCODING" not in environ
+        self._client: Any = environ.get("gunicorn.socket")
+        self._input = environ["wsgi.input"]
+        self._reader: Any = getattr(self._input, "reader", None)
+        self._behind_seconds = 0.0
+        SENDING.forget(self._client)  # from here on its speed counts, not its total time
+
+    def read(self, most: int) -> bytes:
+        """Returns up to `most` bytes; b"" at the end of the body, or when the client is gone or too slow."""
+        if self._client is None:
+            return self._receive(most)
+        began = time.monotonic()
+        SENDING.watch(self._client, began - self._behind_seconds)
+        try:
+            block = self._receive(most)
+        finally:
+            SENDING.forget(self._client)
+        time.sleep(0)  # a fast connection never blocks: this gives the other green threads their turn
+        waited = time.monotonic() - began
+        self._behind_seconds = max(0.0, self._behind_seconds + waited - len(block) / MIN_BYTES_PER_SECOND)
+        return block
+
+    def _receive(self, most: int) -> bytes:
+        try:
+            return (
+                self._receive_directly(most)
+                if isinstance(self._reader, LengthReader)
+                else self._input.read(most)
+            )
+        except Exception:  # noqa: BLE001 - errors of gunicorn's parser and of the socket alike end the body
+            return b""
+
+    def _receive_directly(self, most: int) -> bytes:
+        """Reads from the socket itself, because gunicorn's buffers copy each byte three times and wait for whole
+        blocks.
+
+        Corrects gunicorn's count of the remaining bytes, so that it finds the next request.
+        """
+        reader = self._reader
+        most = min(most, reader.length)
+        buffered = reader.unreader.buf.tell()
+        if buffered or not most:
+            return bytes(reader.read(min(most, buffered)))
+        block = bytes(self._client.recv(most))
+        reader.length -= len(block)
+        return block
 
 
-def _parse_with_surrogates(raw: bytes) -> Any:
-    """Parses JSON that contains lone surrogates. msgspec refuses the whole body, but the error must name the field."""
-    try:
-        return json.loads(raw.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise ApiError(INVALID_JSON) from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def flaw_in(value: Any, depth: int = 0) -> str | None:
-    """Returns why a value cannot be stored; None if it can be stored."""
-    if isinstance(value, str):
-        return _flaw_in_text(value)
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int):
-        return None if -_MAX_INTEGER <= value < _MAX_INTEGER else "Number out of range"
-    if isinstance(value, float):
-        return None if math.isfinite(value) else "Number out of range"
-    if depth >= MAX_DEPTH:
-        return f"Nested more than {MAX_DEPTH} levels deep"
-    items = [*value.keys(), *value.values()] if isinstance(value, dict) else value
-    return next((flaw for item in items if (flaw := flaw_in(item, depth + 1))), None)
-
-
-def _flaw_in_text(text: str) -> str | None:
-    if "\x00" in text:
-        return "Must not contain NUL characters"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "Must be valid Unicode, without lone surrogates"
-    return None
+def discard_rest(environ: Mapping[str, Any]) -> None:
+    """Reads and drops the rest of a refused request, within limits, so that the client sees the answer."""
+    stream, end = BodyStream(environ), time.monotonic() + _DISCARD_SECONDS
+    discarded = 0
+    while (
+        discarded < _MAX_DISCARDED_UPLOAD_BYTES
+        and time.monotonic() < end
+        and (block := stream.read(_BLOCK_BYTES))
+    ):
+        discarded += len(block)

@@ -3,21 +3,33 @@
 All fields are checked before one error is raised: for missing fields first (MISSING_FIELD), then for timestamps
 (INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored, except in a
 record that forbids them.
+
+Values that cannot be stored (bad strings, numbers out of range, deep nesting) are found here, so that they are answered
+with the documented error and never reach a service.
 """
 
+import json
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import NODEFAULT, UnsetType
 
-from contracts.errors import INVALID_DATE, MISSING_FIELD, NOT_FOUND, VALIDATION_ERROR, ApiError, invalid
-from gateway.http.body import flaw_in, parse_object
+from contracts.errors import (
+    INVALID_DATE,
+    INVALID_JSON,
+    MISSING_FIELD,
+    NOT_FOUND,
+    VALIDATION_ERROR,
+    ApiError,
+    invalid,
+)
 
 #: Our ids are a prefix and a ULID; nothing has an id of another form.
 ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
@@ -36,6 +48,11 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _FIRST, _LAST = datetime(1901, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
 #: Of a request encoded for the bus, whose messages stay under 256 KiB (architecture).
 MAX_REQUEST_BYTES = 128 * 1024
+#: Levels of nesting in one field's value. Free-form settings need two or three; deep nesting only slows parsers down.
+MAX_DEPTH = 16
+_MAX_INTEGER = 2**63
+
+_decode = msgspec.json.Decoder().decode
 
 
 class Field:
@@ -223,3 +240,55 @@ def _kinds(kind: Any) -> set[Any]:
     if get_origin(kind) in (Union, UnionType):
         return {found for part in get_args(kind) for found in _kinds(part)}
     return {kind}
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """Parses a JSON object. Raises INVALID_JSON if the body is not JSON, not UTF-8, nested too deeply, or not an
+    object."""
+    try:
+        value = _decode(raw)
+    except RecursionError:
+        raise ApiError(INVALID_JSON, "The body is nested too deeply.") from None
+    except (msgspec.MsgspecError, UnicodeError):
+        value = _parse_with_surrogates(raw)
+    if not isinstance(value, dict):
+        raise ApiError(INVALID_JSON)
+    return value
+
+
+def _parse_with_surrogates(raw: bytes) -> Any:
+    """Parses JSON that contains lone surrogates. msgspec refuses the whole body, but the error must name the field."""
+    try:
+        return json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ApiError(INVALID_JSON) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def flaw_in(value: Any, depth: int = 0) -> str | None:
+    """Returns why a value cannot be stored; None if it can be stored."""
+    if isinstance(value, str):
+        return _flaw_in_text(value)
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return None if -_MAX_INTEGER <= value < _MAX_INTEGER else "Number out of range"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "Number out of range"
+    if depth >= MAX_DEPTH:
+        return f"Nested more than {MAX_DEPTH} levels deep"
+    items = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    return next((flaw for item in items if (flaw := flaw_in(item, depth + 1))), None)
+
+
+def _flaw_in_text(text: str) -> str | None:
+    if "\x00" in text:
+        return "Must not contain NUL characters"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "Must be valid Unicode, without lone surrogates"
+    return None

@@ -6,15 +6,13 @@ the key over.
 """
 
 import hashlib
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from enum import Enum
 
 import msgspec
 
-from chassis.db.batches import Batches
+from chassis.db.batches import Batches, LaterBatches
 from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts.errors import (
@@ -27,9 +25,8 @@ from contracts.errors import (
     SERVICE_UNAVAILABLE,
     ApiError,
 )
-from contracts.record import Record
 from gateway.http.answers import Answer
-from gateway.idempotency.store import Found, Held, Kept, Offered, Store
+from gateway.idempotency.store import Claim, Found, Offered, Store, Verdict
 
 #: Spec "Request field limits".
 MAX_KEY_LENGTH = 120
@@ -45,8 +42,8 @@ _OUTCOME_OPEN = frozenset(
     row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
 )
 _FORGET_AT_ONCE = 500
-#: Keys to give up and answers to store once the database is back. Beyond this number the oldest are dropped: their
-#: locks expire.
+#: Keys to give up and answers to store once the database is back. Beyond this number they are dropped: their locks
+#: expire.
 _MOST_WAITING = 10_000
 #: Answers stored by one statement, which keeps its row locks short.
 _ANSWERS_AT_ONCE = 200
@@ -54,32 +51,6 @@ _ANSWERS_AT_ONCE = 200
 _POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
-
-
-class Verdict(Enum):
-    #: This request runs.
-    CLAIMED = "claimed"
-    #: The request is done: its answer was kept.
-    STORED = "stored"
-    #: The same request is running elsewhere.
-    RUNNING = "running"
-    #: Refused, see `error`.
-    REFUSED = "refused"
-
-
-class Claim(Record):
-    """The result of claiming a request's idempotency key."""
-
-    verdict: Verdict
-    token_id: str
-    key: str
-    fingerprint: bytes = b""
-    operation_id: str = ""
-    fence: int = 0
-    #: An earlier try left the key locked: its operation may have happened.
-    taken_over: bool = False
-    answer: Answer | None = None
-    error: ApiError | None = None
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
@@ -124,8 +95,8 @@ class IdempotencyKeys:
         #: New keys that are claimed at the same moment share a statement and its commit.
         self._new_keys: Batches[Offered, bool] = Batches(self._claim_new)
         self._waiting: deque[tuple[Claim, bool]] = deque(maxlen=_MOST_WAITING)
-        self._answers: deque[tuple[Claim, Answer]] = deque(maxlen=_MOST_WAITING)
-        self._has_answers = threading.Event()
+        #: Answers that are not stored yet.
+        self.answers = LaterBatches(self._store_answers, at_once=_ANSWERS_AT_ONCE, most=_MOST_WAITING)
 
     def claim(
         self,
@@ -176,12 +147,12 @@ class IdempotencyKeys:
         is_new = not is_used
         while True:
             if is_new and self._new_keys.submit(offer):
-                return _claimed(offer, Held(operation_id=offer.operation_id, fence=1))
+                return _claimed(offer, offer.operation_id, 1)
             with self._database.reading() as connection:
                 store = Store(connection)
                 held = store.take_over(offer)
                 if held is not None:
-                    return _claimed(offer, held)
+                    return _claimed(offer, *held)
                 found = store.find(token_id, key)
             is_new = found is None
             claim = None if found is None else _judge(token_id, key, fingerprint, found)
@@ -194,31 +165,16 @@ class IdempotencyKeys:
         return [offer.operation_id in claimed for offer in offers]
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Keeps the answer for repeated requests; `store_answers` writes it to the database a moment later.
+        """Keeps the answer for repeated requests; `answers.write` writes it to the database a moment later.
 
         Until then a repeated request finds the key locked, and waits. If the process is killed before the write, the
         key stays locked, as after any kill during a request.
         """
-        self._answers.append((claim, answer))
-        self._has_answers.set()
+        self.answers.add((claim, answer))
 
-    def store_answers(self, wait_seconds: float = 0) -> None:
-        """Writes all waiting answers to the database. If there are none, waits `wait_seconds` for the first.
-
-        Raises SERVICE_UNAVAILABLE; the next call then tries these answers again.
-        """
-        if not self._has_answers.wait(wait_seconds):
-            return
-        self._has_answers.clear()
-        while self._answers:
-            batch = [self._answers.popleft() for _ in range(min(len(self._answers), _ANSWERS_AT_ONCE))]
-            try:
-                with self._database.reading() as connection:
-                    Store(connection).keep([_kept(claim, answer) for claim, answer in batch])
-            except ApiError:
-                self._answers.extendleft(reversed(batch))
-                self._has_answers.set()
-                raise
+    def _store_answers(self, answers: list[tuple[Claim, Answer]]) -> None:
+        with self._database.reading() as connection:
+            Store(connection).keep(answers)
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
         """Deletes the key of a failed request. If the outcome is unknown, unlocks it for the same request instead.
@@ -242,8 +198,7 @@ class IdempotencyKeys:
         try:
             with self._database.reading() as connection:
                 store = Store(connection)
-                held = Held(operation_id=claim.operation_id, fence=claim.fence)
-                (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, held)
+                (store.unlock if outcome_open else store.release)(claim)
         except ApiError:
             return False
         return True
@@ -259,27 +214,15 @@ class IdempotencyKeys:
                 return removed
 
 
-def _claimed(offer: Offered, held: Held) -> Claim:
+def _claimed(offer: Offered, operation_id: str, fence: int) -> Claim:
     return Claim(
         verdict=Verdict.CLAIMED,
         token_id=offer.token_id,
         key=offer.key,
         fingerprint=offer.fingerprint,
-        operation_id=held.operation_id,
-        fence=held.fence,
-        taken_over=held.operation_id != offer.operation_id,
-    )
-
-
-def _kept(claim: Claim, answer: Answer) -> Kept:
-    return Kept(
-        claim.token_id,
-        claim.key,
-        claim.operation_id,
-        claim.fence,
-        status=answer.status,
-        headers=msgspec.json.encode(answer.headers),
-        body=answer.whole,
+        operation_id=operation_id,
+        fence=fence,
+        taken_over=operation_id != offer.operation_id,
     )
 
 

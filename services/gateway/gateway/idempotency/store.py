@@ -1,19 +1,43 @@
 """All SQL of the idempotency keys."""
 
+from collections.abc import Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from chassis.db.database import Prepared
+from contracts.errors import ApiError
 from contracts.record import Record
+from gateway.http.answers import Answer
 from gateway.models import idempotency_keys as keys
 
 
-class Held(Record):
-    """A key that this request holds: its operation id, and the fencing token that further writes must show."""
+class Verdict(Enum):
+    #: This request runs.
+    CLAIMED = "claimed"
+    #: The request is done: its answer was kept.
+    STORED = "stored"
+    #: The same request is running elsewhere.
+    RUNNING = "running"
+    #: Refused, see `error`.
+    REFUSED = "refused"
 
-    operation_id: str
-    fence: int
+
+class Claim(Record):
+    """The result of claiming a request's idempotency key."""
+
+    verdict: Verdict
+    token_id: str
+    key: str
+    fingerprint: bytes = b""
+    operation_id: str = ""
+    fence: int = 0
+    #: An earlier try left the key locked: its operation may have happened.
+    taken_over: bool = False
+    answer: Answer | None = None
+    error: ApiError | None = None
 
 
 class Offered(NamedTuple):
@@ -37,18 +61,7 @@ class Found(Record):
     operation_id: str
 
 
-class Kept(NamedTuple):
-    """An answer to store for the operation that holds a key under this fencing token."""
-
-    token_id: str
-    key: str
-    operation_id: str
-    fence: int
-    status: int
-    headers: bytes
-    body: bytes
-
-
+_encode_headers = msgspec.json.Encoder().encode
 #: Commits asynchronously: if a crash loses it, the key stays claimed, and the same request takes it over with the same
 #: operation id. The claim itself commits synchronously.
 _KEEP = Prepared(
@@ -143,11 +156,13 @@ class Store:
         rows = _CLAIM_NEW.fetch(self._connection, dict(zip(Offered._fields, map(list, columns), strict=True)))
         return {operation_id for (operation_id,) in rows}
 
-    def take_over(self, offer: Offered) -> Held | None:
-        """Claims a used key: one older than 24 hours, or one that the same request claimed and gave up. None for all
-        others."""
+    def take_over(self, offer: Offered) -> tuple[str, int] | None:
+        """Claims a used key: one older than 24 hours, or one that the same request claimed and gave up.
+
+        Returns its operation id and fencing token; None for all others.
+        """
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
-        return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
+        return (rows[0][0], rows[0][1]) if rows else None
 
     def find(self, token_id: str, key: str) -> Found | None:
         rows = _FIND.fetch(self._connection, {"of_token_id": token_id, "of_key": key})
@@ -163,28 +178,37 @@ class Store:
             operation_id=operation_id,
         )
 
-    def keep(self, answers: list[Kept]) -> None:
+    def keep(self, answers: Sequence[tuple[Claim, Answer]]) -> None:
         """Stores answers for repeated requests."""
-        columns = zip(*answers, strict=True)
-        _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
+        claims = [claim for claim, _ in answers]
+        values = {
+            "token_id": [claim.token_id for claim in claims],
+            "key": [claim.key for claim in claims],
+            "operation_id": [claim.operation_id for claim in claims],
+            "fence": [claim.fence for claim in claims],
+            "status": [answer.status for _, answer in answers],
+            "headers": [_encode_headers(answer.headers) for _, answer in answers],
+            "body": [answer.whole for _, answer in answers],
+        }
+        _KEEP.fetch(self._connection, values)
 
-    def unlock(self, token_id: str, key: str, held: Held) -> None:
+    def unlock(self, claim: Claim) -> None:
         """Unlocks a key, so that the same request can take it over at once, with the same operation id."""
-        self._connection.execute(_UNLOCK, _of(token_id, key, held))
+        self._connection.execute(_UNLOCK, _of(claim))
 
-    def release(self, token_id: str, key: str, held: Held) -> None:
+    def release(self, claim: Claim) -> None:
         """Deletes the key, because its request had no effect."""
-        self._connection.execute(_RELEASE, _of(token_id, key, held))
+        self._connection.execute(_RELEASE, _of(claim))
 
     def forget_old(self, most: int) -> int:
         """Deletes at most `most` keys older than 24 hours; returns how many."""
         return self._connection.execute(_FORGET, {"most": most}).rowcount
 
 
-def _of(token_id: str, key: str, held: Held) -> dict[str, Any]:
+def _of(claim: Claim) -> dict[str, Any]:
     return {
-        "of_token_id": token_id,
-        "of_key": key,
-        "of_operation_id": held.operation_id,
-        "of_fence": held.fence,
+        "of_token_id": claim.token_id,
+        "of_key": claim.key,
+        "of_operation_id": claim.operation_id,
+        "of_fence": claim.fence,
     }

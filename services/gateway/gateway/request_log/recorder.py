@@ -3,13 +3,12 @@
 A line has the operation and its result; never a body, a header, a query or an id from the path.
 """
 
-from collections import deque
 from datetime import datetime
 
 import structlog
 
+from chassis.db.batches import LaterBatches
 from chassis.db.database import Database
-from contracts.errors import ApiError
 from gateway.request_log.metrics import UNLOGGED
 from gateway.request_log.store import Criteria, Day, Found, Line, RequestLogStore
 
@@ -32,7 +31,7 @@ class RequestLog:
     def __init__(self, database: Database, *, keep_days: int) -> None:
         self._database = database
         self._keep_days = keep_days
-        self._waiting: deque[Line] = deque()
+        self._waiting = LaterBatches(self._add, at_once=_LINES_AT_ONCE, most=_MOST_WAITING)
         self._dropped = 0
         #: Tokens over a limit that have a line since the last batch.
         self._over_limit: set[str] = set()
@@ -51,9 +50,7 @@ class RequestLog:
             if line.token_id in self._over_limit:
                 return
             self._over_limit.add(line.token_id)
-        if len(self._waiting) < _MOST_WAITING:
-            self._waiting.append(line)
-        else:
+        if not self._waiting.add(line):
             self._dropped += 1
 
     def write(self) -> int:
@@ -61,17 +58,11 @@ class RequestLog:
         waiting."""
         self._tell_dropped()
         self._over_limit.clear()
-        written = 0
-        while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LINES_AT_ONCE))]
-            try:
-                with self._database.reading() as connection:
-                    RequestLogStore(connection).add(batch)
-            except ApiError:
-                self._waiting.extendleft(reversed(batch))
-                raise
-            written += len(batch)
-        return written
+        return self._waiting.write()
+
+    def _add(self, lines: list[Line]) -> None:
+        with self._database.reading() as connection:
+            RequestLogStore(connection).add(lines)
 
     def forget_old(self) -> int:
         """Deletes lines older than the setting, and daily counts older than a year, in batches. Returns how many

@@ -12,8 +12,8 @@ from chassis.ids import new_id
 from contracts import errors
 from contracts.errors import ApiError
 from gateway.http.answers import Answer
-from gateway.idempotency.keys import IdempotencyKeys, Verdict, fingerprint_of
-from gateway.idempotency.store import Offered, Store
+from gateway.idempotency.keys import IdempotencyKeys, fingerprint_of
+from gateway.idempotency.store import Offered, Store, Verdict
 
 PUBLISH = "/api/v1/posts/publish"
 BODY = {"page_id": "pag_1", "message": "Hello"}
@@ -73,7 +73,7 @@ class TestStoringAnswers:
         for number, claim in enumerate(claims):
             keys.keep(claim, Answer(201, b"%d" % number, {"X": "y"}))
         assert keys.claim("tok_1", "k-0", b"f", 60.0).verdict is Verdict.RUNNING
-        keys.store_answers()
+        keys.answers.write()
         answers = [keys.claim("tok_1", f"k-{n}", b"f", 60.0).answer for n in range(3)]
         assert answers == [Answer(201, b"%d" % number, {"X": "y"}) for number in range(3)]
 
@@ -85,9 +85,9 @@ class TestStoringAnswers:
             keys.keep(claim, Answer(201, b"", {}))
         link.is_away = True
         with pytest.raises(ApiError):
-            keys.store_answers()
+            keys.answers.write()
         link.is_away = False
-        keys.store_answers()
+        keys.answers.write()
         assert all(keys.claim("tok_1", f"k-{n}", b"f", 60.0).answer for n in range(3))
 
 
@@ -149,7 +149,7 @@ class TestKilledGateway:
         again = keys.claim("tok_1", "k", b"f", 60.0)
         assert again is not None
         assert (again.verdict, again.operation_id) == (Verdict.CLAIMED, answered.operation_id)
-        keys.store_answers()
+        keys.answers.write()
         assert keys.claim("tok_1", "k", b"f", 60.0).verdict is Verdict.RUNNING
 
     def test_a_request_that_lost_its_lock_can_no_longer_write(self, keys, database, key_count) -> None:
@@ -176,7 +176,7 @@ class TestKilledGateway:
         assert key_count() == 1
         keys.keep(refused, Answer(400, b"late", {}))
         keys.keep(corrected, Answer(201, b"{}", {}))
-        keys.store_answers()
+        keys.answers.write()
         stored = keys.claim("tok_1", "k", b"other body", 60.0)
         assert stored is not None
         assert (stored.verdict, stored.answer.status) == (Verdict.STORED, 201)

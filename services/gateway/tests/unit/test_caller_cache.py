@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contracts.accounts import Authenticate
 from contracts.errors import INVALID_TOKEN, ApiError
 from contracts.events import CallerChanged
 from gateway.callers import CallerCache
@@ -16,7 +17,7 @@ class Accounts:
         self.asked = 0
         self.meanwhile: Callable[[], None] = lambda: None
 
-    def authenticate(self, _token_sha256: str) -> Any:
+    def authenticate(self, _request: Authenticate) -> Any:
         self.asked += 1
         self.meanwhile()
         return self.answer

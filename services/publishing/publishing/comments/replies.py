@@ -26,16 +26,16 @@ from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing.comments.comment_list import _check_platform
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
-from publishing.pages.expiry import Expired, expire, expiry_in
+from publishing.pages.expiry import expire, expiry_in
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
+from publishing.platforms.http_client import permission_until
 from publishing.platforms.limits import comment_length
-from publishing.platforms.permission import permission_until
 from publishing.platforms.registry import PLUGINS
 from publishing.posts.answers import Answer
 from publishing.posts.checks import check_may_comment, check_page
 from publishing.posts.publish_now import rejected
-from publishing.records import PageRow, Post, reached
+from publishing.records import Expired, PageRow, Post, reached
 from publishing.rules.content import check_text
 from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store import Connection

@@ -1,24 +1,13 @@
 """Ends a page's connection to its platform: marks the page as expired and tells its owner once (event page.expired)."""
 
-from typing import NamedTuple
-
 from chassis.bus.outbox import stage
 from contracts.events import PageExpired
 from contracts.publishing import PostError
 from publishing.context import AppContext
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.records import PageRow
+from publishing.records import Expired, PageRow
 from publishing.store import Connection
 from publishing.store.pages import Pages
-
-
-class Expired(NamedTuple):
-    """The end of a page's connection: the page with the refused credentials, and the platform's error."""
-
-    page: PageRow
-    code: str
-    message: str
-    reconnect_url: str
 
 
 def expiry_in(app: AppContext, page: PageRow, refusal: PlatformRefusal | None) -> Expired | None:

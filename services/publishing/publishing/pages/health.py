@@ -6,13 +6,12 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from publishing.context import AppContext
-from publishing.credentials import Credentials
 from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
 from publishing.platforms.registry import may_comment
-from publishing.records import PageRow, reached
+from publishing.records import Credentials, PageRow, reached
 from publishing.store.pages import Pages
 
 
@@ -71,7 +70,7 @@ def _unknown(page: PageRow, refusal: PlatformRefusal) -> ApiError:
 
 def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
     try:
-        return app.vault.credentials(page.access_token)
+        return Credentials.opened(app.vault, page.access_token)
     except UnreadableSecret:
         return None
 

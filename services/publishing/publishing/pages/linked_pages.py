@@ -11,10 +11,9 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
 from contracts.keys import KeysRotated, RotateKeys
 from publishing.context import RENEWALS, SUBSCRIPTIONS, AppContext
-from publishing.pages.expiry import Expired
 from publishing.pages.expiry import expire as expire_page
 from publishing.platforms.registry import PUSHED
-from publishing.records import PageRow
+from publishing.records import Expired, PageRow
 from publishing.rules import content
 from publishing.rules.filters import platform_code
 from publishing.store import Connection

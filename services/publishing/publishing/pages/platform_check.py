@@ -23,7 +23,7 @@ from publishing.pages.link_sessions import redirect_uri
 from publishing.platforms.base import Account, CommentQuery, Connector
 from publishing.platforms.facts import Fact, ask
 from publishing.platforms.registry import PLUGINS
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 from publishing.rules.filters import platform_code
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
@@ -158,7 +158,7 @@ def _without_tokens(
     tokens: set[str | None] = set()
     for row in rows:
         with suppress(UnreadableSecret):
-            credentials = app.vault.credentials(row.access_token)
+            credentials = Credentials.opened(app.vault, row.access_token)
             tokens |= {credentials.access_token, credentials.refresh_token}
     for one in checks:
         found = one.found

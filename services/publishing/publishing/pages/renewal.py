@@ -21,11 +21,10 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
 from contracts.record import Record
 from publishing.context import RENEWALS, AppContext
-from publishing.credentials import Credentials
 from publishing.pages.expiry import expire, expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Login, Tokens
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.renewals import Renewal, Renewals
@@ -126,7 +125,7 @@ def run(app: AppContext, renewal: Renewal) -> None:
     """Renews the credentials of one claimed page, or revokes them if the page is unlinked."""
     page = renewal.page
     try:
-        credentials = app.vault.credentials(page.access_token)
+        credentials = Credentials.opened(app.vault, page.access_token)
     except UnreadableSecret:
         _end(app, renewal)
         return
@@ -233,7 +232,7 @@ def can_renew(app: AppContext, page: PageRow) -> bool:
     if page.unlinked_at is not None:
         return False
     try:
-        credentials = app.vault.credentials(page.access_token)
+        credentials = Credentials.opened(app.vault, page.access_token)
     except UnreadableSecret:
         return False
     if credentials.refresh_token is None or app.login_of(page.platform, credentials) is None:

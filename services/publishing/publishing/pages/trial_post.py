@@ -25,7 +25,7 @@ from publishing.platforms.base import (
     Published,
     StillUnknown,
 )
-from publishing.platforms.permission import permission_until
+from publishing.platforms.http_client import permission_until
 from publishing.platforms.registry import PLUGINS
 from publishing.platforms.trial import Trial
 from publishing.records import PageRow
@@ -146,7 +146,7 @@ def _outcome(subject: Subject, left: TrialPost) -> Outcome:
     """Returns the outcome of an interrupted check's post. A post that was only staged was never visible."""
     if subject.trial.content is None:
         return NotPublished(settled=True)
-    content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint)
+    content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint or {})
     try:
         return subject.connector.outcome(OpenAttempt(subject.account, content, checkpoint, left.began_at))
     except PlatformRefusal:

@@ -145,6 +145,7 @@ class Content:
         return any(source.is_ai_made for source in self.media)
 
 
+@dataclass(slots=True)
 class Checkpoint:
     """The progress of a publish, stored step by step. `save` returns once the step is stored: the next call may be
     irreversible.
@@ -160,13 +161,8 @@ class Checkpoint:
     #: Written with an unknown outcome (`store.sending`); the first save of another attempt deletes it.
     _ANSWERED = "answered"
 
-    def __init__(
-        self,
-        values: Mapping[str, Any] | None = None,
-        store: Callable[[dict[str, Any]], None] = lambda values: None,
-    ) -> None:
-        self.values: dict[str, Any] = dict(values or {})
-        self._store = store
+    values: Mapping[str, Any] = field(default_factory=dict)
+    store: Callable[[dict[str, Any]], None] = lambda values: None
 
     @property
     def restored_at(self) -> datetime | None:
@@ -186,7 +182,7 @@ class Checkpoint:
         """Changes these values and stores all values. If storing them raises an error, nothing more may be sent."""
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
-        self._store(dict(self.values))
+        self.store(dict(self.values))
 
 
 @dataclass(frozen=True, slots=True)

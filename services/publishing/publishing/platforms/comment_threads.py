@@ -11,8 +11,8 @@ from datetime import UTC
 
 from chassis.cursor import decode_cursor, encode_cursor
 from contracts.errors import ApiError
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import CommentPage, CommentQuery, PlatformRefusal, Refusal, RemoteComment
+from publishing.platforms.http_client import Answer
 from publishing.platforms.lists import listing_ends, threads_read
 
 #: First comments with their replies.

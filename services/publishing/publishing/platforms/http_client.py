@@ -1,6 +1,11 @@
-"""HTTP to a platform: makes one call, and decides whether a call without an answer may have worked.
+"""HTTP to a platform: makes one call if it may still be sent, decides whether a call without an answer may have worked,
+and reads values out of answers, which may hold anything.
 
 What an answer means is decided in each platform's folder. No call is repeated here and no redirect is followed.
+
+Right before a visible call is sent, the caller of the connector is asked whether the call may still be sent
+(`permission`). The question is not a parameter of connectors: a connector that forgot to pass it on would send after
+the claim was lost.
 """
 
 import builtins
@@ -9,7 +14,10 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -21,12 +29,14 @@ from urllib3.exceptions import (
     TimeoutError,  # noqa: A004
 )
 
+from chassis.db import leases
 from chassis.http.outbound import Limits, Outbound
 from chassis.telemetry import tracing
-from publishing.platforms import permission
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
 
 T = TypeVar("T")
+#: A JSON object in an answer.
+Answer = dict[str, Any]
 
 #: Connections kept open to one host. Our choice: more than the 48 page queues that a process serves by default.
 _POOL_SIZE = 64
@@ -98,7 +108,7 @@ class HttpClient:
         """Sends one call and returns the answer.
 
         `visible`: the call makes something visible, and a second call would make it twice. `completes`: the call makes
-        something visible, but may be repeated safely. Both need permission (`permission.py`).
+        something visible, but may be repeated safely. Both need permission (`permission`).
 
         If no answer comes, raises OutcomeUnknown for a call with `visible` that may have reached the platform. For any
         other call raises PlatformRefusal. Errors that the body raises are passed on.
@@ -108,7 +118,7 @@ class HttpClient:
             sent_headers |= {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
         sent = cast("Iterable[bytes] | None", body)
         if visible or completes:
-            permission.check()
+            check_permission()
             if isinstance(body, bytes):
                 sent_headers |= {"Content-Length": str(len(body))}
             if body:
@@ -121,6 +131,44 @@ class HttpClient:
             may_have_arrived = body is None or isinstance(body, bytes) or body.is_sent
             raise no_answer(error, visible and may_have_arrived) from error
         return Response(response.status, response.headers, parsed(response))
+
+
+def _granted() -> None:
+    """Allows every visible call that is made outside of `permission`, as tests of connectors do."""
+
+
+_ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)
+
+
+@contextmanager
+def permission(ask: Callable[[], None]) -> Iterator[None]:
+    """Calls `ask` before every visible call in this block; an exception of `ask` stops the call."""
+    token = _ask.set(ask)
+    try:
+        yield
+    finally:
+        _ask.reset(token)
+
+
+@contextmanager
+def permission_until(deadline: float) -> Iterator[None]:
+    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. Used where the
+    claim has a lease of its own.
+
+    A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
+    """
+
+    def ask() -> None:
+        if leases.elapsed() >= deadline:
+            raise OutcomeUnknown("the claim may have lapsed before the call was sent")
+
+    with permission(ask):
+        yield
+
+
+def check_permission() -> None:
+    """Calls the `ask` of `permission`, which raises an exception if no visible call may be sent any more."""
+    _ask.get()()
 
 
 def bearer(account: Account) -> dict[str, str]:
@@ -136,7 +184,7 @@ def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
     for piece in pieces:
         yield last
         last = piece
-    permission.check()
+    check_permission()
     yield last
 
 
@@ -226,3 +274,37 @@ def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
         time.sleep(wait_seconds)
         wait_seconds = min(wait_seconds * 2, _LONGEST_POLL_SECONDS)
     return found
+
+
+def objects(value: Any) -> list[Answer]:
+    """Returns the JSON objects in a list; an empty list if the value is not a list."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def required(answer: Answer, name: str, *, visible: bool = False) -> str:
+    """Returns a value of the answer as text.
+
+    If it is missing, raises OutcomeUnknown after a `visible` call, otherwise PlatformRefusal.
+    """
+    if answer.get(name):
+        return str(answer[name])
+    message = f"The platform's answer names no {name}."
+    raise OutcomeUnknown(message) if visible else transient("NO_ID", message)
+
+
+def iso_time(text: Any) -> datetime | None:
+    """Parses a time such as `2026-08-07T12:34:56+0000` (or with Z) into UTC.
+
+    Returns None for anything else, also for a time without an offset.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else None
+
+
+def epoch_time(value: Any, *, per_second: int = 1) -> datetime | None:
+    """Converts a Unix time to UTC; None for anything else. `per_second` is 1 for seconds, 1000 for milliseconds."""
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return datetime.fromtimestamp(value / per_second, UTC) if is_time else None

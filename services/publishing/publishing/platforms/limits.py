@@ -7,11 +7,16 @@ cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar
+
+import msgspec
 
 from contracts.errors import UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.platforms import GIF, JPEG, PLATFORMS, FileLimits, Platform
+from contracts.post_settings import OPEN_SETTINGS, POST_SETTINGS
 from contracts.publishing import MediaChange
+from contracts.record import Record
 from contracts.renditions import FileFacts, Need, after, limits_of, need_of
 from publishing.platforms.base import MediaSource
 from publishing.platforms.registry import PLUGINS
@@ -52,15 +57,79 @@ def check_content(
     message_limit = platform.message_limit
     if "photo" in media_types and platform.photo_message_limit is not None:
         message_limit = platform.photo_message_limit
-    message_limit = plugin.message_limit(own) or account_limit or message_limit
+    own_limit = plugin.message_limit(own) if plugin.message_limit else None
+    message_limit = own_limit or account_limit or message_limit
     first_length = comment_length(platform_code, first_comment or "")
     return [
         *_text(platform, "message", message_length, message_limit, platform.length_unit),
         *_text(platform, "first_comment", first_length, platform.comment_limit, "characters"),
-        *plugin.check_text(message, own),
+        *(plugin.check_text(message, own) if plugin.check_text else ()),
         *_media(platform, media_types, media_field),
-        *plugin.check_settings(own, bool(media_types)),
+        *(_settings(platform_code, own, bool(media_types)) if own else ()),
     ]
+
+
+def _settings(platform_code: str, own: Mapping[str, Any], has_media: bool) -> list[ApiError]:
+    check = PLUGINS[platform_code].check_settings
+    found = setting_errors(platform_code, own) if platform_code in POST_SETTINGS else []
+    return found or (check(own, has_media) if check else [])
+
+
+def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns one VALIDATION_ERROR for each setting that does not fit or is unknown; null counts as not sent.
+
+    An unknown setting is refused, because a misspelt one would have no effect: `visiblity` would publish for
+    everybody. On platforms that accept further settings (`OPEN_SETTINGS`), an unknown setting is refused only if it
+    looks like a known one.
+    """
+    field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
+    found = _unknown(field, kind, settings, is_open=platform_code in OPEN_SETTINGS)
+    for row in msgspec.structs.fields(kind):
+        value = settings.get(row.encode_name)
+        if value is None:
+            continue
+        try:
+            msgspec.convert(value, row.type)
+        except msgspec.ValidationError as error:
+            found.append(invalid(f"{field}.{row.encode_name}", str(error)))
+            continue
+        if isinstance(value, Mapping):
+            found += _unknown(f"{field}.{row.encode_name}", _record_in(row.type), value, is_open=False)
+    return found
+
+
+def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns an error for each unknown setting that `setting_errors` permits because the platform accepts further
+    settings.
+
+    Used for `overrides`. They are not in the spec, so no client relies on passing unknown settings there.
+    """
+    field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
+    permitted = {str(error) for error in setting_errors(platform_code, settings)}
+    unknown = _unknown(field, kind, settings, is_open=False)
+    return [error for error in unknown if str(error) not in permitted]
+
+
+def _unknown(field: str, kind: type[Record], settings: Mapping[str, Any], *, is_open: bool) -> list[ApiError]:
+    known = [row.encode_name for row in msgspec.structs.fields(kind)]
+    found = []
+    for name in settings:
+        if name in known:
+            continue
+        close = get_close_matches(name, known, n=1)
+        if close:
+            found.append(invalid(f"{field}.{name}", f"is not a setting; did you mean {close[0]}?"))
+        elif not is_open:
+            found.append(invalid(f"{field}.{name}", f"is not a setting; there are {', '.join(known)}"))
+    return found
+
+
+def _record_in(kind: Any) -> type[Record]:
+    """Returns the record class in a type such as `Article | None`."""
+    found: type[Record] = next(
+        part for part in getattr(kind, "__args__", (kind,)) if hasattr(part, "__struct_fields__")
+    )
+    return found
 
 
 def _text(platform: Platform, field: str, count: int, limit: int, unit: str) -> list[ApiError]:

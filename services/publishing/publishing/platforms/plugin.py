@@ -1,4 +1,4 @@
-"""The interface of a platform's folder: its `plugin.py` defines a `PLUGIN`.
+"""The interface of a platform's folder: its `plugin.py` defines a `PLUGIN`; and functions that read a post's settings.
 
 `registry` finds the folder by the platform's row in `contracts.platforms`. No other code depends on a particular
 platform.
@@ -6,14 +6,20 @@ platform.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from contracts.errors import ApiError
+import msgspec
+
+from chassis.http.addresses import UnsafeAddress, check_url
+from contracts.errors import ApiError, invalid
+from contracts.record import Record
 from publishing.platforms.base import Account, Connector
 from publishing.platforms.facts import Fact
 from publishing.platforms.hooks import Hooks
 from publishing.platforms.oauth.base import App, Login
 from publishing.platforms.trial import Trial
+
+R = TypeVar("R", bound=Record)
 
 #: `<name>_settings` of a post, as the client sent them.
 PostSettings = Mapping[str, Any]
@@ -50,13 +56,14 @@ class PlatformPlugin:
     #: Counts a message as the platform does; None: by the row's `length_unit` (`UNITS`).
     length: Callable[[str], int] | None = None
     #: Returns the longest message, in the platform's unit, where the post's settings change it; None: the row's.
-    message_limit: Callable[[PostSettings], int | None] = lambda settings: None
+    message_limit: Callable[[PostSettings], int | None] | None = None
     #: Counts a comment or reply.
     comment_length: Callable[[str], int] = len
     #: Finds the problems of a message other than its length.
-    check_text: Callable[[str, PostSettings], list[ApiError]] = lambda message, settings: []
-    #: Finds the problems of the post's settings; the second argument says whether the post has media.
-    check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
+    check_text: Callable[[str, PostSettings], list[ApiError]] | None = None
+    #: Finds further problems of settings that fit their record (`limits.setting_errors`); the second argument says
+    #: whether the post has media.
+    check_settings: Callable[[PostSettings, bool], list[ApiError]] | None = None
     #: What the platform tells now about itself and a page, one after the other. Makes nothing visible.
     facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
     #: The test post of `platform check --post`; None: the platform's API could not remove one.
@@ -71,3 +78,17 @@ class PlatformPlugin:
     comment_scopes: tuple[str, ...] = ()
     #: Whether the author of a comment is identified by name because ids are missing or differ between logins.
     has_unique_names: bool = False
+
+
+def url_errors(field: str, value: Any) -> list[ApiError]:
+    """Returns the errors of an address that will be passed to the platform. The address is not requested."""
+    try:
+        check_url(value)
+    except UnsafeAddress as error:
+        return [invalid(field, error.reason)]
+    return []
+
+
+def parse(kind: type[R], settings: Mapping[str, Any]) -> R:
+    """Converts checked settings into a record of class `kind`, with defaults for missing ones."""
+    return msgspec.convert({name: value for name, value in settings.items() if value is not None}, kind)

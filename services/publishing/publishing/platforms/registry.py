@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from contracts.platforms import PLATFORMS, Platform
-from publishing.platforms.base import Connector, NotConnected
+from publishing.platforms.base import Connector
 from publishing.platforms.oauth.base import Login
 from publishing.platforms.plugin import UNITS, PlatformPlugin
 
@@ -47,17 +47,9 @@ def default_settings(**given: Any) -> dict[str, Any]:
     return {code: given.get(code) or plugin.settings() for code, plugin in PLUGINS.items()}
 
 
-class Registry:
-    """The connectors of this process, one per platform. Each is made once and keeps its own pool of connections."""
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._connectors = {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
-
-    def connector(self, platform_code: str) -> Connector:
-        """Returns a platform's connector. Raises NotConnected for a platform that only another release knows."""
-        if platform_code not in self._connectors:
-            raise NotConnected(platform_code, platform_code)
-        return self._connectors[platform_code]
+def connectors(settings: Mapping[str, Any]) -> dict[str, Connector]:
+    """Makes the connector of each platform, by code. Each keeps its own pool of connections: a process makes one."""
+    return {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:

@@ -23,7 +23,7 @@ from contracts.platforms import BRAND_PER_24H, PLATFORMS
 from publishing.context import AppContext
 from publishing.platforms.base import NotConnected
 from publishing.platforms.registry import may_comment
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 from publishing.rules import content
 from publishing.rules.guardrails import REACH, judge
 from publishing.store.posts import Posts, Surroundings
@@ -62,7 +62,7 @@ def check_may_comment(app: AppContext, page: PageRow, field: str) -> None:
     `field` is the request field that asked for a comment.
     """
     try:
-        granted = app.vault.credentials(page.access_token).scopes
+        granted = Credentials.opened(app.vault, page.access_token).scopes
     except UnreadableSecret:
         return
     if may_comment(page.platform, granted) is False:
@@ -81,7 +81,7 @@ def check_connected(app: AppContext, page: PageRow) -> None:
     """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not for scheduled posts: it may exist by
     their time."""
     try:
-        app.registry.connector(page.platform)
+        app.connector(page.platform)
     except NotConnected as error:
         raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error
 

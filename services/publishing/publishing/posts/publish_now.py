@@ -11,8 +11,7 @@ from contracts.record import Nothing
 from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import FIRST_COMMENTS
-from publishing.pages.expiry import expiry_in
-from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.platforms.base import PlatformRefusal
 from publishing.posts.answers import Answer
 from publishing.posts.checks import (
     check_connected,
@@ -86,7 +85,7 @@ def _publish(
     answer.post_id = post.id
     try:
         outcome = deliver(app, page, post)
-        recorded = _record(app, page, outcome, answer)
+        recorded = _record(app, outcome, answer)
     finally:
         app.outcomes.let_go(Claim(post.id, post.fence))
     return _answer(app, page, post, recorded, outcome)
@@ -123,16 +122,15 @@ def _claim(
     return page, post
 
 
-def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer: Answer) -> Post | None:
+def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Post | None:
     """Stores the outcome and returns the post; None if the database is down for too long: a look-up finds the outcome
     later.
 
     Tries for longer than the client waits; then an event reports the outcome. Raises SERVICE_UNAVAILABLE for a post
     that was certainly not published.
     """
-    expired = expiry_in(app, page, outcome.refusal)
     try:
-        return app.outcomes.write(outcome, expired=expired, more_seconds=answer.left_seconds).post
+        return app.outcomes.write(outcome, more_seconds=answer.left_seconds).post
     except ApiError:
         if outcome.state == "failed":
             raise
@@ -160,7 +158,7 @@ def _answer(
     refusal = outcome.refusal
     if recorded is None or refusal is None:
         raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
-    if refusal.kind is Refusal.EXPIRED:
+    if outcome.expired is not None:
         raise app.expired(page.id)
     raise rejected(page, refusal)
 

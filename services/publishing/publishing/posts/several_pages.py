@@ -20,7 +20,7 @@ from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import PLATFORMS
 from publishing import attachments
 from publishing.context import AppContext
-from publishing.platforms.post_settings import open_setting_errors
+from publishing.platforms.limits import open_setting_errors
 from publishing.posts import answers, checks, schedule
 from publishing.posts import publish_now as at_once
 from publishing.posts.answers import Answer

@@ -1,5 +1,6 @@
 """Makes one attempt at one post: calls the platform and interprets its answer. The outcome is stored elsewhere."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ import structlog
 from contracts.errors import MEDIA_PROCESSING, PAGE_EXPIRED, PLATFORM_REJECTED
 from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
+from publishing.pages.expiry import expiry_in
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import (
     Checkpoint,
@@ -19,8 +21,8 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
+from publishing.platforms.http_client import permission
 from publishing.platforms.limits import check_content, check_files
-from publishing.platforms.permission import permission
 from publishing.records import PageRow, Post
 from publishing.rules.content import storable
 from publishing.rules.retries import wait_before_next
@@ -55,7 +57,8 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
             published = connector.publish(account, content_of(post, sources), checkpoint_of(app, post))
         await_final_id(app, post, published)
     except PlatformRefusal as refusal:
-        return refused(post, effective_refusal(app, page, refusal))
+        final = effective_refusal(app, page, refusal)
+        return replace(refused(post, final), expired=expiry_in(app, page, final))
     except NotConnected as error:
         return refused(post, PlatformRefusal(Refusal.REJECTED, "UNSUPPORTED_PLATFORM", str(error)))
     except ClaimLost:
@@ -89,7 +92,7 @@ def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
                 raise ClaimLost(post.id)
         _check_claim(app, post)  # the commit may have taken longer than the lease had left
 
-    return Checkpoint(post.checkpoint, store)
+    return Checkpoint(post.checkpoint or {}, store)
 
 
 def _check_claim(app: AppContext, post: Post) -> None:
@@ -99,9 +102,9 @@ def _check_claim(app: AppContext, post: Post) -> None:
 
 
 def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the post's files, after checking them as they are now. Raises PlatformRefusal, ClaimLost."""
-    held, by_url = post_files.held(app, post), post_files.by_url(app, post)
-    sources = (*held, *by_url)
+    """Returns the post's files, after checking them and the text as they are now. Raises PlatformRefusal, ClaimLost."""
+    files = post_files.files_of(app, post) if post.media_ids or post.media_urls else []
+    sources = tuple(source for _, source in files)
     for error in (
         *check_content(
             post.platform,
@@ -110,13 +113,15 @@ def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSou
             settings=content_of(post, ()).settings,
             account_limit=page.message_limit,
         ),
-        *check_files(post.platform, post_files.named(held, by_url), len(sources)),
+        *check_files(post.platform, files, len(files)),
     ):
         raise PlatformRefusal(Refusal.REJECTED, error.code, error.message)
-    if by_url:
+    if post.media_urls:
         with app.database.transaction() as connection:
             claim = Claim(post.id, post.fence)
-            if not Sending(connection).save_media_types(claim, [source.type for source in by_url]):
+            if not Sending(connection).save_media_types(
+                claim, [source.type for source in sources[len(post.media_ids) :]]
+            ):
                 raise ClaimLost(post.id)
     return sources
 

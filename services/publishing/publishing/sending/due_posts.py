@@ -15,15 +15,13 @@ from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED, ApiError
 from publishing import post_events
 from publishing.context import DUE_POSTS
-from publishing.pages.expiry import expiry_in
 from publishing.records import PageRow, Post
-from publishing.rules.planning import Plan, plan_queue
+from publishing.rules.guardrails import Plan, plan_queue
 from publishing.sending import metrics
 from publishing.sending.context import SendingContext
 from publishing.sending.delivery import RECONNECT, deliver
 from publishing.store import Connection
 from publishing.store.page_queues import DueQueue, Locked, PageQueues
-from publishing.store.pages import Pages
 from publishing.store.sending import AttemptOutcome, Claim, Sending
 
 log = structlog.get_logger()
@@ -125,12 +123,11 @@ def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, di
         if len(taken) < len(found):
             post_events.stage_held(connection, [post for post in found if post.state == "held"])
         note(*(Claim(post.id, post.fence) for post in taken))
-        pages = Pages(connection).many([queue.page_id for queue in due])
         metrics.note_taken(due, taken, now)
         queue_of: dict[str, list[Post]] = {}
         for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
             queue_of.setdefault(post.page_id, []).append(post)
-        claimed = [(pages[page_id], posts) for page_id, posts in queue_of.items()]
+        claimed = [(queue.page, queue_of[queue.page.id]) for queue in due if queue.page.id in queue_of]
     return claimed, sum(len(queue.due) for queue in due) - len(taken), contended
 
 
@@ -149,11 +146,10 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
             written, done = outcomes.write(done, waiting.pop(0), more_seconds=_OUTAGE_SECONDS), None
             if written.has_begun:
                 done = _deliver(app, page, replace(post, attempts=post.attempts + 1))
-            if done is not None and (done.is_expired or done.rest_seconds):
+            if done is not None and (done.expired or done.rest_seconds):
                 break
         if done is not None:
-            expired = expiry_in(app, page, done.refusal)
-            outcomes.write(done, expired=expired, more_seconds=_OUTAGE_SECONDS)
+            outcomes.write(done, more_seconds=_OUTAGE_SECONDS)
     finally:
         outcomes.let_go(*claims)
         try:
@@ -179,16 +175,16 @@ def _deliver(app: SendingContext, page: PageRow, post: Post) -> AttemptOutcome:
 
 def _plan(app: SendingContext, queues: PageQueues, due: Sequence[DueQueue], now: datetime) -> dict[str, Plan]:
     """Returns a plan for each due queue whose page has not expired, by page id."""
-    alive = [queue for queue in due if not queue.expired]
-    pages = queues.went_out_of_pages([queue.page_id for queue in alive])
-    brands = queues.went_out_of_brands({queue.brand_id for queue in alive})
+    alive = [queue for queue in due if not queue.page.expired]
+    pages = queues.went_out_of_pages([queue.page.id for queue in alive])
+    brands = queues.went_out_of_brands({queue.page.brand_id for queue in alive})
     return {
-        queue.page_id: plan_queue(
+        queue.page.id: plan_queue(
             now,
             queue.due,
-            queue.platform,
-            page=pages.get(queue.page_id, []),
-            brand=brands.setdefault(queue.brand_id, []),
+            queue.page.platform,
+            page=pages.get(queue.page.id, []),
+            brand=brands.setdefault(queue.page.brand_id, []),
             window_seconds=app.settings.publish_window_seconds,
         )
         for queue in alive
@@ -201,6 +197,6 @@ def _settle(connection: Connection, due: Sequence[DueQueue], plans: dict[str, Pl
     store.put_off({post_id: at for plan in plans.values() for post_id, at in plan.put_off.items()})
     missed = [post_id for plan in plans.values() for post_id in plan.missed]
     ended = store.fail_unsent(missed, PUBLISH_WINDOW_MISSED, _MISSED)
-    expired = [post_id for queue in due if queue.expired for post_id, _ in queue.due]
+    expired = [post_id for queue in due if queue.page.expired for post_id, _ in queue.due]
     ended += store.fail_unsent(expired, PAGE_EXPIRED.code, f"{PAGE_EXPIRED.message} {RECONNECT}")
     post_events.stage_ended(connection, ended)

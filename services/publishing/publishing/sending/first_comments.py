@@ -28,7 +28,7 @@ from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
 from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.platforms.permission import permission_until
+from publishing.platforms.http_client import permission_until
 from publishing.records import PageRow, Post
 from publishing.rules.content import storable
 from publishing.rules.retries import wait_before_next

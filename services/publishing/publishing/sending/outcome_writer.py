@@ -17,7 +17,7 @@ from chassis.db.batches import Batches
 from chassis.db.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import post_events
-from publishing.pages.expiry import Expired, expire
+from publishing.pages.expiry import expire
 from publishing.records import Post
 from publishing.sending import metrics
 from publishing.store import Connection
@@ -36,8 +36,6 @@ class Write:
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None
-    #: A page that the outcome shows to be expired.
-    expired: Expired | None = None
     #: Whether it was submitted before, and perhaps committed.
     is_repeat: bool = False
 
@@ -101,16 +99,15 @@ class OutcomeWriter:
         outcome: AttemptOutcome | None = None,
         begin: Claim | None = None,
         *,
-        expired: Expired | None = None,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores an outcome, begins the attempt at another post, and marks a page as expired, each if given. All is
-        committed when the call returns.
+        """Stores an outcome, marks its page as expired if it says so, and begins the attempt at another post, each if
+        given. All is committed when the call returns.
 
         While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
         SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.
         """
-        write = Write(outcome, begin, expired)
+        write = Write(outcome, begin)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds
         while True:
             try:
@@ -138,7 +135,8 @@ class OutcomeWriter:
                 for post in sending.standing([write.outcome for write in repeated if write.outcome])
                 if post.id not in recorded
             }
-            for found in sorted((w.expired for w in writes if w.expired), key=lambda found: found.page.id):
+            expired = [outcome.expired for outcome in outcomes if outcome.expired]
+            for found in sorted(expired, key=lambda found: found.page.id):
                 expire(connection, found)
             post_events.stage_ended(connection, recorded.values())
             post_events.stage_late(connection, sending.take_late(standing))

@@ -104,11 +104,11 @@ def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
     return tuple(_own(app, post, url) or _fetched(app.settings, url) for url in post.media_urls)
 
 
-def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tuple[str, MediaSource]]:
-    """Pairs each file with the name that it has in error messages."""
+def files_of(app: AppContext, post: Post) -> list[tuple[str, MediaSource]]:
+    """Returns all files of the post, each with its name in error messages: those of `held`, then those of `by_url`."""
     return [
-        *((f"media_ids[{number}]", source) for number, source in enumerate(held)),
-        *((f"media_urls[{number}]", source) for number, source in enumerate(by_url)),
+        *((f"media_ids[{number}]", source) for number, source in enumerate(held(app, post))),
+        *((f"media_urls[{number}]", source) for number, source in enumerate(by_url(app, post))),
     ]
 
 

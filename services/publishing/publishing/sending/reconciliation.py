@@ -73,7 +73,7 @@ def _settle(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None
             outcome = _own_post(store, unknown, outcome) or StillUnknown()
         record = conclude(app, unknown, outcome)
         ended = Sending(connection).record([record])
-        if Checkpoint(unknown.post.checkpoint).restored_at is not None:
+        if Checkpoint(unknown.post.checkpoint or {}).restored_at is not None:
             store.doubt_first_comments([post.id for post in ended], unknown.began_at)
         post_events.stage_ended(connection, ended)
     log.info("outcome_looked_up", post_id=unknown.post.id, state=record.state)
@@ -123,7 +123,7 @@ _NOT_KEPT = PlatformRefusal(
 def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome:
     """Asks the platform for the outcome of the attempt. If the look-up fails, the outcome stays unknown."""
     post = unknown.post
-    checkpoint = Checkpoint(post.checkpoint)
+    checkpoint = Checkpoint(post.checkpoint or {})
     if checkpoint.answered is not None:
         return Published(checkpoint.answered, post.permalink)
     try:

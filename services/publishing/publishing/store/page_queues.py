@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from publishing.records import OUT, remote_page
+from publishing.records import OUT, PageRow, column_names
 from publishing.store.siblings import siblings_of
 
 #: Queued posts read for each wanted page: most pages have fewer due posts.
@@ -42,8 +42,8 @@ _HEADS = text(
 #: The row locks claim the queues. More pages are given than wanted, because those that other processes hold are
 #: skipped. OFFSET 0 makes the planner test page after page until enough are found, instead of all pages at once.
 _LOCK_PAGES = text(
-    """
-    SELECT p.id, p.brand_id, p.platform, p.remote_account_id, p.expired
+    f"""
+    SELECT {", ".join(f"p.{name}" for name in column_names(PageRow))}
     FROM unnest(CAST(:pages AS text[])) WITH ORDINALITY AS head(id, place) JOIN pages p ON p.id = head.id
     WHERE NOT EXISTS (
         SELECT FROM pages s JOIN posts b ON b.page_id = s.id
@@ -101,10 +101,7 @@ _WENT_OUT_OF_BRANDS = text(
 class DueQueue(NamedTuple):
     """A page with its due posts, in the order in which they are sent."""
 
-    page_id: str
-    brand_id: str
-    platform: str
-    expired: bool
+    page: PageRow
     #: (post id, due at)
     due: list[tuple[str, datetime]]
 
@@ -123,7 +120,7 @@ class PageQueues:
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
         """Locks up to `count` free pages that have due posts, those with the longest waiting post first."""
-        locked: dict[str, Any] = {}
+        locked: dict[str, PageRow] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
         window = count * _WINDOW_POSTS
@@ -167,19 +164,20 @@ class PageQueues:
         count, seconds = self._connection.execute(_BACKLOG, {"most": MOST_COUNTED}).one()
         return count, float(seconds or 0)
 
-    def _lock_pages(self, page_ids: Sequence[str], count: int) -> list[Any]:
+    def _lock_pages(self, page_ids: Sequence[str], count: int) -> list[PageRow]:
         if not page_ids:
             return []
-        return list(self._connection.execute(_LOCK_PAGES, {"pages": list(page_ids), "count": count}))
+        rows = self._connection.execute(_LOCK_PAGES, {"pages": list(page_ids), "count": count})
+        return [PageRow.of(row) for row in rows.mappings()]
 
-    def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
+    def _try_remote_pages(self, pages: Sequence[PageRow], earlier: Collection[PageRow]) -> dict[str, PageRow]:
         """Locks the pages on the platform, as far as they are free, and returns them. Of siblings locks only the
         first, and none whose sibling is in `earlier`."""
-        known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
-        firsts: dict[str, Any] = {}
+        known = {page.remote_page for page in earlier}
+        firsts: dict[str, PageRow] = {}
         for page in pages:
-            if remote_page(page.platform, page.remote_account_id) not in known:
-                firsts.setdefault(remote_page(page.platform, page.remote_account_id), page)
+            if page.remote_page not in known:
+                firsts.setdefault(page.remote_page, page)
         free = self._try(_TRY_REMOTE_PAGES, firsts)
         return {page.id: page for remote, page in firsts.items() if remote in free}
 
@@ -188,13 +186,13 @@ class PageQueues:
             return set()
         return set(self._connection.execute(statement, {"names": list(names)}).scalars())
 
-    def _with_due(self, pages: dict[str, Any], per_queue: int) -> list[DueQueue]:
+    def _with_due(self, pages: dict[str, PageRow], per_queue: int) -> list[DueQueue]:
         if not pages:
             return []
         due: dict[str, list[tuple[str, datetime]]] = {}
         for row in self._connection.execute(_DUE, {"pages": list(pages), "per_queue": per_queue}):
             due.setdefault(row.page_id, []).append((row.id, row.out_at))
-        return [DueQueue(p, pages[p].brand_id, pages[p].platform, pages[p].expired, due[p]) for p in due]
+        return [DueQueue(pages[page_id], posts) for page_id, posts in due.items()]
 
     def _went_out(self, statement: Any, owners: Collection[str]) -> dict[str, list[datetime]]:
         rows = self._connection.execute(statement, {"owners": list(owners), "out": list(OUT)})

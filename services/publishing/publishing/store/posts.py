@@ -31,7 +31,7 @@ GIVEN = (
 #: The page if it is the account's, so that no call waits for the locks of another account's brands.
 _PAGE = "FROM pages WHERE id = %(page_id)s AND account_id = %(account_id)s"
 #: Sent before `_AROUND` in one message, so that `_AROUND` sees what the last holders of the locks committed. Every
-#: transaction takes the brand's lock before that of the platform's page, whose name is `records.remote_page`.
+#: transaction takes the brand's lock before that of the platform's page, whose name is `PageRow.remote_page`.
 _LOCK = f"""
     WITH names AS MATERIALIZED (
         SELECT hashtextextended(brand_id, 0) AS brand,

@@ -21,7 +21,7 @@ from chassis.db.leases import held_by
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.records import Post
+from publishing.records import Expired, Post
 from publishing.store.siblings import siblings_of
 
 #: A checkpoint that an edit removed may be JSON null, as the previous release wrote it. A post whose maker has lost
@@ -212,10 +212,8 @@ class AttemptOutcome:
     traceparent: str | None = field(default_factory=lambda: tracing.traceparent() or None)
     #: The platform's refusal behind it, for the caller. Not stored.
     refusal: PlatformRefusal | None = None
-
-    @property
-    def is_expired(self) -> bool:
-        return self.refusal is not None and self.refusal.kind is Refusal.EXPIRED
+    #: Set if the refusal has ended the page's connection: the page is marked together with the outcome.
+    expired: Expired | None = None
 
     @property
     def rest_seconds(self) -> float:
@@ -224,7 +222,7 @@ class AttemptOutcome:
         return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
 
 
-_STORED = tuple(one.name for one in fields(AttemptOutcome) if one.name != "refusal")
+_STORED = tuple(one.name for one in fields(AttemptOutcome) if one.name not in ("refusal", "expired"))
 
 
 class Sending:

@@ -104,8 +104,8 @@ def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
 
 
 def test_the_size_a_server_announces_is_judged_before_anything_is_sent(app: Any) -> None:
-    sources = files.by_url(app, post(app, urls=(f"{HOST}/photo-900x900-11mb.jpg",)))
-    [error] = check_files("FB", files.named((), sources), 1)
+    sources = files.files_of(app, post(app, urls=(f"{HOST}/photo-900x900-11mb.jpg",)))
+    [error] = check_files("FB", sources, 1)
     assert error.extras["errors"][0]["field"] == "media_urls[0]"
 
 

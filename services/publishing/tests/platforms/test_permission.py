@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from publishing.platforms.base import Content, MediaSource
-from publishing.platforms.permission import permission
+from publishing.platforms.http_client import permission
 
 from .simulated import Page, Simulator
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from contracts.platforms import PLATFORMS
 from publishing.platforms.base import (
     CommentPage,
     CommentQuery,
     Connector,
     Counts,
-    NotConnected,
     NotPublished,
     OpenAttempt,
     OpenComment,
@@ -152,11 +152,6 @@ class Wall:
         return next(one for one in self.made if one.id == comment_id)
 
 
-class OneConnector:
-    def __init__(self, platform: FakePlatform) -> None:
-        self.platform = platform
-
-    def connector(self, code: str) -> FakePlatform:
-        if code == "TW":
-            raise NotConnected(code, "twitter")
-        return self.platform
+def one_connector(platform: FakePlatform) -> dict[str, Any]:
+    """The platform behind every code but TW, which has no connector."""
+    return {code: platform for code in PLATFORMS if code != "TW"}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from publishing.platforms import permission
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import check_permission
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from testkit.interleaving import Process
 
@@ -51,7 +51,7 @@ class PlayedGraph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> dict[str, Any]:
-        permission.check()  # as the wire does, right before it sends
+        check_permission()  # as the wire does, right before it sends
         if self.draw.random() < self.loses / 2:
             raise OutcomeUnknown("lost before it arrived")
         if edge == "photos":

@@ -5,12 +5,11 @@ from typing import Any
 
 from chassis.ids import new_id
 from contracts import publishing as api
-from publishing.credentials import Credentials
 from publishing.pages import linked_pages, renewal
 from publishing.pages.renewal import Grant
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Found, Login, Tokens
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 from publishing.store.pages import Pages
 from publishing.store.renewals import Renewal
 from publishing.store.renewals import Renewals as RenewalStore
@@ -82,7 +81,7 @@ class Renewals:
         return found
 
     def credentials(self, page: api.Page) -> Credentials:
-        return self.world.app.vault.credentials(self.row(page).access_token)
+        return Credentials.opened(self.world.app.vault, self.row(page).access_token)
 
     def tick(self) -> int:
         claimed = renewal.renew_credentials(self.world.app)

@@ -10,11 +10,12 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
+from contracts.platforms import PLATFORMS
 from publishing.config import Settings
 from publishing.pages import linked_pages
-from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
-from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.http_client import check_permission
+from publishing.platforms.registry import connectors, default_settings
 from publishing.posts import publish_now
 from publishing.posts.answers import Answer
 from publishing.sending import claim_recovery, due_posts, reconciliation
@@ -59,7 +60,7 @@ class AtPlatform:
         """As the wire does, asks right before it sends."""
 
         def call() -> Any:
-            permission.check()
+            check_permission()
             return getattr(self._platform, name)(*arguments)
 
         call.__name__ = name
@@ -68,14 +69,6 @@ class AtPlatform:
 
 def _no_answer() -> OutcomeUnknown:
     return OutcomeUnknown("the connection broke")
-
-
-class OneConnector:
-    def __init__(self, connector: Any) -> None:
-        self._connector = connector
-
-    def connector(self, code: str) -> Any:
-        return self._connector
 
 
 @dataclass
@@ -95,7 +88,7 @@ class Stage:
     def app(self, process: Process) -> SendingContext:
         """The context of a process that has just started. The statements of its lease stop like all others."""
         connector = self.connector_of(process)
-        app = SendingContext(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+        app = SendingContext(process.database, self.settings, self.media, dict.fromkeys(PLATFORMS, connector))
         seconds, database = self.settings.lease_seconds, process.database
         app.lease = WorkerLease(database, seconds, now=self.elapsed, own=database)
         app.lease.renew()
@@ -118,12 +111,12 @@ class Stage:
             return made[process.name]
 
         def connector(api: Any) -> Any:
-            made = Registry(default_settings()).connector(platform)
+            made = connectors(default_settings())[platform]
             made._graph = api  # type: ignore[attr-defined]
             return made
 
         self.connector_of = connector_of  # type: ignore[method-assign]
-        self.world.app.registry = OneConnector(connector(graph))
+        self.world.app.connectors = dict.fromkeys(PLATFORMS, connector(graph))
 
     def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
         """Something that happens at one moment, which the seed chooses."""

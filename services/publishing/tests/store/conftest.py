@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from publishing_kit.fake_media import FakeMedia
-from publishing_kit.fake_platform import FakePlatform, OneConnector, Wall
+from publishing_kit.fake_platform import FakePlatform, Wall, one_connector
 from publishing_kit.world import World
 
 from chassis.db.database import Database
@@ -72,7 +72,7 @@ def make_app(
 
     def make(**changed: Any) -> SendingContext:
         values = {name: getattr(settings, name) for name in settings.__struct_fields__} | changed
-        made.append(SendingContext(database, Settings(**values), media, OneConnector(platform)))  # type: ignore[arg-type]
+        made.append(SendingContext(database, Settings(**values), media, one_connector(platform)))
         return made[-1]
 
     yield make

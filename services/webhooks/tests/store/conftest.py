@@ -24,7 +24,7 @@ from webhooks.config import Settings
 from webhooks.context import AppContext
 from webhooks.events import on_events
 from webhooks.management import deliveries, subscriptions
-from webhooks.security import private_receivers
+from webhooks.security import parse_private_receivers
 
 ACCOUNT = "usr_a"
 KEY = Fernet.generate_key().decode()
@@ -150,7 +150,7 @@ class Desk:
 def settings() -> Settings:
     return Settings(
         secret_keys=(KEY,),
-        private_receivers=private_receivers.parse(["*=127.0.0.1/32:1-65535"]),
+        private_receivers=parse_private_receivers(["*=127.0.0.1/32:1-65535"]),
         retry_seconds=(30, 120, 600, 1_800, 7_200),
         timeout_seconds=60,
         attempts_at_once=512,

@@ -15,7 +15,7 @@ from contracts import webhooks as api
 from webhooks import maintenance
 from webhooks.context import AppContext
 from webhooks.management import subscriptions
-from webhooks.security.private_receivers import PrivateReceivers
+from webhooks.security import PrivateReceivers
 from webhooks.store.endpoint_queues import EndpointQueues
 
 

@@ -12,7 +12,7 @@ from contracts import webhooks as api
 from contracts.errors import ApiError
 from webhooks.context import AppContext
 from webhooks.management import deliveries, subscriptions
-from webhooks.security import private_receivers
+from webhooks.security import parse_private_receivers
 
 STRANGER = "usr_b"
 #: What an object store answers to a POST that it does not understand.
@@ -31,7 +31,7 @@ def allow(desk: Any) -> Callable[..., None]:
     """Restarts the service with these entries of WEBHOOK_ALLOWED_CIDRS."""
 
     def restart(*entries: str, resolve: Any = ask_resolver) -> None:
-        allowed = private_receivers.parse(entries)
+        allowed = parse_private_receivers(entries)
         settings = msgspec.structs.replace(desk.app.settings, private_receivers=allowed)
         desk.app.dispatcher.close()
         desk.app = AppContext(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)

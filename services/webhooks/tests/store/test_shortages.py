@@ -14,7 +14,7 @@ from chassis.http.resolver import resolver
 from chassis.vault import Vault
 from contracts import webhooks as api
 from webhooks.context import AppContext
-from webhooks.dispatch.rules import MAX_POSTPONED_SECONDS
+from webhooks.dispatch.endpoint_queue import MAX_POSTPONED_SECONDS
 from webhooks.management import deliveries, subscriptions
 
 

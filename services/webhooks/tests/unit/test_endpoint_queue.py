@@ -12,7 +12,8 @@ class Due(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    duration_ms: int = 1
+    began_at: float = 0.0
+    answered_at: float = 0.001
 
 
 def queue_of(**settings: Any) -> EndpointQueue:

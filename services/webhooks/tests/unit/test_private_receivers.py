@@ -6,7 +6,7 @@ from cryptography.fernet import Fernet
 from chassis.config import ConfigError
 from chassis.http.addresses import is_allowed
 from webhooks.config import Settings
-from webhooks.security.private_receivers import PrivateReceivers, parse
+from webhooks.security import PrivateReceivers, parse_private_receivers
 
 
 @pytest.fixture
@@ -16,7 +16,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_an_account_may_reach_its_own_networks_and_those_of_every_account() -> None:
-    receivers = parse(["usr_a=10.0.0.0/8:8080", "usr_a=fd00::/8:443", "*=192.168.7.7/32:9000-9010"])
+    receivers = parse_private_receivers(
+        ["usr_a=10.0.0.0/8:8080", "usr_a=fd00::/8:443", "*=192.168.7.7/32:9000-9010"]
+    )
     reached = {
         account: [
             is_allowed(address, port, receivers.of(account))

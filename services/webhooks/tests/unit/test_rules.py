@@ -6,23 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks.dispatch import rules
+from webhooks.dispatch import endpoint_queue as rules
+from webhooks.dispatch.attempt import is_acknowledged, retry_wait
 
 WAITS = (30.0, 120.0, 600.0, 1_800.0, 7_200.0)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_any_2xx_acknowledges(status: int) -> None:
-    assert rules.is_acknowledged(status)
+    assert is_acknowledged(status)
 
 
 @pytest.mark.parametrize("status", [None, 100, 199, 300, 302, 400, 404, 410, 429, 500, 503])
 def test_anything_else_is_a_failure(status: int | None) -> None:
-    assert not rules.is_acknowledged(status)
+    assert not is_acknowledged(status)
 
 
 def test_the_waits_follow_the_schedule_and_the_sixth_failure_is_the_last() -> None:
-    assert [rules.retry_wait(failures, WAITS) for failures in range(6)] == [*WAITS, None]
+    assert [retry_wait(failures, WAITS) for failures in range(6)] == [*WAITS, None]
 
 
 @given(failures=st.integers(0, 40), seconds=st.floats(0, math.inf), free=st.integers(0, 1_000))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webhooks.security.signing import new_secret, signature, standard_headers
+from webhooks.security import new_secret, signature, standard_headers
 
 _VECTORS = Path(__file__).parents[4] / "clients" / "vectors"
 

@@ -1,21 +1,66 @@
-"""Makes one attempt at one delivery: signs its body and posts it."""
+"""One attempt at a delivery: takes the unit of the account's month that each delivery costs once, from quota; signs the
+body and posts it."""
 
 import math
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from urllib.parse import urlsplit
 
+import structlog
+
+from chassis.bus.clients import remote
 from chassis.http.webhook_connection import PostFailed, WebhookConnection
 from chassis.telemetry import tracing
-from webhooks.dispatch import rules
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.quota import ChargeUnit, ChargeUnits, QuotaApi
+from contracts.webhooks import TEST_EVENT
 from webhooks.dispatch.endpoint_queue import EndpointQueue
 from webhooks.records import DueDelivery, Outcome
-from webhooks.security.signing import signature, standard_headers
+from webhooks.security import signature, standard_headers
 
+log = structlog.get_logger()
+
+#: How long quota has to answer. The deliveries stay due, so waiting longer gains nothing.
+_TIMEOUT_SECONDS = 5.0
+#: The service itself: each unit names its account.
+_WEBHOOKS = Caller(account_id="", user_id="webhooks")
 #: Bytes of an answer that are read, so that the connection can be used again, and that are kept in the log (decisions
 #: "Delivery row").
 _MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhooks/1.3"}
+
+
+def needs_unit(due: DueDelivery) -> bool:
+    """Whether a unit of the month must be taken for the delivery: before its first attempt, and never for a
+    test."""
+    return due.attempts == 0 and not due.is_charged and due.event != TEST_EVENT
+
+
+def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
+    """Takes the units of these deliveries. Returns delivery id → whether it has its unit.
+
+    Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
+    one call; after another error than SERVICE_UNAVAILABLE each subscription gets a call of its own.
+    """
+    units = tuple(
+        ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)
+        for one in due
+    )
+    try:
+        with tracing.on_behalf(due):
+            answer = remote(quota.charge_units)(
+                _WEBHOOKS, ChargeUnits(units=units, may_defer=True), timeout_seconds=_TIMEOUT_SECONDS
+            )
+    except ApiError as error:
+        each = [list(group) for _, group in groupby(due, key=lambda one: one.subscription_id)]
+        if error.row is SERVICE_UNAVAILABLE or len(each) == 1:
+            log.warning("deliveries_wait", reason=error.message, count=len(due))
+            return {}
+        return {id_: has_unit for group in each for id_, has_unit in charge(quota, group).items()}
+    answers = zip(due, answer.allowed, strict=True)
+    return {one.id: has_unit for one, has_unit in answers if has_unit is not None}
 
 
 def send(
@@ -48,7 +93,7 @@ def send(
         error, is_local, others_at = failed.problem.value, failed.is_ours, failed.others_at
     else:
         status_code, answer = answered.status, _shown(answered.body)
-        error = None if rules.is_acknowledged(status_code) else "status"
+        error = None if is_acknowledged(status_code) else "status"
     return Outcome(
         subscription_id=queue.id,
         delivery_id=due.id,
@@ -61,10 +106,23 @@ def send(
         status_code=status_code,
         error=error,
         answer=answer,
-        retry_wait=rules.retry_wait(due.failures, retry_seconds),
+        retry_wait=retry_wait(due.failures, retry_seconds),
         is_local=is_local,
         others_at=others_at,
     )
+
+
+def is_acknowledged(status_code: int | None) -> bool:
+    """Whether the receiver has accepted the delivery: any 2xx (spec)."""
+    return status_code is not None and 200 <= status_code < 300
+
+
+def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
+    """Returns the seconds until the next attempt in case this one fails; None when it is the last.
+
+    `failures`: this delivery's failed attempts before this one; `waits`: the retry schedule, in seconds.
+    """
+    return waits[failures] if failures < len(waits) else None
 
 
 def _shown(body: bytes | None) -> str | None:

@@ -23,8 +23,8 @@ from contracts.errors import ApiError
 from contracts.quota import QuotaApi
 from webhooks import metrics
 from webhooks.config import Settings
-from webhooks.dispatch import attempt, charges, rules
-from webhooks.dispatch.endpoint_queue import EndpointQueue
+from webhooks.dispatch import attempt
+from webhooks.dispatch.endpoint_queue import MAX_CONCURRENT, MAX_POSTPONED_SECONDS, EndpointQueue
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
 from webhooks.store.endpoint_queues import EndpointQueues
@@ -108,8 +108,8 @@ class DeliveryDispatcher:
             self._refresh(endpoints)
             due = self._load(store, [one.id for one in endpoints if one.is_due])
         with self._lock:
-            self._begin([one for one in due if not one.needs_unit])
-        uncharged = [one for one in due if one.needs_unit]
+            self._begin([one for one in due if not attempt.needs_unit(one)])
+        uncharged = [one for one in due if attempt.needs_unit(one)]
         if uncharged:
             self._charges.start(partial(self._charge, uncharged))
         return became_ready + taken + len(due)
@@ -221,7 +221,7 @@ class DeliveryDispatcher:
         they stay due."""
         has_unit: dict[str, bool] = {}
         try:
-            has_unit = charges.charge(self._quota, due)
+            has_unit = attempt.charge(self._quota, due)
             refused = [one for one in due if has_unit.get(one.id) is False]
             if refused:
                 with self._database.reading() as connection:
@@ -253,7 +253,7 @@ class DeliveryDispatcher:
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
         """Remembers those of the dropped deliveries `due` that have a unit, until their rows show the unit."""
-        self._dropped = [*self._dropped, *(one for one in due if one.needs_unit)]
+        self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 
     def _note_dropped(self, store: EndpointQueues) -> None:
         dropped = self._dropped
@@ -266,7 +266,7 @@ class DeliveryDispatcher:
     def _most(self) -> int:
         """Returns how many deliveries one queue may have loaded. With many queues it is fewer, to limit memory."""
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
-        return max(2 * rules.MAX_CONCURRENT, share)
+        return max(2 * MAX_CONCURRENT, share)
 
     def _next(self, queue: EndpointQueue) -> DueDelivery | None:
         return None if self.is_closing else queue.begin(self._attempts.free)
@@ -300,7 +300,7 @@ class DeliveryDispatcher:
         outcome = attempt.send(queue, connection, due, settings.timeout_seconds, settings.retry_seconds)
         with self._lock:
             outcome = queue.assess(outcome)
-        if outcome.is_local and due.overdue_seconds < rules.MAX_POSTPONED_SECONDS:
+        if outcome.is_local and due.overdue_seconds < MAX_POSTPONED_SECONDS:
             self._postpone(queue, due, outcome)
             return
         recorded: Recorded | None = None

@@ -1,4 +1,5 @@
-"""The deliveries that this process has loaded for one endpoint, and what it knows of that endpoint. No I/O.
+"""The deliveries that this process has loaded for one endpoint, what it knows of that endpoint, and the rules that
+follow: how many attempts run at once, how many deliveries are loaded, whether a failure is the receiver's. No I/O.
 
 One process at a time serves an endpoint, so that the limits of concurrent attempts are exact and connections can be
 kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves
@@ -12,8 +13,21 @@ from collections.abc import Callable
 
 from chassis.db.batches import Batches
 from chassis.http.webhook_connection import WebhookConnection
-from webhooks.dispatch import rules
-from webhooks.records import DueDelivery, Outcome, Recorded
+from webhooks.records import MAX_CONSECUTIVE_FAILURES, DueDelivery, Outcome, Recorded
+
+#: Concurrent attempts to one endpoint: enough for a busy one, few enough not to overload a small server.
+MAX_CONCURRENT = 8
+#: An endpoint that answers within 50 ms is served as fast by 6, and fewer attempts are repeated after a process was
+#: killed. Our choice.
+_FAST_SECONDS, _FAST_CONCURRENT = 0.05, 6
+#: How long after its due time an attempt is still postponed if it fails for lack of a local resource. Later the failure
+#: counts, so that none is postponed for ever.
+MAX_POSTPONED_SECONDS = 600.0
+#: How long an endpoint must have been unreachable before a success of another endpoint shows that the cause is the
+#: receiver's: short failures of our own network are over by then.
+_BLAME_SECONDS = 60.0
+#: The shortest and longest pause of an endpoint after a postponed attempt; it grows with the outage.
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 class EndpointQueue:
@@ -83,7 +97,7 @@ class EndpointQueue:
         Returns 0 while the queue is more than half full, paused, or without a readable secret: nothing is sent
         unsigned.
         """
-        limit = rules.prefetch(self.failures, self.acknowledged, most)
+        limit = prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2
         if has_enough or self.paused_until > time.monotonic() or not self.secrets:
             return 0
@@ -99,7 +113,7 @@ class EndpointQueue:
     def begin(self, free_slots: int) -> DueDelivery | None:
         """Takes the next delivery to attempt. Returns None without one, when the endpoint has as many attempts running
         as it may, or when the queue's lease may be over."""
-        limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)
+        limit = concurrency(self.failures, self.answer_seconds, free_slots)
         if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
         due = self.ready.popleft()
@@ -113,22 +127,20 @@ class EndpointQueue:
             self.unreachable_since = math.inf
             return outcome
         self.unreachable_since = min(self.unreachable_since, time.monotonic())
-        return outcome._replace(
-            is_local=not rules.is_receivers_fault(self.unreachable_since, outcome.others_at)
-        )
+        return outcome._replace(is_local=not is_receivers_fault(self.unreachable_since, outcome.others_at))
 
     def postpone(self) -> list[DueDelivery]:
         """Pauses the endpoint and drops the deliveries whose attempt has not begun; they stay due. Returns those that
         were ready."""
         now = time.monotonic()
-        self.paused_until = now + rules.pause_seconds(now - self.unreachable_since)
+        self.paused_until = now + pause_seconds(now - self.unreachable_since)
         return self.clear()
 
     def note(self, outcome: Outcome, recorded: Recorded) -> list[DueDelivery]:
         """Takes a recorded outcome into account. If it disabled the subscription, drops the deliveries whose attempt
         has not begun and returns those that were ready."""
         self.acknowledged += recorded.state == "delivered"
-        seconds = outcome.duration_ms / 1000
+        seconds = outcome.answered_at - outcome.began_at
         is_first = math.isinf(self.answer_seconds)
         self.answer_seconds = seconds if is_first else 0.8 * self.answer_seconds + 0.2 * seconds
         was_active, self.is_active = self.is_active, recorded.is_active
@@ -154,3 +166,39 @@ class EndpointQueue:
 
     def is_idle(self, seconds: float) -> bool:
         return not self.loaded and self.used_at + seconds < time.monotonic()
+
+
+def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
+    """Whether a failure to reach an endpoint is the receiver's, not our network's: others were reached meanwhile.
+
+    `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success of
+    another endpoint.
+    """
+    return others_at >= unreachable_since + _BLAME_SECONDS
+
+
+def pause_seconds(unreachable_seconds: float) -> float:
+    """Returns the pause before the next attempt to an endpoint that has been unreachable for `unreachable_seconds`."""
+    return min(max(unreachable_seconds, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
+
+
+def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: int) -> int:
+    """Returns how many attempts an endpoint may have running when the process has this many slots free.
+
+    Never more than are left before it is disabled, so that the 20th failure in a row is the last attempt. When slots
+    grow scarce each endpoint gets fewer, so that slow ones leave room for the others.
+    """
+    left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
+    most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT
+    return max(1, min(most, left, free_slots // (2 * MAX_CONCURRENT)))
+
+
+def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
+    """Returns how many deliveries of an endpoint may be loaded before the results of earlier ones are known.
+
+    Each loaded delivery takes a unit of the account's quota. The number grows with each acknowledged delivery, so that
+    a dead endpoint takes few units.
+    """
+    if consecutive_failures > 0:
+        return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))
+    return min(most, 2 * MAX_CONCURRENT + acknowledged)

@@ -13,7 +13,7 @@ from webhooks.context import AppContext
 from webhooks.dispatch.dispatcher import DELIVERIES_DUE
 from webhooks.events import body_of
 from webhooks.management import access
-from webhooks.security.signing import signature, standard_headers
+from webhooks.security import signature, standard_headers
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 from webhooks.store.subscriptions import Subscriptions

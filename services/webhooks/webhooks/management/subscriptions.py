@@ -19,10 +19,10 @@ from contracts.errors import (
     invalid,
 )
 from contracts.keys import KeysRotated, RotateKeys
+from webhooks import security
 from webhooks.context import AppContext
 from webhooks.management import access
 from webhooks.records import SubscriptionRow
-from webhooks.security import signing
 from webhooks.store.subscriptions import Subscriptions
 
 #: Spec "Events", Signature 4.
@@ -68,7 +68,7 @@ def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) ->
             if store.count(caller.account_id) >= api.MAX_SUBSCRIPTIONS:
                 raise ApiError(LIMIT_REACHED, limit=api.MAX_SUBSCRIPTIONS)
             row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
-            secret = signing.new_secret()
+            secret = security.new_secret()
             store.add_secret(new_id("sec"), row.id, caller.operation_id, app.vault.encrypt(secret))
         else:  # created by an older release
             secret = _secret_again(app, store, row, caller.operation_id)
@@ -179,7 +179,7 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
         made = store.secret_of_operation(request.id, caller.operation_id)
         if made is None:
             ends_at = store.expire_secret(request.id, PREVIOUS_SECRET_LASTS)
-            secret = signing.new_secret()
+            secret = security.new_secret()
             store.add_secret(new_id("sec"), request.id, caller.operation_id, app.vault.encrypt(secret))
             store.change(request.id)
         else:

@@ -7,6 +7,7 @@ No statement waits long for a row that another transaction has locked, for examp
 in the middle: that would hold up all other endpoints.
 """
 
+import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from sqlalchemy import Connection, text
 from chassis.db.database import Compiled, fetch
 from webhooks.records import MAX_CONSECUTIVE_FAILURES, DueDelivery, Endpoint, Outcome, Recorded
 
+#: The answer of an endpoint that wants no further events: its subscription is disabled.
+_GONE_STATUS = 410
 #: Most secrets that sign a delivery, however often they are rotated within a day: it bounds the header's length.
 _SIGNATURES = 8
 
@@ -256,7 +259,7 @@ class EndpointQueues:
         missing: nothing of it is recorded. Needs no transaction. Raises LockTimeout when another transaction has
         locked one of the rows.
         """
-        rows = msgspec.json.encode([one.row(position) for position, one in enumerate(outcomes)]).decode()
+        rows = msgspec.json.encode([_row(position, one) for position, one in enumerate(outcomes)]).decode()
         parameters = {"outcomes": rows, "lease": lease_seconds}
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
@@ -276,3 +279,26 @@ class EndpointQueues:
 
 def _named(due: Sequence[DueDelivery]) -> dict[str, Any]:
     return {"subscription_ids": [one.subscription_id for one in due], "ids": [one.id for one in due]}
+
+
+def _row(position: int, outcome: Outcome) -> dict[str, Any]:
+    """Returns what `_RECORD` reads of an outcome. `position` is its place among the outcomes recorded together."""
+    is_delivered = outcome.error is None
+    return {
+        "position": position,
+        "subscription_id": outcome.subscription_id,
+        "fence": outcome.fence,
+        "enabled_count": outcome.enabled_count,
+        "id": outcome.delivery_id,
+        "number": outcome.number,
+        "due_at": outcome.due_at,
+        "is_delivered": is_delivered,
+        "is_counted": not is_delivered and not outcome.is_local,
+        "is_gone": outcome.status_code == _GONE_STATUS,
+        "wait": outcome.retry_wait,
+        "ago": time.monotonic() - outcome.began_at,
+        "duration_ms": round((outcome.answered_at - outcome.began_at) * 1000),
+        "status_code": outcome.status_code,
+        "error": outcome.error,
+        "answer": outcome.answer,
+    }

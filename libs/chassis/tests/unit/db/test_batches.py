@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chassis.db.batches import MAX_BATCH, Batches, _Call
+from chassis.db.batches import MAX_BATCH, Batches, LaterBatches, _Call
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 PATIENCE_SECONDS = 10
@@ -124,3 +124,38 @@ def test_the_lead_is_passed_on_when_the_next_in_line_was_killed() -> None:
         assert (first.result(PATIENCE_SECONDS), last.result(PATIENCE_SECONDS)) == (0, 4)
         worker.result(PATIENCE_SECONDS)
     assert gate.batches == [[0], [2]]
+
+
+def test_items_that_nobody_waits_for_are_written_in_their_order_so_many_at_a_time() -> None:
+    written: list[list[int]] = []
+    later = LaterBatches(written.append, at_once=2, most=10)
+    assert all(later.add(number) for number in range(5))
+    assert written == []
+    assert later.write() == 5
+    assert written == [[0, 1], [2, 3], [4]]
+    assert later.write() == 0
+
+
+def test_items_beyond_the_limit_are_dropped() -> None:
+    later: LaterBatches[int] = LaterBatches(len, at_once=2, most=3)
+    assert [later.add(number) for number in range(4)] == [True, True, True, False]
+    assert later.write() == 3
+
+
+def test_after_an_outage_the_items_are_written_next_time() -> None:
+    written: list[int] = []
+    is_away = True
+
+    def run(batch: list[int]) -> None:
+        if is_away:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        written.extend(batch)
+
+    later = LaterBatches(run, at_once=2, most=10)
+    for number in range(3):
+        later.add(number)
+    with pytest.raises(ApiError):
+        later.write()
+    is_away = False
+    assert later.write() == 3
+    assert written == [0, 1, 2]

@@ -14,9 +14,9 @@ from werkzeug.http import dump_options_header, http_date, unquote_etag
 from contracts.media import LocatedFile, LocateFile
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
+from gateway.http.body import RECEIVING
 from gateway.http.client_address import customer_of
 from gateway.http.ranges import Unsatisfiable, is_known, span_of
-from gateway.http.slow_clients import RECEIVING
 from gateway.transfers.storage import Download
 
 _HEADERS = {

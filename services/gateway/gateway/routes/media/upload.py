@@ -22,9 +22,9 @@ from contracts.errors import (
 from contracts.media import BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from gateway.exchange import Exchange
-from gateway.http.body import flaw_in
+from gateway.http.body import BodyStream
 from gateway.http.multipart import BLOCK_BYTES, Multipart, Part, boundary_of, malformed
-from gateway.http.streams import BodyStream
+from gateway.http.request_reader import flaw_in
 from gateway.transfers.spool_budget import budget_used_up
 
 log = structlog.get_logger()

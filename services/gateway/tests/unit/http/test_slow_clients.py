@@ -2,7 +2,7 @@
 
 import socket
 
-from gateway.http.slow_clients import SlowClients
+from gateway.http.body import SlowClients
 
 
 def test_a_slow_client_is_cut_off_and_a_quick_one_is_not() -> None:

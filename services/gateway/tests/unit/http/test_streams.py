@@ -8,9 +8,8 @@ import pytest
 from gunicorn.http.body import Body, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
-from gateway.http import streams
-from gateway.http.slow_clients import SENDING
-from gateway.http.streams import BodyStream, discard_rest
+from gateway.http import body
+from gateway.http.body import SENDING, BodyStream, discard_rest
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_a_client_that_leaves_is_the_end(ends) -> None:
 def test_a_slow_line_falls_behind_and_a_fast_one_never(ends, monkeypatch) -> None:
     ours, theirs = ends
     now, since = [100.0], []
-    monkeypatch.setattr(streams.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(body.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(SENDING, "watch", lambda _client, began: since.append(now[0] - began))
 
     def arrives(count: int, after_seconds: float) -> None:

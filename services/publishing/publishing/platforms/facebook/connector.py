@@ -4,7 +4,6 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -21,7 +20,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.facebook.reading import FacebookReading
 from publishing.platforms.facebook.upload import NotServed, Upload, described
-from publishing.platforms.http_client import poll
+from publishing.platforms.http_client import Answer, iso_time, poll
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from publishing.platforms.meta.graph import is_within, rows_of
 from publishing.platforms.post_matching import fingerprint, same_text, window_start

@@ -1,7 +1,7 @@
 """Facebook's login: returns the person's pages, each with a token of its own (platforms.md 2)."""
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile
+from publishing.platforms.http_client import Answer
 from publishing.platforms.meta.login import MetaLogin
 
 

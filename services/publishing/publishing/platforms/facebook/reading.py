@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -14,6 +13,7 @@ from publishing.platforms.base import (
     Profile,
     RemoteComment,
 )
+from publishing.platforms.http_client import Answer, iso_time
 from publishing.platforms.meta.graph import Graph, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.post_matching import own_comment, window_start

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from contracts.errors import ApiError, invalid
-from publishing.platforms.post_settings import setting_errors, url_errors
+from publishing.platforms.plugin import url_errors
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
     """Returns an error for each of a post's `facebook_settings` that Facebook would refuse."""
-    found, field = setting_errors("FB", settings), "facebook_settings.link"
-    if found or settings.get("link") is None:
-        return found
+    field = "facebook_settings.link"
+    if settings.get("link") is None:
+        return []
     if has_media:
         return [invalid(field, "a post with media shows no link; put it into the message")]
     return url_errors(field, settings["link"])

@@ -7,7 +7,6 @@ session is begun. The call is repeated for the same session, or the outcome of t
 import time
 from contextlib import nullcontext
 
-from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -17,7 +16,7 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Refusal,
 )
-from publishing.platforms.http_client import transient
+from publishing.platforms.http_client import Answer, required, transient
 from publishing.platforms.meta.errors import Misplaced
 from publishing.platforms.meta.graph import Graph
 from publishing.platforms.post_matching import fingerprint

@@ -7,7 +7,6 @@ before that call, and a later attempt uses the same container.
 import re
 from collections.abc import Collection
 
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -23,7 +22,7 @@ from publishing.platforms.base import (
     StillUnknown,
     guessed,
 )
-from publishing.platforms.http_client import poll, transient
+from publishing.platforms.http_client import Answer, iso_time, poll, transient
 from publishing.platforms.instagram.reading import InstagramReading
 from publishing.platforms.meta.errors import MISSING, kind_of
 from publishing.platforms.meta.graph import is_within

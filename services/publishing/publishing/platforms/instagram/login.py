@@ -1,7 +1,7 @@
 """Instagram's login: finds professional accounts through the Facebook page they belong to, and uses its token."""
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile
+from publishing.platforms.http_client import Answer
 from publishing.platforms.instagram.reading import profile_of
 from publishing.platforms.meta.login import MetaLogin
 from publishing.platforms.meta.settings import MetaSettings

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -18,6 +17,7 @@ from publishing.platforms.base import (
     RemoteComment,
 )
 from publishing.platforms.comment_threads import Place, ThreadList, Threads, comment_page
+from publishing.platforms.http_client import Answer, iso_time
 from publishing.platforms.meta.graph import Graph, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.post_matching import own_comment

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contracts.errors import ApiError, invalid
-from publishing.platforms.post_settings import setting_errors, url_errors
+from publishing.platforms.plugin import url_errors
 
 #: platforms.md 3.
 _HASHTAGS, _MENTIONS = 30, 20
@@ -23,7 +23,6 @@ def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
     """Returns an error for each of a post's `instagram_settings` that Instagram would refuse."""
-    found = setting_errors("IG", settings)
-    if found or settings.get("cover_url") is None:
-        return found
+    if settings.get("cover_url") is None:
+        return []
     return url_errors("instagram_settings.cover_url", settings["cover_url"])

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
-from publishing.platforms.answers import Answer, objects
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.platforms.http_client import HttpClient, Response, SizedBody, bearer, transient, unrecognised
+from publishing.platforms.http_client import (
+    Answer,
+    HttpClient,
+    Response,
+    SizedBody,
+    bearer,
+    objects,
+    transient,
+    unrecognised,
+)
 from publishing.platforms.linkedin.errors import REVOKED, codes_of, is_error, refusal_from
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.lists import page_numbers

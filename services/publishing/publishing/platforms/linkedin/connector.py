@@ -6,8 +6,6 @@ import time
 from datetime import UTC, datetime
 
 from contracts.post_settings import LinkedInPostSettings
-from publishing.platforms import post_settings
-from publishing.platforms.answers import Answer, epoch_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -22,12 +20,13 @@ from publishing.platforms.base import (
     StillUnknown,
     guessed,
 )
-from publishing.platforms.http_client import poll
+from publishing.platforms.http_client import Answer, epoch_time, poll
 from publishing.platforms.linkedin.errors import DUPLICATE, WAITING_UPLOAD, duplicate_of
 from publishing.platforms.linkedin.media import Uploads
 from publishing.platforms.linkedin.reading import ORGANIZATION, LinkedInReading
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
+from publishing.platforms.plugin import parse as parse_settings
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
 from publishing.platforms.uploads.staged_files import uploads_in
 
@@ -48,7 +47,7 @@ class LinkedInConnector(LinkedInReading):
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None, duplicate_of=None)
         urns = [str(upload["urn"]) for upload in self._uploads.stage(account, content, checkpoint)]
-        post = _post(account, content, urns, post_settings.parse(LinkedInPostSettings, content.settings))
+        post = _post(account, content, urns, parse_settings(LinkedInPostSettings, content.settings))
         sent_at = checkpoint.get("sent_at")
         checkpoint.save(sent_at=sent_at or time.time())
         try:

@@ -4,9 +4,8 @@ them."""
 import time
 from typing import Any
 
-from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import Account, Checkpoint, Content, MediaSource, PlatformRefusal, Refusal
-from publishing.platforms.http_client import poll, transient
+from publishing.platforms.http_client import Answer, poll, required, transient
 from publishing.platforms.linkedin.calls import Calls, in_path
 from publishing.platforms.linkedin.errors import LAPSED
 from publishing.platforms.linkedin.reading import ORGANIZATION

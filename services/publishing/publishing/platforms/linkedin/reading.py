@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from contracts.platforms import PLATFORMS
-from publishing.platforms.answers import Answer, epoch_time, objects, required
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -21,6 +20,7 @@ from publishing.platforms.base import (
     RemoteComment,
 )
 from publishing.platforms.comment_threads import Place, ThreadList, Threads, comment_page, invalid_cursor
+from publishing.platforms.http_client import Answer, epoch_time, objects, required
 from publishing.platforms.linkedin.calls import Calls, in_path
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.post_matching import own_comment

@@ -7,7 +7,7 @@ from typing import Any
 from chassis import config
 from contracts.errors import ApiError, invalid
 from publishing.platforms.oauth.base import App
-from publishing.platforms.post_settings import setting_errors, url_errors
+from publishing.platforms.plugin import url_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ def _apps() -> tuple[App, App]:
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
     """Returns an error for each of a post's `linkedin_settings` that LinkedIn would refuse."""
-    found, field = setting_errors("LN", settings), "linkedin_settings.article"
-    if found or settings.get("article") is None:
-        return found
+    field = "linkedin_settings.article"
+    if settings.get("article") is None:
+        return []
     if has_media:
         return [invalid(field, "a post with media shows no article")]
     return url_errors(f"{field}.source", settings["article"]["source"])

@@ -8,9 +8,17 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from publishing.platforms.answers import Answer, iso_time, objects, required
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.platforms.http_client import HttpClient, Response, bearer, unrecognised
+from publishing.platforms.http_client import (
+    Answer,
+    HttpClient,
+    Response,
+    bearer,
+    iso_time,
+    objects,
+    required,
+    unrecognised,
+)
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.meta.settings import MetaSettings

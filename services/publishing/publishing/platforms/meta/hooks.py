@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from publishing.platforms.answers import objects
 from publishing.platforms.base import RemoteComment
 from publishing.platforms.hooks import HookComment, Hooks, NoHook
+from publishing.platforms.http_client import objects
 from publishing.platforms.meta.settings import MetaSettings
 
 _OBJECTS = {"FB": "page", "IG": "instagram"}

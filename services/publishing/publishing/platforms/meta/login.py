@@ -8,9 +8,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account, Profile, Refusal
-from publishing.platforms.http_client import unrecognised
+from publishing.platforms.http_client import Answer, unrecognised
 from publishing.platforms.meta.errors import refusal_from
 from publishing.platforms.meta.graph import Graph, rows_of
 from publishing.platforms.meta.settings import MetaSettings

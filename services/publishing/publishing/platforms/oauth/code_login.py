@@ -4,7 +4,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Collection, Mapping
 
-from publishing.platforms.answers import Answer
+from publishing.platforms.http_client import Answer
 from publishing.platforms.oauth import forms
 from publishing.platforms.oauth.base import App, Login, Tokens
 

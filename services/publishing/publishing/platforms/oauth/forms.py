@@ -5,9 +5,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.http_client import HttpClient, Response, retry_after, transient, unrecognised
+from publishing.platforms.http_client import (
+    Answer,
+    HttpClient,
+    Response,
+    retry_after,
+    transient,
+    unrecognised,
+)
 from publishing.platforms.oauth.base import Tokens
 
 #: Errors of a token endpoint that are temporary.

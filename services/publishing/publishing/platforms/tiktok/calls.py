@@ -2,9 +2,8 @@
 
 import json
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account, OutcomeUnknown
-from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
+from publishing.platforms.http_client import Answer, HttpClient, Response, bearer, transient, unrecognised
 from publishing.platforms.pinning import is_pinned
 from publishing.platforms.tiktok.errors import error_in, is_broken, refusal_from
 from publishing.platforms.tiktok.settings import TikTokSettings

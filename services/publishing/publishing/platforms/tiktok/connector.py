@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -17,7 +16,7 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.http_client import poll
+from publishing.platforms.http_client import Answer, poll, required
 from publishing.platforms.post_matching import fingerprint
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from contracts.platforms import PLATFORMS
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account
 from publishing.platforms.facts import Fact, ask
+from publishing.platforms.http_client import Answer
 from publishing.platforms.tiktok.calls import PostingApi
 from publishing.platforms.tiktok.settings import TikTokSettings
 

@@ -6,8 +6,8 @@ It has `client_key`, commas between scopes, PKCE in hex, and errors in answers w
 import hashlib
 from urllib.parse import unquote
 
-from publishing.platforms.answers import required
 from publishing.platforms.base import Account
+from publishing.platforms.http_client import required
 from publishing.platforms.oauth.base import Found, Tokens
 from publishing.platforms.oauth.code_login import CodeLogin
 from publishing.platforms.tiktok.connector import TikTokConnector

@@ -1,7 +1,6 @@
 """Defines TikTok for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.plugin import PlatformPlugin
-from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.tiktok.connector import TikTokConnector
 from publishing.platforms.tiktok.facts import facts
 from publishing.platforms.tiktok.login import TikTokLogin
@@ -11,6 +10,5 @@ PLUGIN = PlatformPlugin(
     settings=TikTokSettings,
     connector=TikTokConnector,
     login=TikTokLogin,
-    check_settings=lambda settings, has_media: setting_errors("TT", settings),
     facts=facts,
 )

@@ -2,7 +2,6 @@
 
 from typing import NoReturn
 
-from publishing.platforms.answers import Answer, epoch_time
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -15,6 +14,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
+from publishing.platforms.http_client import Answer, epoch_time
 from publishing.platforms.tiktok.calls import PostingApi
 from publishing.platforms.tiktok.settings import TikTokSettings
 

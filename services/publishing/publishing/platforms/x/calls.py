@@ -7,9 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from publishing.platforms.answers import Answer, objects, required
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal
-from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
+from publishing.platforms.http_client import (
+    Answer,
+    HttpClient,
+    Response,
+    bearer,
+    objects,
+    required,
+    transient,
+    unrecognised,
+)
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.uploads.multipart import Multipart
 from publishing.platforms.x.errors import problem_of, refusal_from

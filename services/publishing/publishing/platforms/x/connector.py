@@ -6,8 +6,6 @@ import time
 from datetime import UTC, datetime
 
 from contracts.post_settings import XPostSettings
-from publishing.platforms import post_settings
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -20,6 +18,8 @@ from publishing.platforms.base import (
     Published,
     guessed,
 )
+from publishing.platforms.http_client import Answer, iso_time
+from publishing.platforms.plugin import parse as parse_settings
 from publishing.platforms.post_matching import fingerprint, window_start
 from publishing.platforms.uploads.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
@@ -43,7 +43,7 @@ class XConnector(XReading):
         mark = fingerprint(content)
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None)
-        settings = post_settings.parse(XPostSettings, content.settings)
+        settings = parse_settings(XPostSettings, content.settings)
         media_ids = [str(upload["id"]) for upload in self._uploads.stage(account, content, checkpoint)]
         self._describe(account, media_ids, settings)
         sent_at = checkpoint.get("sent_at")

@@ -1,7 +1,7 @@
 """X's login: it has PKCE, Basic authentication, and refresh tokens that work once (platforms.md 6)."""
 
-from publishing.platforms.answers import required
 from publishing.platforms.base import Account
+from publishing.platforms.http_client import required
 from publishing.platforms.oauth import forms
 from publishing.platforms.oauth.base import Found, Tokens
 from publishing.platforms.oauth.code_login import CodeLogin

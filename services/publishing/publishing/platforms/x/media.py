@@ -3,9 +3,8 @@ upload."""
 
 import time
 
-from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import Account, Checkpoint, MediaSource, PlatformRefusal, Refusal
-from publishing.platforms.http_client import transient
+from publishing.platforms.http_client import Answer, required, transient
 from publishing.platforms.uploads.multipart import Multipart
 from publishing.platforms.uploads.pieces import Pieces
 from publishing.platforms.uploads.staged_files import (

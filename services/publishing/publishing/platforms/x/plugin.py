@@ -1,7 +1,6 @@
 """Defines X for the registry: its connector, login, checks and limits."""
 
 from publishing.platforms.plugin import PlatformPlugin
-from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
@@ -17,7 +16,6 @@ PLUGIN = PlatformPlugin(
     message_limit=message_limit,
     # A reply is a post.
     comment_length=weighted_length,
-    check_settings=lambda settings, has_media: setting_errors("TW", settings),
     # X charges for every post read, and its search covers seven days (platforms.md 6). Our choice: rarer than
     # elsewhere.
     polls="86400=300,604800=3600",

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from contracts.platforms import PLATFORMS
-from publishing.platforms.answers import Answer, iso_time, objects
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -20,7 +19,7 @@ from publishing.platforms.base import (
     Refusal,
     RemoteComment,
 )
-from publishing.platforms.http_client import transient
+from publishing.platforms.http_client import Answer, iso_time, objects, transient
 from publishing.platforms.post_matching import window_start
 from publishing.platforms.x.calls import Calls, timestamp
 from publishing.platforms.x.settings import PREMIUM_LIMIT, XSettings

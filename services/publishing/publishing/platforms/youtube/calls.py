@@ -5,9 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-from publishing.platforms.answers import Answer, objects, required
 from publishing.platforms.base import Account, OutcomeUnknown
-from publishing.platforms.http_client import HttpClient, Response, bearer, transient, unrecognised
+from publishing.platforms.http_client import (
+    Answer,
+    HttpClient,
+    Response,
+    bearer,
+    objects,
+    required,
+    transient,
+    unrecognised,
+)
 from publishing.platforms.lists import page_numbers
 from publishing.platforms.pinning import is_pinned
 from publishing.platforms.uploads.pieces import Piece

@@ -1,6 +1,5 @@
 """Publishes on YouTube and looks posts up."""
 
-from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -14,7 +13,7 @@ from publishing.platforms.base import (
     Refusal,
     guessed,
 )
-from publishing.platforms.http_client import poll
+from publishing.platforms.http_client import Answer, iso_time, poll
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
 from publishing.platforms.uploads.sources import check_bytes
 from publishing.platforms.youtube.calls import items_of

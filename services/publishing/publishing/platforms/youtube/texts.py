@@ -5,7 +5,7 @@ from typing import Any
 
 from contracts.errors import ApiError, invalid
 from contracts.post_settings import YouTubePostSettings
-from publishing.platforms.post_settings import parse, setting_errors
+from publishing.platforms.plugin import parse
 
 #: platforms.md 7.
 _TITLE_CHARACTERS = 100
@@ -13,13 +13,17 @@ _TAGS_CHARACTERS = 500
 _FIELD = "youtube_settings"
 
 
-def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for each text and setting that YouTube would refuse."""
-    found = setting_errors("YT", settings)
-    if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
-        found.append(
-            invalid(f"{_FIELD}.tags", f"YouTube takes at most {_TAGS_CHARACTERS} characters of tags")
-        )
+def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
+    """Returns an error if YouTube would refuse the tags of a post's `youtube_settings`."""
+    if tags_length(settings.get("tags") or ()) <= _TAGS_CHARACTERS:
+        return []
+    return [invalid(f"{_FIELD}.tags", f"YouTube takes at most {_TAGS_CHARACTERS} characters of tags")]
+
+
+def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns an error for each property of a text that YouTube would refuse. The title is in the settings or in the
+    text."""
+    found = []
     if settings.get("title") is None and not title_from(message):
         found.append(
             invalid(f"{_FIELD}.title", "a video needs a title, or a message whose first line is one")

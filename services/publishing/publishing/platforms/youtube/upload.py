@@ -7,9 +7,8 @@ import re
 import time
 from dataclasses import dataclass
 
-from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.platforms.http_client import Response, transient
+from publishing.platforms.http_client import Answer, Response, transient
 from publishing.platforms.uploads.pieces import Piece, Pieces
 from publishing.platforms.youtube.calls import LOST_SESSION, DataApi
 from publishing.platforms.youtube.settings import YouTubeSettings

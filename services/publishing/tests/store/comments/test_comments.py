@@ -13,8 +13,8 @@ from chassis.db import leases
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing.comments import comment_list, replies
-from publishing.platforms import permission
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
+from publishing.platforms.http_client import check_permission
 from publishing.posts import engagement, publish_now
 from publishing.records import PageRow
 from publishing.sending import first_comments
@@ -355,7 +355,7 @@ def frozen_in_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> A
     def call(*args: Any) -> Any:
         now = leases.elapsed() + 3600
         monkeypatch.setattr(leases, "elapsed", lambda: now)
-        permission.check()
+        check_permission()
         raise AssertionError("sent")
 
     monkeypatch.setattr(platform, "comment", call)

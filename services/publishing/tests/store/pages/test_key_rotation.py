@@ -6,11 +6,12 @@ import pytest
 from cryptography.fernet import Fernet
 from publishing_kit.world import World
 
+from chassis.vault import Vault
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
-from publishing.credentials import CredentialVault
 from publishing.pages import linked_pages
+from publishing.records import Credentials
 from publishing.store.pages import Pages
 
 
@@ -25,7 +26,7 @@ def test_credentials_go_under_the_newest_key(world: World, make_app: Any, settin
     app = make_app(credential_keys=(new, *settings.credential_keys))
     assert linked_pages.rotate_keys(app, operator(), RotateKeys()) == KeysRotated(rotated=3)
     for page_id in made:
-        assert CredentialVault([new]).credentials(stored(world, page_id)).access_token == "token"
+        assert Credentials.opened(Vault([new]), stored(world, page_id)).access_token == "token"
     assert linked_pages.rotate_keys(app, operator(), RotateKeys()).rotated == 0
 
 

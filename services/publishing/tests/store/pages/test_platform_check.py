@@ -12,7 +12,6 @@ from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.platform_checks import CheckPlatform, PlatformCheck
-from publishing.credentials import Credentials
 from publishing.pages import linked_pages, platform_check
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.facts import Fact
@@ -21,6 +20,7 @@ from publishing.platforms.linkedin.plugin import PLUGIN as LINKEDIN
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.oauth.base import App
 from publishing.platforms.registry import PLUGINS
+from publishing.records import Credentials
 
 DENIED = PlatformRefusal(Refusal.PERMISSION, "10", "Not allowed.")
 
@@ -176,7 +176,7 @@ def test_a_token_that_the_platform_quotes_is_not_in_the_report(
     world.published(page)
     with world.database.reading() as connection:
         stored = platform_check.Pages(connection).get(page.id)
-    token = world.app.vault.credentials(stored.access_token).access_token
+    token = Credentials.opened(world.app.vault, stored.access_token).access_token
     setattr(platform, call, raising(PlatformRefusal(Refusal.EXPIRED, "190", f"Malformed: {token}")))
     found = check(world, page)
     assert any("Malformed: …" in one.found for one in found.values())

@@ -11,9 +11,9 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from publishing.comments import replies
-from publishing.credentials import Credentials
 from publishing.pages import health
 from publishing.posts import several_pages, validation
+from publishing.records import Credentials
 from publishing.store.pages import Pages
 from publishing.store.received import Received
 

@@ -17,7 +17,7 @@ LONG = "Bread and cakes. " * 60
 def page(world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch) -> api.Page:
     """A page of an account that has bought Premium since it was linked."""
     page: api.Page = world.page("TW")
-    monkeypatch.setattr(world.app.registry, "connector", lambda code: platform)
+    monkeypatch.setitem(world.app.connectors, "TW", platform)
     monkeypatch.setattr(
         platform, "profile", lambda account: Profile("x", None, 0, None, message_limit=25_000)
     )

@@ -20,7 +20,6 @@ from publishing.posts import (
     schedule,
     validation,
 )
-from publishing.records import remote_page
 from publishing.sending.context import SendingContext
 from publishing.store.posts import Posts
 
@@ -95,7 +94,7 @@ def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_br
 def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: World, app: SendingContext) -> None:
     page = world.page(remote="remote_1")
     waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
-    name = remote_page("FB", "remote_1")
+    name = "FB:remote_1"
     with ThreadPoolExecutor(1) as pool:
         with world.database.transaction() as connection:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{name}', 2))")

@@ -9,8 +9,8 @@ from publishing_kit.fake_platform import FakePlatform
 from publishing_kit.world import World
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
+from publishing.platforms.http_client import check_permission
 from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.sending.context import SendingContext
 from publishing.store.sending import AttemptOutcome, Claim, Sending
@@ -183,9 +183,9 @@ def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
 
     def publish(account: Any, content: Any, checkpoint: Any) -> Any:
         if frozen == "while the call connects":
-            permission.check()
+            check_permission()
         freeze()
-        permission.check()
+        check_permission()
         raise AssertionError("sent")
 
     platform.publish = publish

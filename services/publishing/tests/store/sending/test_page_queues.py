@@ -136,8 +136,8 @@ def blocks_read(world: World, count: int) -> int:
         queues = PageQueues(connection)
         due, _ = queues.lock_due(count, 10)
         assert len(due) == count
-        queues.went_out_of_pages([queue.page_id for queue in due])
-        queues.went_out_of_brands([queue.brand_id for queue in due])
+        queues.went_out_of_pages([queue.page.id for queue in due])
+        queues.went_out_of_brands([queue.page.brand_id for queue in due])
         queues.backlog()
         event.remove(world.database.engine, "before_cursor_execute", note)
         assert len(statements) <= 9
@@ -200,5 +200,5 @@ def test_replicas_that_claim_at_the_same_moment_take_different_pages(world: Worl
         with world.database.transaction() as other:
             second, contended = PageQueues(other).lock_due(4, 10)
     assert len(first) == 4
-    assert not {queue.page_id for queue in first} & {queue.page_id for queue in second}
+    assert not {queue.page.id for queue in first} & {queue.page.id for queue in second}
     assert len(second) + sum(map(len, contended.values())) >= 4

@@ -6,7 +6,7 @@ import pytest
 
 from publishing.platforms.base import Account, CommentQuery
 from publishing.platforms.http_client import HttpClient, Response
-from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.registry import connectors, default_settings
 
 _URN = "urn:li:comment:(urn:li:activity:1,{})"
 _GOES_ON = {"next": "there", "cursors": {"after": "x"}}
@@ -50,7 +50,7 @@ def test_replies_without_end_are_read_so_far_and_hide_no_comment(
         return Response(200, {}, replies if of_replies in url else comments)
 
     monkeypatch.setattr(HttpClient, "send", send)
-    connector = Registry(default_settings()).connector(platform)
+    connector = connectors(default_settings())[platform]
     found = connector.list_comments(
         Account("urn:li:person:1", "token"), CommentQuery("urn:li:share:1", limit=9_999)
     )

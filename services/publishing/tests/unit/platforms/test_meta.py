@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from publishing.platforms.answers import iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -30,6 +29,7 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.facebook.connector import FacebookConnector
+from publishing.platforms.http_client import iso_time
 from publishing.platforms.instagram.connector import InstagramConnector
 from publishing.platforms.meta.graph import next_cursor
 from publishing.platforms.meta.settings import MetaSettings

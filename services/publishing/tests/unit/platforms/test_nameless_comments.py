@@ -6,7 +6,7 @@ import pytest
 
 from publishing.platforms.base import Account, CommentQuery
 from publishing.platforms.http_client import HttpClient, Response
-from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.registry import connectors, default_settings
 
 NAMELESS: dict[str, Any] = {"snippet": {"topLevelComment": {}}, "replies": {"data": [{}], "comments": [{}]}}
 ROWS = {
@@ -20,6 +20,6 @@ ROWS = {
 @pytest.mark.parametrize("platform", ROWS)
 def test_a_row_without_an_id_is_passed_over(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HttpClient, "send", lambda *args, **options: Response(200, {}, ROWS[platform]))
-    connector = Registry(default_settings()).connector(platform)
+    connector = connectors(default_settings())[platform]
     found = connector.list_comments(Account("1001", "token"), CommentQuery("2002"))
     assert [comment.id for comment in found.comments] == ["1"]

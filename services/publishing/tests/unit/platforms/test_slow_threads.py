@@ -9,7 +9,7 @@ import pytest
 from publishing.platforms import lists
 from publishing.platforms.base import Account, CommentPage, CommentQuery, Connector
 from publishing.platforms.http_client import HttpClient, Response
-from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.registry import connectors, default_settings
 
 #: First comments, newest first; to each there is one reply, which has to be asked for.
 _FIRST = range(30, 0, -1)
@@ -109,7 +109,7 @@ def test_each_call_ends_in_time_and_all_comments_come(
     platform: str, answer_seconds: float, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, taken, pages = slow(platform, monkeypatch, answer_seconds), [], []
-    for page in read(Registry(default_settings()).connector(platform), limit):
+    for page in read(connectors(default_settings())[platform], limit):
         pages.append(page)
         taken.append(clock.now - sum(taken))
         assert len(pages) <= 2 * len(_FIRST), "each page brings something, or ends behind a comment"
@@ -126,7 +126,7 @@ def test_what_is_read_in_time_of_a_long_thread_is_shown(
     platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow(platform, monkeypatch, 8.0, pages=9_999)
-    first = next(read(Registry(default_settings()).connector(platform), 9_999))
+    first = next(read(connectors(default_settings())[platform], 9_999))
     assert first.next_cursor is not None
     assert {"30", "30/0"} <= set(names([first]))
     assert "29" not in names([first])

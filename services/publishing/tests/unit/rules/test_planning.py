@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.rules.planning import plan_queue
+from publishing.rules.guardrails import plan_queue
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86_400

@@ -17,7 +17,7 @@ from contracts.errors import ApiError
 from publishing.pages import link_sessions, linked_pages
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Found, Login, Tokens
-from publishing.records import PageRow
+from publishing.records import Credentials, PageRow
 from publishing.store.pages import Pages
 
 from .conftest import FakeLogin
@@ -47,7 +47,7 @@ def test_accounts_are_found_and_chosen(world: World, link: Any) -> None:
     assert (session.status, [one.page_id for one in session.accounts]) == ("choose", [None, page.id])
     link.choose("a1", "a2")
     assert link.show().status == "linked"
-    credentials = world.app.vault.credentials(row(world, page.id).access_token)
+    credentials = Credentials.opened(world.app.vault, row(world, page.id).access_token)
     assert credentials.access_token == "access c0de a2"
     assert (credentials.expires_at - world.now()).total_seconds() == pytest.approx(7_200, abs=60)
 
@@ -138,7 +138,7 @@ def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: World
     assert [one.page_id for one in session.accounts] == [page.id, None]
     repaired = row(world, page.id)
     assert (repaired.expired, repaired.created_at) == (False, page.created_at)
-    assert world.app.vault.credentials(repaired.access_token).access_token == "access new a1"
+    assert Credentials.opened(world.app.vault, repaired.access_token).access_token == "access new a1"
     assert [one.id for one in again.choose("a1")] == [page.id]
 
 
@@ -250,7 +250,7 @@ def test_the_account_type_chooses_the_login_and_its_app_is_kept_with_the_tokens(
     assert {name: len(login.codes) for name, login in by_app.items() if login.codes} == {used: 1}
     link.decide()
     [page] = link.choose("a1")
-    assert world.app.vault.credentials(row(world, page.id).access_token).app == used
+    assert Credentials.opened(world.app.vault, row(world, page.id).access_token).app == used
 
 
 def test_an_account_type_that_the_platform_or_the_server_lacks_is_refused(world: World, link: Any) -> None:

@@ -1,1 +1,0 @@
-"""Encryption of signing secrets, signatures, and the private networks that webhook URLs may lead to."""
