@@ -195,18 +195,21 @@ def _used_platforms(places: Places) -> Platforms:
     return {code: platforms[code] for code in words.PLATFORMS if code in used}
 
 
-def _files(media_ids: tuple[str, ...]) -> list[Media] | list[UnreadFile]:
+def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
     """Reads those files of a draft that still exist."""
     if not media_ids:
         return []
     try:
-        return api.reader().list_media(media_ids=",".join(media_ids)).media
+        listed = {it.media_id: it for it in api.reader().list_media(media_ids=",".join(media_ids)).media}
     except AuthenticationError:
         raise
     except (LimitReached, ServerError):
         return [UnreadFile(it) for it in media_ids]
     except ApiError:
         return []
+    # An API that is older than these pages lists the newest files instead: then none is taken for deleted.
+    is_older = not listed.keys() <= set(media_ids)
+    return [listed.get(it) or UnreadFile(it) for it in media_ids if is_older or it in listed]
 
 
 def _with_files(draft: Draft) -> tuple[Draft, str]:

@@ -141,6 +141,22 @@ def test_a_file_of_a_draft_stays_in_it_while_it_cannot_be_read(
     assert ('value="med_1"' in tile) == is_kept
 
 
+@pytest.mark.parametrize(
+    ("listed", "left"), [(["med_1"], ["med_1"]), (["med_9", "med_1"], ["med_1", "med_2"])]
+)
+def test_of_a_drafts_files_the_deleted_ones_leave_it_but_none_does_before_an_older_api(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, listed: list[str], left: list[str]
+) -> None:
+    """An older API does not know how to list some files, and answers with the newest ones."""
+    files = [
+        SimpleNamespace(media_id=it, filename=it, type="photo", thumbnail_url="/x", url="/x") for it in listed
+    ]
+    client = SimpleNamespace(list_media=lambda media_ids: SimpleNamespace(media=files))
+    monkeypatch.setattr(api, "reader", lambda: client)
+    tiles = browser.get("/compose/files?media_id=med_1&media_id=med_2").text
+    assert re.findall(r'name="media_id" value="(\w+)"', tiles) == left
+
+
 @pytest.mark.parametrize("address", [it for it in addresses("GET") if it not in (*STILL, "/sign-in")])
 def test_every_screen_says_so_and_loads_itself_again(browser: FlaskClient, address: str) -> None:
     address += "?session_id=x" if address == "/pages/linked" else ""
