@@ -116,8 +116,11 @@ def check_port(domain: str, port: int) -> Finding:
     return Finding(f"port {port}", "ok", f"{domain} answers")
 
 
-def check_tls(domain: str, authority: str | None) -> Finding:
-    """Checks that the certificate is valid for the domain, and for how long."""
+def check_tls(domain: str, authority: str | None, *, is_internal: bool) -> Finding:
+    """Checks that the certificate is valid for the domain, and for how long.
+
+    `is_internal`: it is from Caddy's own authority, whose certificates last half a day.
+    """
     context = ssl.create_default_context(cafile=authority)
     try:
         with (
@@ -128,8 +131,7 @@ def check_tls(domain: str, authority: str | None) -> Finding:
     except (OSError, ValueError) as error:
         return Finding("TLS", "failed", f"{error}: docker compose logs caddy says why it got no certificate")
     days = (ssl.cert_time_to_seconds(str(certificate["notAfter"])) - time.time()) / 86400
-    short_lived = authority is not None
-    state = "ok" if short_lived or days > CERTIFICATE_DAYS else "failed"
+    state = "ok" if is_internal or days > CERTIFICATE_DAYS else "failed"
     return Finding(
         "TLS",
         state,
@@ -251,7 +253,7 @@ def findings(path: Path, authority: str | None) -> Iterator[Finding]:
         yield from check_dns(domain)
         yield check_port(domain, 80)
         yield check_port(domain, 443)
-        yield check_tls(domain, authority)
+        yield check_tls(domain, authority, is_internal=settings.get("CADDY_TLS") == "tls internal")
         yield check_answer(domain, authority)
     yield check_disk()
     yield check_clock()

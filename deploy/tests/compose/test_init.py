@@ -147,7 +147,7 @@ def test_doctor_tells_a_server_that_is_not_there(scripts: Any) -> None:
     [dns] = doctor.check_dns("nowhere.invalid")
     assert (dns.state, "A record" in dns.detail) == ("failed", True)
     assert doctor.check_port("127.0.0.1", 1).state == "failed"
-    assert doctor.check_tls("127.0.0.1", None).state == "failed"
+    assert doctor.check_tls("127.0.0.1", None, is_internal=False).state == "failed"
     assert doctor.check_mail({}).state == "warning"
     away = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": "1", "MAIL_FROM": "a@bakery.test"}
     assert doctor.check_mail(away).state == "failed"
