@@ -81,7 +81,8 @@ def _one_of(patterns: Iterable[str]) -> str:
 def definitions(
     passwords: Mapping[str, str], *, virtual_host: str = "/", queue_type: str | None = None
 ) -> dict[str, Any]:
-    """Builds RabbitMQ's definitions from process → password. `queue_type`: classic or quorum; None: the default."""
+    """Builds RabbitMQ's definitions from process → password. `queue_type`: classic or quorum; None for RabbitMQ's
+    default."""
     declared: Any = _Declared(virtual_host, queue_type)  # replaces a channel
     topology.declare(declared, lambda: None)
     for service in SERVICES:

@@ -1,6 +1,6 @@
 """The contract of the media service: uploads, storage quota, files of posts, and addresses of files.
 
-Bytes never travel on the bus: a caller gets a presigned URL of the object storage instead.
+Bytes never travel on the bus: a caller gets a presigned URL of the object storage.
 """
 
 from datetime import datetime

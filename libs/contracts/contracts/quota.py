@@ -52,7 +52,10 @@ class Arrivals(Record):
 
 
 class Verdicts(Record):
-    """One answer per request of an `Arrivals`, in order. None means: ask again."""
+    """One answer for each request of an `Arrivals`, in the same order.
+
+    A request has None if its account was locked, which can happen only with `may_defer`. Ask again for that request.
+    """
 
     verdicts: tuple[Admitted | None, ...]
 

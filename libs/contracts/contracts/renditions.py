@@ -95,7 +95,8 @@ def need_of(platform_code: str, file: FileFacts) -> Need | None:
 
 
 def after(need: Need | None, file: FileFacts) -> FileFacts:
-    """Returns the facts of the rendition that `need` makes of a file; the file's own facts if `need` is None."""
+    """Returns the facts of the rendition that `need` makes of a file. If `need` is None, returns the file's own
+    facts."""
     if need is None:
         return file
     return structs.replace(

@@ -1,4 +1,4 @@
-"""One run of the command line: its caller, its connection (opened on first use) and its output."""
+"""The state of one command: its caller, its connection to the services (opened on first use) and its output."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast

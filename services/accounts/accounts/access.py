@@ -59,7 +59,10 @@ def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
 def announce_caller_changed(
     connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
 ) -> None:
-    """Makes gateways forget the cached callers of the tokens in `token_ids`; without any, of the whole account."""
+    """Makes gateways forget the cached callers of the tokens in `token_ids`.
+
+    Without `token_ids`, makes them forget the callers of the whole account.
+    """
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
 

@@ -100,9 +100,9 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
 
 
 def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
-    """Returns the account of a brand that the caller may manage: every brand for the operator, else one of their own.
+    """Returns the account of a brand that the caller may manage. Raises NOT_FOUND, COLLABORATOR_INSUFFICIENT.
 
-    Raises NOT_FOUND, COLLABORATOR_INSUFFICIENT.
+    The operator may manage every brand, other callers only brands of their own account.
     """
     if caller.is_operator:
         return access.brand(connection, brand_id).account_id

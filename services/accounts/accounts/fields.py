@@ -171,9 +171,9 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits"). None: never.
+    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits").
 
-    Raises INVALID_DATE for a time without a zone.
+    None means that the token never expires. Raises INVALID_DATE for a time without a zone.
     """
     if value is None:
         return None

@@ -84,8 +84,10 @@ def _add_words(app: Flask, config: Config) -> None:
 
 
 def _cached(macro: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """Returns a macro with its first arguments given, which runs once for each set of the others: for what a page
-    repeats hundreds of times."""
+    """Returns a macro whose first arguments are fixed. It runs once for each set of further arguments.
+
+    For what a page repeats hundreds of times.
+    """
     return cache(partial(macro, *first))
 
 

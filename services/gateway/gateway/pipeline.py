@@ -116,7 +116,8 @@ def check_scope(exchange: Exchange) -> None:
 
 
 def settle_key(exchange: Exchange) -> Answer | None:
-    """Acts on the result of claiming the key: replays an answer, waits, refuses (400, 409), or returns None: go on."""
+    """Acts on the result of claiming the key: replays an answer, waits, refuses (400, 409), or returns None so that the
+    request runs."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.RUNNING:
         claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)

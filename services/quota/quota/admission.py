@@ -95,7 +95,8 @@ class Admissions:
                 Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides the demands of accounts whose rows no other transaction holds or is adding; the others get None."""
+        """Decides the demands of accounts whose rows no other transaction has locked or is adding. Any other demand
+        gets None."""
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)
         with self._database.transaction() as connection:

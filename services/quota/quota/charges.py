@@ -1,7 +1,7 @@
-"""Which try of an operation holds a month unit, if any (pure).
+"""Decides which try of an operation has a month unit, if any. Pure.
 
-A unit is held if and only if the last charged try has not been refunded. So charges and refunds of one operation may
-arrive late, twice and in any order.
+An operation has a unit if and only if the last charged try has not been refunded. So charges and refunds of one
+operation may arrive late, twice and in any order.
 """
 
 import msgspec

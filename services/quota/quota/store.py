@@ -168,7 +168,7 @@ class Store:
         )
 
     def lock_free(self, subjects: Collection[str]) -> set[str]:
-        """Locks those of the subjects' rows that no other transaction holds, without waiting. Returns their
+        """Locks the rows of these subjects that no other transaction has locked, without waiting. Returns the
         subjects."""
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 

@@ -48,7 +48,7 @@ class Connection(SelectConnection):
         super()._proto_connection_made(transport)
 
     def flush(self) -> None:
-        """Writes the waiting bytes now instead of in the next round of the I/O loop.
+        """Writes the waiting bytes now, without waiting for the next round of the I/O loop.
 
         Does nothing for TLS, whose writes may have to read first.
         """

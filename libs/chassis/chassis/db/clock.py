@@ -1,7 +1,7 @@
 """The one clock of business time: the database's clock, which the local stack may shift for all services at once.
 
 In SQL use `clock_now()` (created by `chassis.db.schema`), in Python `now(connection)`. Leases, deadlines and timeouts
-use real time instead: `clock_timestamp()` in SQL, `time.monotonic()` in Python.
+use real time: `clock_timestamp()` in SQL, `time.monotonic()` in Python.
 """
 
 from datetime import UTC, datetime, timedelta

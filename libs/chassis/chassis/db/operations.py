@@ -121,8 +121,8 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
     """Runs `work` and returns its result. If another try was first, returns `again` of that try's stored result.
 
     A refusal is recorded before it is raised, and from then on no earlier try stores anything. If an earlier try has
-    stored a result by then, as after a commit whose answer was lost, returns that result instead of raising the
-    refusal. `again` returns None for a result that does not count, such as a post that its platform refused: then
+    stored a result by then, as after a commit whose answer was lost, returns that result and does not raise the
+    refusal. `again` returns None for a result that does not count, such as a post that its platform refused. Then this
     raises the refusal, or IDEMPOTENCY_IN_PROGRESS.
     """
     try:

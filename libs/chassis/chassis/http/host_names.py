@@ -38,7 +38,7 @@ def look_up_in_threads() -> None:
 def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
     """Replaces socket.getaddrinfo: runs each lookup in a thread of its own.
 
-    Looks up at once an IP address, and whatever a real thread asks for.
+    An IP address needs no such thread, and neither does a lookup that a real thread asks for.
     """
     look_up = partial(_look_up, host, *args, **options)
     if not host or (isinstance(host, str) and is_address(host)) or _threading.get_ident() != _loop:

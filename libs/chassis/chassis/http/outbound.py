@@ -2,7 +2,7 @@
 
 Every call has a ceiling: the longest time that the server may make us wait in all. urllib3's own timeouts start again
 with each byte, so a server that moves a byte now and then could block its caller for ever. For addresses given by
-strangers use `guarded_client` and `webhook_connection` instead.
+strangers use `guarded_client` and `webhook_connection`.
 """
 
 import math

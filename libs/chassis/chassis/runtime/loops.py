@@ -30,7 +30,7 @@ class TickTimedOut(Exception):
 
 
 class Waker:
-    """Makes worker loops run now instead of after their interval.
+    """Makes worker loops run now, without waiting for the end of their interval.
 
     `DUE_POSTS = Waker()`, then `@loop(0.5, woken_by=DUE_POSTS)`. It wakes the loops of its own process, and does
     nothing where none run.

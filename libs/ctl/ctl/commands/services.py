@@ -1,4 +1,7 @@
-"""`service list`: which services answer, and why the others do not. GET /readyz says only whether all do."""
+"""`service list`: shows which services answer, and why the other ones do not.
+
+GET /readyz only says whether all services answer.
+"""
 
 import click
 

@@ -122,8 +122,8 @@ class SessionStore:
         return None if row is None else _session(row)
 
     def end_one(self, session_id: str) -> tuple[str, ...]:
-        """Ends one session of any kind, and brand sessions opened from it. Returns the ids of those that had not ended
-        yet."""
+        """Ends one session of any kind, and brand sessions opened from it. Returns the ids of the sessions that had not
+        ended before."""
         return self._end(tokens.c.id == session_id)
 
     def end(self, account_id: str, session_id: str) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class SessionStore:
         return self._end(_of(account_id) & (tokens.c.id == session_id))
 
     def end_all(self, account_id: str, *, but: str = "") -> tuple[str, ...]:
-        """Ends every session of the account except `but`. Returns the ids of those that had not ended yet."""
+        """Ends every session of the account except `but`. Returns the ids of the sessions that had not ended before."""
         return self._end(_of(account_id) & (tokens.c.id != but))
 
     def count(self, account_id: str) -> int:
@@ -149,9 +149,9 @@ class SessionStore:
     def delete_ended(self, *, limit: int) -> int:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
-        Sessions on brands of others stay, because posts that were made with them are held when the person is removed.
-        The person's next session on the brand uses such a row again, so there are only as many rows as there were
-        sessions at once.
+        Sessions on other people's brands stay, because posts that were made with them are held when the person is
+        removed. The person's next session on the brand uses such a row again, so there are only as many rows as there
+        were sessions at once.
         """
         some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))

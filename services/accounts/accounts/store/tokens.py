@@ -109,8 +109,8 @@ class TokenStore:
         return [_token(row) for row in rows]
 
     def page_of(self, user_id: str, *, limit: int, before: tuple[datetime, str] | None) -> list[Token]:
-        """Returns one page of a user's API tokens, newest first: of the user's account, and those issued for brands of
-        others.
+        """Returns one page of a user's API tokens, newest first: the tokens of the user's account, and the tokens that
+        the user issued for other people's brands.
 
         `before`: time and id of the previous page's last token.
         """

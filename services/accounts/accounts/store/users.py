@@ -42,7 +42,8 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(held).with_for_update())
 
     def lock_lapsed(self, days: int, *, limit: int) -> list[User]:
-        """Locks and returns unverified accounts older than `days`, oldest first, except those locked by others."""
+        """Locks and returns unverified accounts older than `days`, oldest first, and skips rows that another
+        transaction has locked."""
         lapsed = ~users.c.verified & (users.c.created_at < clock_now() - timedelta(days=days))
         statement = select(*_COLUMNS).where(lapsed).order_by(users.c.created_at).limit(limit)
         rows = self.connection.execute(statement.with_for_update(skip_locked=True))

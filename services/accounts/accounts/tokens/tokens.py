@@ -108,7 +108,7 @@ def revoke(
 ) -> api.Token | None:
     """Revokes a token, in a transaction that has locked its account. Returns None if it was revoked before.
 
-    With `keep`, posts and subscriptions made with the token go on.
+    With `keep`, posts and subscriptions made with the token stay as they are.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)
@@ -179,8 +179,8 @@ def get_token(connection: Connection, caller: Caller, request: api.TokenId) -> a
 def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens) -> api.TokenList:
     """Returns the tokens of an account, newest first, including revoked ones and collaborators' tokens.
 
-    The operator gets all of them. A person gets one page, which includes the tokens that they issued for brands of
-    others.
+    The operator gets all of them. A person gets one page, which includes the tokens that they issued for other people's
+    brands.
     """
     store = TokenStore(connection)
     if caller.is_operator:

@@ -92,7 +92,7 @@ class OutcomeUnknown(Exception):
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """The provider repeats an earlier failure for this order: search for the payment instead of sending the order
+    """The provider repeats an earlier failure for this order. Search for the payment, and do not send the order
     again."""
 
 

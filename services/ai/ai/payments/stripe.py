@@ -124,8 +124,10 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Calls Stripe and returns status and JSON of an answer that tells an outcome. Raises OutcomeUnknown or
-        AnswerReplayed for others."""
+        """Calls Stripe and returns status and JSON of an answer that tells an outcome.
+
+        For any other answer raises OutcomeUnknown or AnswerReplayed.
+        """
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"

@@ -12,10 +12,10 @@ class Providers:
     """The AI provider for each kind of work (images, videos, captions); one object per API."""
 
     def __init__(self, gemini: GeminiSettings, openai: OpenAiSettings, chosen: Mapping[str, str]) -> None:
-        """Chooses a provider for each kind of work, by its name in `chosen`; for an empty name the first that has a key
-        and offers the work.
+        """Chooses a provider for each kind of work, by its name in `chosen`.
 
-        Raises ConfigError for a name that is unknown, has no key, or does not offer the work.
+        If the name is empty, chooses the first provider that has a key and offers the work. Raises ConfigError for a
+        name that is unknown, has no key, or does not offer the work.
         """
         has_key: dict[str, Provider] = {}
         if gemini.api_key:

@@ -147,8 +147,8 @@ def charge(
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
     """Returns the ledger entries that refund a charge: its exact opposite.
 
-    Plan credits of a past month would have expired; they are carried into the present month instead, so that a failure
-    at the turn of a month costs the customer nothing.
+    Plan credits of a past month would have expired. They are therefore carried into the present month, so that a
+    failure at the turn of a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,

@@ -175,8 +175,8 @@ class Jobs:
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes back the count of a start that the provider put off; the next is due in `seconds`. Returns False when
-        the claim has lapsed."""
+        """Takes back the count of a start that the provider put off. The next start is due in `seconds`. Returns False
+        when the claim has lapsed."""
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:

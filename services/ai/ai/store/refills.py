@@ -75,7 +75,7 @@ class AutoRefills:
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def set_due(self, account_id: str, at: datetime | None) -> None:
-        """Sets when the account's balance is checked next. None: after the next call that spends credits."""
+        """Sets when the account's balance is checked next. None means after the next call that spends credits."""
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 

@@ -257,8 +257,10 @@ def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
 
 
 def _ready(draft: Draft, places: Places) -> tuple[Draft, list[Result]]:
-    """Leaves the pages out that cannot take the post. Returns the draft for the others, and for each page that is left
-    out the reason."""
+    """Leaves out the pages that cannot take the post.
+
+    Returns the draft for the remaining pages, and for each page that was left out the reason.
+    """
     findings = _findings(draft, places)
     ready = ready_of(findings)
     reasons = {

@@ -177,7 +177,8 @@ class IdempotencyKeys:
             Store(connection).keep(answers)
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
-        """Deletes the key of a failed request. If the outcome is unknown, unlocks it for the same request instead.
+        """Deletes the key of a failed request. If the outcome is unknown, keeps the key and unlocks it for the same
+        request.
 
         If the request has no time left for a statement (`at_once` is False) or the database is unreachable,
         `give_up_waiting` does it later, so that a repeated request need not wait until the key's lock expires.

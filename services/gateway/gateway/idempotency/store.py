@@ -151,15 +151,15 @@ class Store:
         self._connection = connection
 
     def claim_new(self, offers: list[Offered]) -> set[str]:
-        """Claims those of the offered keys that no request has used. Returns their operation ids."""
+        """Claims the offered keys that no request has used yet. Returns their operation ids."""
         columns = zip(*offers, strict=True)
         rows = _CLAIM_NEW.fetch(self._connection, dict(zip(Offered._fields, map(list, columns), strict=True)))
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key: one older than 24 hours, or one that the same request claimed and gave up.
+        """Claims a used key that is older than 24 hours, or that the same request claimed and gave up.
 
-        Returns its operation id and fencing token; None for all others.
+        Returns its operation id and fencing token; None for any other key.
         """
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return (rows[0][0], rows[0][1]) if rows else None

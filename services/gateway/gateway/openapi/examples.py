@@ -139,7 +139,7 @@ def body_of(row: Endpoint) -> dict[str, Any]:
 
 
 def several_pages(body: dict[str, Any]) -> dict[str, Any]:
-    """Returns the example body for several pages instead of one."""
+    """Returns the example body of a call for several pages, made from the example body for one page."""
     own = {"page_id": _OTHER_PAGE, "message": "Fresh bread, right now"}
     same = {name: body[name] for name in body if name != "page_id"}
     return {"page_ids": [_PAGE, _OTHER_PAGE], **same, "overrides": [own]}

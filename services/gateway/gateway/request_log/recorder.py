@@ -81,7 +81,7 @@ class RequestLog:
     def page(
         self, account_id: str, criteria: Criteria, *, before: tuple[datetime, str] | None, limit: int
     ) -> list[Found]:
-        """Returns those of the account's lines that match the criteria, newest first.
+        """Returns the lines of the account that match the criteria, newest first.
 
         Raises SERVICE_UNAVAILABLE.
         """

@@ -70,7 +70,7 @@ class Day(Record):
 
 
 class Criteria(Record):
-    """Filters for a list of lines. None: any value."""
+    """Filters for a list of lines. None lets every value through."""
 
     token_id: str | None = None
     operation: str | None = None

@@ -98,8 +98,8 @@ def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
 
 
 def _read_state(app: AppContext, state: str) -> tuple[str, str]:
-    """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for
-    others.
+    """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for any
+    other state.
 
     A state of the previous release names no browser: it is refused, and the person begins again.
     """

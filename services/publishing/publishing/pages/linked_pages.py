@@ -1,4 +1,7 @@
-"""Stores linked pages; for the operator links and expires pages, and encrypts their credentials with a new key."""
+"""Stores linked pages.
+
+For the operator it links and expires pages, and encrypts the credentials of pages with a new key.
+"""
 
 from functools import partial
 from typing import Any

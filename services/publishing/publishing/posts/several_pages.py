@@ -62,8 +62,8 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
-    """Publishes a post now on every page for which the month's quota suffices. Pages unfinished in time have unknown
-    outcomes."""
+    """Publishes a post now on every page for which the month's quota suffices. A page that is not finished in time has
+    an unknown outcome."""
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:

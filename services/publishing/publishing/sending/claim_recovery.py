@@ -22,7 +22,7 @@ def recover_claims(app: SendingContext) -> int:
 
 
 def recover_lost_claims(app: SendingContext) -> int:
-    """Ends those claims of this process that none of its tasks works on, and returns how many.
+    """Ends the claims of this process on which none of its tasks works, and returns how many.
 
     Such a claim is left over when the answer to its commit was lost, or when its task ended without an outcome.
     """

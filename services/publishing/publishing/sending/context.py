@@ -36,7 +36,7 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Creates what this process shares, over its database, with the settings of its environment. Keeps the worker's
+    """Creates the context of this process, with its database and with settings from the environment. Keeps the worker's
     lease.
 
     Raises ConfigError.

@@ -69,7 +69,7 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
     """Claims the due posts of up to `count` pages, in one transaction. Pages of brands that another transaction has
     locked are skipped.
 
-    Returns the claimed pages with their posts, and how many posts were put off or given up instead.
+    Returns the claimed pages with their posts, and how many posts it put off or gave up.
     """
     claimed, settled, _ = _claim_due(app, count)
     return claimed, settled

@@ -130,7 +130,7 @@ def _source(file: MediaFile) -> MediaSource:
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     """Returns the upload that a public URL of our own leads to, from the media service without fetching it; None for
-    others."""
+    any other URL."""
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None

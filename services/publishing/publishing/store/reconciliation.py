@@ -130,8 +130,8 @@ class Reconciliation:
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends those of these claims that still hold. Returns how many. A post whose platform may have been called is
-        looked up there after `first_look_seconds`."""
+        """Ends the claims among these that have not lapsed yet. Returns how many. A post whose platform may have been
+        called is looked up there after `first_look_seconds`."""
         if not claims:
             return 0
         return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))
@@ -160,7 +160,7 @@ class Reconciliation:
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:
-        """Returns those of the remote ids that other posts of the page have already."""
+        """Returns the remote ids among these that other posts of the page have already."""
         values = {"page_id": post.page_id, "id": post.id, "remote_ids": list(remote_ids)}
         return set(self._connection.execute(_TAKEN, values).scalars())
 

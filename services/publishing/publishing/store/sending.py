@@ -306,7 +306,8 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of the posts whose outcome an event must report: their clients no longer wait for it."""
+        """Returns the posts among these whose outcome an event must report, because their clients no longer wait for
+        it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:

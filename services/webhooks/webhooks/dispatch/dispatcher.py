@@ -252,7 +252,7 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers those of the dropped deliveries `due` that have a unit, until their rows show the unit."""
+        """Remembers which of the dropped deliveries `due` have a unit, until their rows show it."""
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 
     def _note_dropped(self, store: EndpointQueues) -> None:
@@ -272,7 +272,7 @@ class DeliveryDispatcher:
         return None if self.is_closing else queue.begin(self._attempts.free)
 
     def _deliver(self, queue: EndpointQueue, due: DueDelivery) -> None:
-        """Makes the attempt at this delivery and then at others of its queue, over one connection."""
+        """Makes the attempt at this delivery and then at further deliveries of its queue, over one connection."""
         with self._lock:
             connection = queue.connections.pop() if queue.connections else self._connection(due.account_id)
         following: DueDelivery | None = due

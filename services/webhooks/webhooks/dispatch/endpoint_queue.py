@@ -169,10 +169,10 @@ class EndpointQueue:
 
 
 def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
-    """Whether a failure to reach an endpoint is the receiver's, not our network's: others were reached meanwhile.
+    """Whether the receiver, and not our network, is to blame for a failure to reach its endpoint.
 
-    `unreachable_since`: the time since which each attempt to this endpoint has failed; `others_at`: the last success of
-    another endpoint.
+    That is so if another endpoint was reached meanwhile. `unreachable_since`: the time since which each attempt to this
+    endpoint has failed; `others_at`: the last success of another endpoint.
     """
     return others_at >= unreachable_since + _BLAME_SECONDS
 

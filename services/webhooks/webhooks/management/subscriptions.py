@@ -230,8 +230,8 @@ def _url(app: AppContext, caller: Caller, url: str) -> str:
 
 
 def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
-    """Returns the brands of a subscription's events, each once; without any, those of the token. The gateway has
-    checked that the account has them.
+    """Returns the brands of a subscription's events, each once. If the request names none, returns the brands of the
+    token. The gateway has checked that the account has them.
 
     Raises BRAND_NOT_AUTHORIZED, NOT_FOUND.
     """

@@ -235,7 +235,8 @@ class EndpointQueues:
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases those of these queues that no process holds. Returns each with its fence and its failures in a row."""
+        """Leases the queues among these that no process holds. Returns each leased queue with its fence and its number
+        of failures in a row."""
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]

@@ -108,7 +108,8 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
 
 
 def _over_quota(exchange: Exchange) -> ApiError:
-    """Returns the error for a page that got no month unit; without limit and time if quota did not answer."""
+    """Returns the error for a page that got no month unit. If quota did not answer, the error names no limit and no
+    time."""
     try:
         usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
     except ApiError:
