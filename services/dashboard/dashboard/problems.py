@@ -31,7 +31,7 @@ _PASSING = ("down", "limit", "unknown")
 #: Forms that htmx sends to read something.
 _READING = ("compose.check",)
 #: Fields that the form gets anew, or that no page may show.
-_NOT_KEPT = ("form_token", "password", "current_password", "new_password")
+_NOT_KEPT = ("form_token", "password", "current_password", "new_password", "code")
 
 
 def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:

@@ -24,6 +24,7 @@ FORM = {
     "page_id": "pag_x", "brand_id": "brd_x", "post_id": "pst_x", "comment_id": "cmt_x", "media_id": "med_x",
     "account_id": "1", "platform": "FB", "date": "2099-01-01", "time": "12:00", "zone": "UTC", "enabled": "yes",
     "threshold": "1", "amount": "500", "key": "k" * 32, "password": "hidden words",
+    "code": "hidden words",
 }  # fmt: skip
 _ACTIONS = {"brands": "archive", "posts": "edit", "tokens": "rotate", "webhooks": "test"}
 #: They send files alone: the script keeps the row of the file with a button to try again.
@@ -103,7 +104,7 @@ def test_a_post_is_not_moved_while_the_names_for_the_answer_cannot_be_read(
         edit_post=lambda post_id, **_: moved.append(post_id),
     )  # fmt: skip
     data = {"form_token": form_token(browser), **FORM, "seen_at": post.scheduled_at.isoformat()}
-    monkeypatch.setattr(api, "writer", lambda: writer)
+    monkeypatch.setattr(api, "patient", lambda: writer)
     monkeypatch.setattr(kept, "_values", {})
     answer = browser.post("/calendar/move", data=data, headers={"HX-Request": "true"})
     assert answer.status_code == 503

@@ -54,7 +54,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         validate_posts=validate, publish_posts=publish,
     )  # fmt: skip
     monkeypatch.setattr(api, "reader", lambda: client)
-    monkeypatch.setattr(api, "writer", lambda: client)
+    monkeypatch.setattr(api, "patient", lambda: client)
     monkeypatch.setattr(kept, "_values", {})
     facts = dict.fromkeys(platforms.Platform.__dataclass_fields__, 0)
     rules = {
