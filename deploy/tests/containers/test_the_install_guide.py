@@ -95,7 +95,7 @@ def test_it_leads_to_the_first_post_and_the_first_webhook(stack: Composed, is_co
             assert delivery is not None
             event = json.loads(delivery.body)
             assert event["event"] == "post.published"
-            assert event["data"]["post_id"] == post["post_id"]
+            assert event["data"]["post"]["id"] == post["post_id"]
         finally:
             clone = Path(folder, "posthaste")
             subprocess.run(
