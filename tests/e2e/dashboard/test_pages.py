@@ -3,6 +3,8 @@
 import datetime as dt
 from typing import Any
 
+from e2e_kit.accessibility import findings
+from e2e_kit.linking import linked
 from e2e_kit.operator import Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
@@ -64,6 +66,20 @@ def test_a_connection_is_checked_at_the_platform(person: Any) -> None:
     person.window.click(f"{row} summary")
     person.window.press(f"{row} form[action$=check] button")
     assert "the connection works" in person.window.text("[role=status]")
+    person.open("/pages")
+    assert "Checked " in person.window.text(row)
+
+
+def test_a_page_that_lacks_a_permission_says_so_once_it_was_checked(
+    person: Any, simulator: Simulator
+) -> None:
+    page, _ = linked(person.account, simulator, "TW", withholds=["media.write"])
+    person.account.api.post(f"/pages/{page['id']}/check", status=200)
+    person.open("/pages")
+    shown = person.window.text(f"#{page['id']}")
+    for text in ("Missing permission", "media.write", "Access until"):
+        assert text in shown
+    assert findings(person.window) == []
 
 
 def test_a_page_with_scheduled_posts_is_unlinked_only_with_them(person: Any) -> None:
