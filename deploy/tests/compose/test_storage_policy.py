@@ -79,7 +79,7 @@ def put(url: str, body: bytes) -> None:
 
 
 def test_every_call_that_media_makes_is_allowed(bucket: Bucket) -> None:
-    bucket.put("key/photo.jpg", [b"one ", b"photo"], 9, "image/jpeg")
+    bucket.put("key/photo.jpg", io.BytesIO(b"one photo"), "image/jpeg")
     put(bucket.put_url("key/given.jpg", timedelta(hours=1)), b"given")
     assert bucket.size("key/photo.jpg") == 9
     assert bucket.size("key/none.jpg") is None

@@ -9,11 +9,11 @@ from chassis.runtime.limiter import Limiter
 from chassis.runtime.pool import Pool
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, ApiError
+from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, ApiError
 from contracts.media import Media, Storage, thumbnail_of
 from contracts.plans import PLANS
 from media.config import Settings
-from media.records import MediaRow, Upload, storage
+from media.models import MediaRow, Upload
 from media.storage.bucket import Bucket
 from media.store import Connection
 from media.store.uploads import Uploads
@@ -57,8 +57,14 @@ class AppContext:
         self.held_renditions: dict[str, float] = {}
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
-        used = Uploads(connection).used_bytes(caller.account_id)
-        return storage(used, PLANS[caller.tier].storage_bytes)
+        used, limit = Uploads(connection).used_bytes(caller.account_id), PLANS[caller.tier].storage_bytes
+        return Storage(used_bytes=used, limit_bytes=limit, remaining_bytes=max(limit - used, 0))
+
+    def check_room(self, connection: Connection, caller: Caller, size_bytes: int) -> None:
+        """Raises QUOTA_EXCEEDED if so many bytes do not fit the account's storage."""
+        quota = self.storage(connection, caller)
+        if size_bytes > quota.remaining_bytes:
+            raise ApiError(QUOTA_EXCEEDED, quota=quota)
 
     def public_url(self, object_name: str) -> str:
         return f"{self.settings.public_base_url}/{object_name}"

@@ -82,10 +82,8 @@ def true_type(declared: str, head: bytes) -> str:
         )
     if declared in (UNDECLARED, found):
         return found
-    if {
-        declared,
-        found,
-    } == _MP4_OR_MOV:  # cameras and programs mix them up; only the brand of QuickTime is certain
+    if {declared, found} == _MP4_OR_MOV:
+        # Cameras and programs mix them up; only the brand of QuickTime is certain.
         return found if head[4:12] == b"ftypqt  " else declared
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
     if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):

@@ -1,212 +1,212 @@
-"""The service's tables, for SQLAlchemy statements. A test compares them with the migrations."""
+"""The service's tables: each class is a row, and its fields are the columns. Keys and indexes are in the migrations."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    DateTime,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    func,
-    text,
-)
+from datetime import datetime
+from typing import Any, get_type_hints
+
+from sqlalchemy import BigInteger, Boolean, DateTime, Double, TableClause, Text, column, table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import TypeEngine
 
-metadata = MetaData()
-_TIME = DateTime(timezone=True)
+from contracts.record import Record
+from contracts.renditions import FileFacts, Need
+from media import names
 
-#: Reserved storage while bytes arrive. A row ends as media or as a removal.
-uploads = Table(
-    "uploads",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("account_id", Text, nullable=False),
+_TYPES_OF_VALUES: dict[Any, TypeEngine[Any]] = {
+    str: Text(),
+    int: BigInteger(),
+    float: Double(),
+    bool: Boolean(),
+    datetime: DateTime(timezone=True),
+    list[str]: ARRAY(Text),
+    Need: JSONB(),
+}
+_TYPES = _TYPES_OF_VALUES | {of | None: type_ for of, type_ in _TYPES_OF_VALUES.items()}
+
+
+class Stored(Record):
+    """The columns that uploads and finished files share: an object in the storage and its owner."""
+
+    id: str
+    account_id: str
     #: The brands of the token that made it; empty: an unrestricted token.
-    Column("brand_ids", ARRAY(Text), nullable=False),
+    brand_ids: list[str]
     #: Of generated files and multipart uploads. Uploads through the gateway are not idempotent.
-    Column("operation_id", Text),
-    Column("generated", Boolean, nullable=False),
+    operation_id: str | None
+    generated: bool
     #: The object is `key/slug`.
-    Column("key", Text, nullable=False),
-    Column("filename", Text, nullable=False),
-    Column("slug", Text, nullable=False),
-    Column("mime_type", Text, nullable=False),
-    Column("size_bytes", BigInteger, nullable=False),
+    key: str
+    filename: str
+    slug: str
+    mime_type: str
+    size_bytes: int
+    created_at: datetime
+
+    @property
+    def kind(self) -> str:
+        return names.kind(self.mime_type)
+
+    @property
+    def object_name(self) -> str:
+        return self.object_of(self.slug)
+
+    def object_of(self, slug: str) -> str:
+        """Returns the name of another object under the file's key, such as a rendition or thumbnail."""
+        return f"{self.key}/{slug}"
+
+
+class Upload(Stored):
+    """Reserved storage while bytes arrive. The row ends as media or as a removal."""
+
     #: The storage's id of a multipart upload.
-    Column("parts_id", Text),
-    Column("part_size_bytes", BigInteger),
-    Column("created_at", _TIME, nullable=False),
-    Column("expires_at", _TIME, nullable=False),
+    parts_id: str | None
+    part_size_bytes: int | None
+    expires_at: datetime
     #: Real time: until then a call is inspecting the bytes.
-    Column("lease_until", _TIME),
-    #: The size without metadata, noted before the object is replaced.
-    Column("replaced_bytes", BigInteger),
-    UniqueConstraint("key"),
-    Index("uploads_of_account", "account_id"),
-    Index("uploads_expiring", "expires_at"),
-)
+    lease_until: datetime | None
+    #: The size of the file that an inspection is about to put in the uploaded one's place.
+    replaced_bytes: int | None
 
-media = Table(
-    "media",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("upload_id", Text, nullable=False),
-    Column("account_id", Text, nullable=False),
-    Column("brand_ids", ARRAY(Text), nullable=False),
-    Column("operation_id", Text),
-    Column("generated", Boolean, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("filename", Text, nullable=False),
-    Column("slug", Text, nullable=False),
-    Column("mime_type", Text, nullable=False),
-    Column("size_bytes", BigInteger, nullable=False),
+    def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
+        """Whether the stored object has the announced size, or the size of the file that an earlier inspection put in
+        its place."""
+        if size_bytes is None:
+            return False
+        return size_bytes == self.replaced_bytes or size_bytes == announced_bytes <= self.size_bytes
+
+
+class Media(Stored):
+    """A file that was uploaded or generated."""
+
+    upload_id: str
     #: As displayed.
-    Column("width", Integer),
-    Column("height", Integer),
-    Column("duration_seconds", Double),
-    Column("frame_rate", Double),
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    frame_rate: float | None
     #: ffmpeg's names of them; null: a photo, or stored by an earlier release.
-    Column("video_codec", Text),
-    Column("audio_codec", Text),
+    video_codec: str | None
+    audio_codec: str | None
     #: The size of the JPEG copy that an earlier release has made.
-    Column("jpeg_size_bytes", BigInteger),
+    jpeg_size_bytes: int | None
     #: Of the thumbnail; null: there is none yet, 0: none can be made. It does not count against the quota.
-    Column("thumbnail_size_bytes", BigInteger),
+    thumbnail_size_bytes: int | None
     #: Real time: when the thumbnail is made, or tried again.
-    Column("thumbnail_due_at", _TIME, nullable=False, server_default=func.now()),
-    Column("created_at", _TIME, nullable=False),
+    thumbnail_due_at: datetime
     #: When it was first attached to a stored post.
-    Column("attached_at", _TIME),
+    attached_at: datetime | None
     #: When it was first published: it stops counting, unless a pending post has it.
-    Column("published_at", _TIME),
-    UniqueConstraint("upload_id"),
-    UniqueConstraint("key"),
-    Index("media_newest", "account_id", text("created_at DESC"), text("id DESC")),
-    Index(
-        "media_newest_restricted",
-        "account_id",
-        "brand_ids",
-        text("created_at DESC"),
-        text("id DESC"),
-        postgresql_where=text("brand_ids <> '{}'"),
-    ),
-    Index("media_counted", "account_id", postgresql_where=text("published_at IS NULL")),
-    Index(
-        "media_of_operation", "account_id", "operation_id", unique=True, postgresql_where=text("generated")
-    ),
-    Index(
-        "media_without_thumbnail", "thumbnail_due_at", postgresql_where=text("thumbnail_size_bytes IS NULL")
-    ),
-    Index("media_unused", "created_at", postgresql_where=text("generated AND attached_at IS NULL")),
-)
+    published_at: datetime | None
 
-#: Files made of media to fit what a platform takes (`contracts.renditions`). They do not count against the quota.
-renditions = Table(
-    "renditions",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("media_id", Text, ForeignKey("media.id", ondelete="CASCADE"), nullable=False),
-    #: `Need.key`, and the `Need`.
-    Column("need_key", Text, nullable=False),
-    Column("need", JSONB, nullable=False),
+    @property
+    def facts(self) -> FileFacts:
+        """The properties of the file that decide which rendition a platform needs."""
+        return FileFacts.made_from(self, type=self.kind)
+
+
+class Rendition(Record):
+    """A file made of media to fit what a platform takes (`contracts.renditions`). It does not count against the
+    quota."""
+
+    id: str
+    media_id: str
+    need_key: str
+    need: Need
     #: photo or video: of the media.
-    Column("kind", Text, nullable=False),
+    kind: str
     #: pending, made, failed, or unneeded: its object is about to be removed.
-    Column("state", Text, nullable=False),
+    state: str
     #: The object is `key/slug`, with the media's key.
-    Column("slug", Text, nullable=False),
-    Column("size_bytes", BigInteger),
-    Column("width", Integer),
-    Column("height", Integer),
-    Column("duration_seconds", Double),
+    slug: str
+    size_bytes: int | None
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
     #: Of a failed one: why, for people.
-    Column("failure", Text),
+    failure: str | None
     #: When a post last asked for it.
-    Column("asked_at", _TIME, nullable=False),
+    asked_at: datetime
     #: The share that is made, from 0 to 1, while a process makes a video's.
-    Column("progress", Double),
+    progress: float | None
     #: How often it was claimed.
-    Column("tries", Integer, nullable=False, server_default=text("0")),
+    tries: int
     #: Real time: until then a process makes it, or nobody tries again.
-    Column("lease_until", _TIME),
-    Index(
-        "renditions_of_media",
-        "media_id",
-        "need_key",
-        unique=True,
-        postgresql_where=text("state <> 'unneeded'"),
-    ),
-    Index("renditions_cascade", "media_id"),
-    Index("renditions_pending", "kind", "asked_at", postgresql_where=text("state = 'pending'")),
-    Index("renditions_asked", "asked_at"),
-)
+    lease_until: datetime | None
 
-#: Media of posts that are pending (confirmed) or about to be stored.
-attachments = Table(
-    "attachments",
-    metadata,
-    Column("media_id", Text, ForeignKey("media.id"), primary_key=True),
-    Column("post_id", Text, primary_key=True),
-    Column("account_id", Text, nullable=False),
-    Column("confirmed", Boolean, nullable=False),
-    Column("created_at", _TIME, nullable=False),
+
+class Attachment(Record):
+    """A file of a post that is pending (confirmed) or about to be stored."""
+
+    media_id: str
+    post_id: str
+    account_id: str
+    confirmed: bool
+    created_at: datetime
     #: The operation that first attached it; null: the post's event did.
-    Column("operation_id", Text),
+    operation_id: str | None
     #: The revision of the post that holds the file; 0: attached by the previous release, which sent none.
-    Column("revision", BigInteger, nullable=False, server_default=text("0")),
-    Index("attachments_of_post", "post_id"),
-    Index("attachments_of_account", "account_id"),
-    Index("attachments_provisional", "created_at", postgresql_where=text("NOT confirmed")),
-    Index("attachments_of_operation", "operation_id", postgresql_where=text("NOT confirmed")),
-)
+    revision: int
 
-#: The newest revision known from `post.media` of each post.
-posts = Table(
-    "posts",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("revision", BigInteger, nullable=False),
+
+class Post(Record):
+    """The newest revision of a post that is known from `post.media`."""
+
+    id: str
+    revision: int
     #: Real time.
-    Column("told_at", _TIME, nullable=False),
-    Index("posts_told", "told_at"),
-)
+    told_at: datetime
 
-#: What each client operation deleted, for repeated calls.
-deletions = Table(
-    "deletions",
-    metadata,
-    Column("operation_id", Text, primary_key=True),
-    Column("account_id", Text, nullable=False),
-    Column("media_id", Text, nullable=False),
-    Column("deleted_at", _TIME, nullable=False),
-    Index("deletions_old", "deleted_at"),
-)
 
-#: Keys whose objects and multipart uploads must be deleted.
-removals = Table(
-    "removals",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("slug", Text, nullable=False),
-    Column("parts_id", Text),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
+class Deletion(Record):
+    """What a client's operation deleted, for repeated calls."""
+
+    operation_id: str
+    account_id: str
+    media_id: str
+    deleted_at: datetime
+
+
+class Removal(Record):
+    """A key whose objects and multipart upload must be deleted from the storage."""
+
+    key: str
+    slug: str
+    parts_id: str | None
+    attempts: int
     #: Real time.
-    Column("due_at", _TIME, nullable=False),
-    Index("removals_due", "due_at"),
-)
+    due_at: datetime
 
-#: When periodic work of one replica is due next.
-chores = Table(
-    "chores",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("due_at", _TIME, nullable=False),
+
+class Chore(Record):
+    """Periodic work of one replica at a time."""
+
+    name: str
+    due_at: datetime
     #: How far it has come; null: from the beginning.
-    Column("position", Text),
-)
+    position: str | None
+
+
+class MediaRow(Media):
+    """A file with the posts that have it."""
+
+    #: The first pending posts that have it, at most as many as `store.files` reads.
+    scheduled_post_ids: list[str]
+    scheduled_post_count: int
+
+    @property
+    def scheduled_post_id(self) -> str | None:
+        return self.scheduled_post_ids[0] if self.scheduled_post_ids else None
+
+
+def _table(name: str, row: type[Record]) -> TableClause:
+    hints = get_type_hints(row)
+    return table(name, *(column(it, _TYPES[hints[it]]) for it in row.__struct_fields__))
+
+
+uploads = _table("uploads", Upload)
+media = _table("media", Media)
+renditions = _table("renditions", Rendition)
+attachments = _table("attachments", Attachment)
+posts = _table("posts", Post)
+deletions = _table("deletions", Deletion)
+removals = _table("removals", Removal)
+chores = _table("chores", Chore)

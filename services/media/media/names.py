@@ -10,8 +10,6 @@ from pathlib import PurePosixPath
 KEY_LENGTH = 22
 _KEY_CHARACTERS = string.ascii_letters + string.digits
 _KEY = re.compile(rf"[0-9A-Za-z]{{{KEY_LENGTH}}}")
-#: Tells renditions of one file apart: 62^6 names.
-_MARK_LENGTH = 6
 #: Our choice; file systems allow 255 bytes.
 _SLUG_STEM_LENGTH = 100
 #: Our choice.
@@ -57,8 +55,7 @@ def slug(filename: str, extension: str) -> str:
 
 def rendition_slug(of: str, extension: str) -> str:
     """Returns a new name for a rendition of the file `of`. No other object under the file's key has this name."""
-    mark = "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(_MARK_LENGTH))
-    return f"{PurePosixPath(of).stem}-{mark}{extension}"
+    return f"{PurePosixPath(of).stem}-{secrets.token_hex(4)}{extension}"
 
 
 def jpeg_slug(of: str) -> str:

@@ -10,7 +10,6 @@ from media.config import Settings
 from media.context import AppContext, context_of
 from media.files import attachments, downloads, library, multipart_uploads, renditions, thumbnails, uploads
 from media.inspection import decoder_sandbox
-from media.inspection.thumbnails import THUMBNAILS_DUE
 from media.store import Connection
 
 
@@ -39,7 +38,7 @@ class MediaService:
     attach_media = call(attachments.attach)
     detach_media = call(attachments.detach)
     get_files = call(downloads.get_files)
-    locate_file = call(library.locate)
+    locate_file = call(downloads.locate)
     get_sandbox = call(decoder_sandbox.report)
 
     @on_event("post.media")
@@ -52,7 +51,7 @@ class MediaService:
     drop_unconfirmed = repeat(sweeps.drop_unconfirmed, 10.0)
     remove_unused = repeat(sweeps.remove_unused, 10.0)
     remove_orphans = repeat(sweeps.remove_orphans, 60.0)
-    make_thumbnails = repeat(thumbnails.make_due, 5.0, woken_by=THUMBNAILS_DUE)
+    make_thumbnails = repeat(thumbnails.make_due, 5.0, woken_by=thumbnails.THUMBNAILS_DUE)
     make_renditions = repeat(renditions.make_due, 5.0, woken_by=renditions.RENDITIONS_DUE)
     renew_renditions = repeat(renditions.renew_claims, 5.0, until_the_end=True)
     forget_renditions = repeat(renditions.forget_unneeded, 60.0)

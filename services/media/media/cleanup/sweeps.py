@@ -1,7 +1,7 @@
 """Clean-up of unfinished uploads, unused files and orphaned objects. Every replica may run it."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 import structlog
@@ -10,6 +10,8 @@ from chassis.db import clock
 from media import names
 from media.cleanup.removals import REMOVALS_DUE
 from media.context import AppContext
+from media.models import Stored
+from media.store import Connection
 from media.store.attachments import Attachments
 from media.store.chores import Chores
 from media.store.files import Files
@@ -36,13 +38,23 @@ _PAGE, _PAGES = 1000, 50
 
 def end_expired_uploads(context: AppContext) -> int:
     """Ends uploads that have expired, and has their bytes removed. Returns how many."""
+    return _remove(context, "uploads_expired", lambda it: Uploads(it).take_expired(_BATCH))
+
+
+def remove_unused(context: AppContext) -> int:
+    """Removes generated files that no post used within a day. Returns how many."""
+    return _remove(context, "unused_media_removed", lambda it: Files(it).take_unused(_KEEP_UNUSED, _BATCH))
+
+
+def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
+    """Has the objects of the rows removed that `take` deletes and returns."""
     with context.database.transaction() as connection:
-        expired = Uploads(connection).take_expired(_BATCH)
-        Removals(connection).add(expired)
-    if expired:
-        log.info("uploads_expired", count=len(expired))
+        taken = take(connection)
+        Removals(connection).add(taken)
+    if taken:
+        log.info(event, count=len(taken))
         REMOVALS_DUE.wake()
-    return len(expired)
+    return len(taken)
 
 
 def drop_unconfirmed(context: AppContext) -> int:
@@ -58,17 +70,6 @@ def drop_unconfirmed(context: AppContext) -> int:
         return dropped + Files(connection).forget_deleted(_KEEP_DELETIONS, _BATCH)
 
 
-def remove_unused(context: AppContext) -> int:
-    """Removes generated files that no post used within a day. Returns how many."""
-    with context.database.transaction() as connection:
-        unused = Files(connection).take_unused(_KEEP_UNUSED, _BATCH)
-        Removals(connection).add(unused)
-    if unused:
-        log.info("unused_media_removed", count=len(unused))
-        REMOVALS_DUE.wake()
-    return len(unused)
-
-
 def remove_orphans(context: AppContext) -> int:
     """Removes objects that belong to no row, such as bytes that arrived after their upload had ended.
 
@@ -81,16 +82,15 @@ def remove_orphans(context: AppContext) -> int:
             return 0
         after, now = chores.position(_ORPHANS), clock.now(connection)
     found = context.bucket.names(after)
-    for _ in range(_PAGES):
+    for number in range(1, _PAGES + 1):
         page = list(itertools.islice(found, _PAGE))
         _remove_orphans_of(context, [name for name, stored_at in page if stored_at < now - _ORPHAN_AGE])
         is_last = len(page) < _PAGE
+        is_due = number == _PAGES and not is_last
         with context.database.transaction() as connection:
-            Chores(connection).note(_ORPHANS, None if is_last else page[-1][0])
+            Chores(connection).note(_ORPHANS, None if is_last else page[-1][0], is_due=is_due)
         if is_last:
             return 0
-    with context.database.transaction() as connection:
-        Chores(connection).continue_now(_ORPHANS)
     return 1
 
 

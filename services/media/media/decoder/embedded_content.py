@@ -1,12 +1,12 @@
-"""Searches the parts of a file that will be stored for embedded web pages, programs and archives. Pure.
+"""Searches the parts of a file that will be stored for embedded web pages, programs and archives.
 
 Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only at a file's
 first byte need none either, since that byte begins an image.
 """
 
+import os
 import re
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable
 
 from media.decoder.formats import Bytes, Refused
 
@@ -24,25 +24,12 @@ _HEAD_BYTES = 4 * 1024
 _REFUSED = "The picture contains a web page, a program or an archive. Export it as JPEG, or upload another."
 
 
-def check(kept: Sequence[Bytes], metadata: Iterable[Bytes]) -> None:
-    """Searches the beginning, the end and the metadata of a file, which is given as its kept parts. Raises Refused."""
-    head, tail = _joined(kept, _HEAD_BYTES), _joined(kept, -_TAIL_BYTES)
-    if any(_ACTIVE.search(part) for part in chain((head,), metadata)) or _ends_as_archive(tail):
+def check(stored: int, metadata: Iterable[Bytes]) -> None:
+    """Searches the beginning and end of the file `stored`, an open descriptor, and its metadata. Raises Refused."""
+    head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
+    tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
+    if any(_ACTIVE.search(part) for part in (head, *metadata)) or _ends_as_archive(tail):
         raise Refused(_REFUSED)
-
-
-def _joined(parts: Sequence[Bytes], length: int) -> bytes:
-    """Returns the first `length` bytes of the joined parts, or the last ones if `length` is negative."""
-    joined = b""
-    for part in parts if length > 0 else reversed(parts):
-        joined = (
-            (joined + bytes(part[:length]))[:length]
-            if length > 0
-            else (bytes(part[length:]) + joined)[length:]
-        )
-        if len(joined) == abs(length):
-            break
-    return joined
 
 
 def _ends_as_archive(tail: bytes) -> bool:

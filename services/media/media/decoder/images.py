@@ -34,7 +34,7 @@ AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 pi_heif.options.DECODE_THREADS = 0
 pi_heif.register_heif_opener(thumbnails=False)
 
-#: Pillow's names of the formats.
+#: Pillow's names of the formats that are converted to JPEG, and of all.
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
 _PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
@@ -44,20 +44,21 @@ _PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
     "image/webp": webp.parse,
 }
 #: EXIF orientation -> the transposition that turns the image upright.
-_TO_UPRIGHT = dict(
-    enumerate(
-        (
-            Image.Transpose.FLIP_LEFT_RIGHT,
-            Image.Transpose.ROTATE_180,
-            Image.Transpose.FLIP_TOP_BOTTOM,
-            Image.Transpose.TRANSPOSE,
-            Image.Transpose.ROTATE_270,
-            Image.Transpose.TRANSVERSE,
-            Image.Transpose.ROTATE_90,
-        ),
+_TO_UPRIGHT = {
+    orientation: Image.Transpose[name]
+    for orientation, name in enumerate(
+        [
+            "FLIP_LEFT_RIGHT",
+            "ROTATE_180",
+            "FLIP_TOP_BOTTOM",
+            "TRANSPOSE",
+            "ROTATE_270",
+            "TRANSVERSE",
+            "ROTATE_90",
+        ],
         2,
     )
-)
+}
 #: Of all JPEGs made here: above it files grow and nobody sees a difference. Our choice.
 BEST_QUALITY = 92
 _STRIP_ROWS = 256
@@ -97,11 +98,11 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     picture = _PARSERS[mime_type](data)
     picture.check_size()
-    embedded_content.check(picture.kept, picture.kept_metadata)
     changed = not picture.is_all_of(data)
     if changed:
         with os.fdopen(os.dup(replacement), "wb") as to:
             to.writelines(picture.kept)
+    embedded_content.check(replacement if changed else descriptor, picture.kept_metadata)
     return picture.orientation, changed
 
 

@@ -62,9 +62,9 @@ def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> N
     if word.state == "pending":
         attachments.release(word.post_id, word.revision, keep=held)
         attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
-        files.mark_attached(held)
+        files.mark(held, "attached_at")
         return
     attachments.release(word.post_id, word.revision)
     if word.state == "published":
-        files.mark_attached(held)
-        files.mark_published(held)
+        files.mark(held, "attached_at")
+        files.mark(held, "published_at")

@@ -1,13 +1,18 @@
-"""Serves files to our own services: the URLs of the originals, or of the renditions that a platform needs."""
+"""Serves files: the originals, or the renditions that a platform needs, to our own services and at public addresses."""
+
+from msgspec.structs import replace
 
 from contracts.caller import Caller
-from contracts.media import GetFiles, MediaFile, MediaFiles
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.media import GetFiles, LocatedFile, LocateFile, MediaFile, MediaFiles, thumbnail_of
 from contracts.platforms import JPEG, PLATFORMS
 from contracts.renditions import FileFacts, Need, need_of
+from media import names
 from media.context import URL_VALID_FOR, AppContext, reachable
 from media.files import renditions
-from media.records import MediaRow
+from media.models import MediaRow, Rendition
 from media.store.files import Files
+from media.store.renditions import Renditions
 
 #: What `GetFiles.jpeg` asks for: within the limit of Instagram, which is the smallest of those that take JPEGs alone.
 JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_bytes[1] or 0)
@@ -31,23 +36,65 @@ def _need(row: MediaRow, request: GetFiles) -> Need | None:
 
 
 def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: float) -> MediaFile:
-    name, facts = row.object_name, row.facts
-    if need is not None:
-        made = renditions.ready(context, row, need, give_up_at)
-        name = row.object_of(made.slug)
-        facts = FileFacts(
-            type=row.kind,
-            mime_type=need.mime_type,
-            size_bytes=made.size_bytes or 0,
-            width=made.width,
-            height=made.height,
-            duration_seconds=made.duration_seconds or row.duration_seconds,
-            frame_rate=need.frame_rate or row.frame_rate,
-        )
+    made = renditions.ready(context, row, need, give_up_at) if need is not None else None
+    name, facts = row.object_of(made.slug if made else row.slug), _facts(row, made)
     return MediaFile.made_from(
         facts,
         media_id=row.id,
         source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
         public_url=context.public_url(name),
         generated=row.generated,
+    )
+
+
+def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
+    """Returns the properties of a file, or of its rendition."""
+    if made is None:
+        return row.facts
+    return FileFacts(
+        type=row.kind,
+        mime_type=made.need.mime_type,
+        size_bytes=made.size_bytes or 0,
+        width=made.width,
+        height=made.height,
+        duration_seconds=made.duration_seconds or row.duration_seconds,
+        frame_rate=made.need.frame_rate or row.frame_rate,
+    )
+
+
+def locate(context: AppContext, request: LocateFile) -> LocatedFile:
+    """Returns where the file behind a public address is stored, for anybody who has the address.
+
+    If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND, and the errors of
+    `renditions.ready`.
+    """
+    made, slug = None, request.filename
+    with context.database.reading() as connection:
+        row = Files(connection).by_key(request.key) if names.is_key(request.key) else None
+        if row is None:
+            raise ApiError(NOT_FOUND)
+        if slug != row.slug:
+            made = Renditions(connection).made(row.id, slug)
+    need = need_of(request.platform, row.facts) if request.platform and slug == row.slug else None
+    if need is not None:
+        made = renditions.ready(context, row, need, renditions.give_up_at())
+        slug = made.slug
+    facts = _facts(row, made)
+    if made is None and slug != row.slug:
+        jpegs = {
+            thumbnail_of(row.slug): row.thumbnail_size_bytes,
+            names.jpeg_slug(row.slug): row.jpeg_size_bytes,
+        }
+        if not jpegs.get(slug):
+            raise ApiError(NOT_FOUND)
+        facts = replace(facts, mime_type=JPEG, size_bytes=jpegs[slug])
+    name = row.object_of(slug)
+    return LocatedFile.made_from(
+        facts,
+        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
+        # Content under a name never changes.
+        etag=f'"{made.id if made else row.key}-{facts.size_bytes}"',
+        created_at=row.created_at,
+        generated=row.generated,
+        public_url=context.public_url(name) if need is not None else None,
     )

@@ -2,13 +2,14 @@
 size."""
 
 from datetime import timedelta
+from functools import partial
 
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
 from contracts.media import BeginParts, CompleteParts, Part, UploadedMedia, UploadParts
 from media.context import AppContext
 from media.files import uploads
-from media.records import MediaRow, Upload
+from media.models import Upload
 from media.storage.bucket import NoSuchUpload
 from media.store.uploads import Uploads
 
@@ -61,21 +62,12 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
     Raises NOT_FOUND, UPLOAD_ERROR (parts are missing, and may still be uploaded), INVALID_FILE_CONTENT,
     SERVICE_UNAVAILABLE.
     """
-    upload = uploads.claim(context, caller, request.id)
-    if isinstance(upload, MediaRow):
-        return uploads.uploaded(context, caller, upload)
-    try:
-        _assemble_parts(context, upload, request)
-    except Exception:
-        kept_by_other = uploads.give_up(context, upload, is_refused=False)
-        if kept_by_other is None:
-            raise
-        return uploads.uploaded(context, caller, kept_by_other)
-    return uploads.inspect_and_keep(context, caller, upload, upload.size_bytes)
+    return uploads.finish(context, caller, request.id, partial(_assemble_parts, context, request))
 
 
-def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts) -> None:
-    """Checks that all parts are there, then has the storage assemble them. Raises UPLOAD_ERROR, NOT_FOUND.
+def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
+    """Checks that all parts are there, then has the storage assemble them. Returns the file's size in bytes. Raises
+    UPLOAD_ERROR, NOT_FOUND.
 
     Without the check, some storages would drop the whole upload for one wrong ETag.
     """
@@ -97,6 +89,7 @@ def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts)
         # An earlier call may have assembled them and then died.
         if not upload.arrived(context.bucket.size(name), upload.size_bytes):
             raise ApiError(UPLOAD_ERROR, "The upload no longer exists. Start a new one.") from error
+    return upload.size_bytes
 
 
 def _sizes(upload: Upload) -> list[int]:

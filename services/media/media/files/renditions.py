@@ -23,7 +23,7 @@ from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
-from media.records import MediaRow, Rendition
+from media.models import MediaRow, Rendition
 from media.store import Connection
 from media.store.files import Files
 from media.store.renditions import Renditions
@@ -53,9 +53,7 @@ _FAILED = "The file cannot be made to fit the platform. Export it as JPEG or MP4
 def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collection[str]) -> None:
     """Stores that the files need renditions for these platforms, so that they are made in the background."""
     for row in rows:
-        for need in {
-            need.key: need for need in map(partial(need_of, file=row.facts), platforms) if need
-        }.values():
+        for need in {need for it in platforms if (need := need_of(it, row.facts)) is not None}:
             _ask(connection, row, need, again=True)
 
 
@@ -65,30 +63,29 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
     Raises MEDIA_PROCESSING for an unfinished video, or if a picture is unfinished at `give_up_at` (by
     `time.monotonic`); INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile), SERVICE_UNAVAILABLE.
     """
+    rendition: Rendition | None = None
     with context.database.transaction() as connection:
-        if not Files(connection).many([row.id], lock=True):
-            raise ApiError(NOT_FOUND, field="media_ids")
-        rendition: Rendition | None = _ask(connection, row, need, again=False)
-    while rendition is not None:
-        if rendition.state == "made":
-            return rendition
-        if rendition.state == "failed":
-            raise ApiError(INVALID_FILE_CONTENT, rendition.failure)
+        if Files(connection).many([row.id], lock=True):
+            rendition = _ask(connection, row, need, again=False)
+    while rendition is not None and rendition.state == "pending":
+        claimed = None
         if row.kind == "photo":
             with context.database.transaction() as connection:
                 claimed = Renditions(connection).claim(rendition.id, LEASE)
-            if claimed is not None:
-                _make_in_call(context, row, claimed)
+        if claimed is not None:
+            _make_in_call(context, row, claimed)
+        elif row.kind == "photo" and time.monotonic() <= give_up_at:
+            time.sleep(_LOOK_SECONDS)
         else:
             RENDITIONS_DUE.wake()
-            raise _processing(row)
+            raise ApiError(MEDIA_PROCESSING, retry_after_seconds=_RETRY_SECONDS[row.kind], media_id=row.id)
         with context.database.reading() as connection:
             rendition = Renditions(connection).get(rendition.id)
-        if rendition is not None and rendition.state == "pending":
-            if time.monotonic() > give_up_at:
-                raise _processing(row)
-            time.sleep(_LOOK_SECONDS)
-    raise ApiError(NOT_FOUND, field="media_ids")
+    if rendition is None:
+        raise ApiError(NOT_FOUND, field="media_ids")
+    if rendition.state == "failed":
+        raise ApiError(INVALID_FILE_CONTENT, rendition.failure)
+    return rendition
 
 
 def give_up_at() -> float:
@@ -174,7 +171,8 @@ def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
     context.held_renditions[rendition.id] = 0.0
     try:
         object_name = row.object_of(rendition.slug)
-        facts = rendition_making.make(context, row, rendition, object_name)
+        progress = partial(context.held_renditions.__setitem__, rendition.id)
+        facts = rendition_making.make(context, row, rendition.need, object_name, progress)
         with context.database.transaction() as connection:
             is_there = Renditions(connection).record(rendition.id, **facts)
         if not is_there:  # deleted meanwhile
@@ -202,7 +200,3 @@ def _put_off(context: AppContext, rendition: Rendition, *, counts: bool) -> None
 def _fail(context: AppContext, rendition: Rendition, failure: str) -> None:
     with context.database.transaction() as connection:
         Renditions(connection).fail(rendition.id, failure)
-
-
-def _processing(row: MediaRow) -> ApiError:
-    return ApiError(MEDIA_PROCESSING, retry_after_seconds=_RETRY_SECONDS[row.kind], media_id=row.id)

@@ -5,18 +5,27 @@ from datetime import timedelta
 
 import structlog
 
+from chassis.runtime.loops import Waker
 from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import ApiError
 from contracts.media import thumbnail_of
+from contracts.platforms import JPEG
+from contracts.renditions import Need
 from media.context import AppContext
 from media.decoder.formats import Refused
-from media.inspection import thumbnails
+from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
-from media.records import MediaRow
+from media.models import MediaRow
 from media.store.files import Files
 
 log = structlog.get_logger()
 
+#: Wakes the loop that runs `make_due`.
+THUMBNAILS_DUE = Waker()
+#: Of the longer side, in pixels: what a list shows on a fine screen. Our choice.
+_SIDE = 320
+#: A picture of this size has 20 kB. Our choice.
+_MAX_BYTES = 64 * 1024
 #: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
 #: are not delayed. Our choice.
 _LEASE, _BATCH = timedelta(minutes=5), 10
@@ -30,18 +39,20 @@ def make_due(context: AppContext) -> int:
     """Makes the thumbnails of some files. Returns 0, so that further ones wait for the next tick."""
     give_up_at = time.monotonic() + _BATCH_SECONDS
     for _ in range(_BATCH):
-        with context.database.transaction() as connection:
-            claimed = Files(connection).claim_without_thumbnail(1, _LEASE)
-        for row in claimed:
-            _make(context, row)
-        if not claimed or time.monotonic() > give_up_at:
+        if time.monotonic() > give_up_at:
             break
+        with context.database.transaction() as connection:
+            row = Files(connection).claim_without_thumbnail(_LEASE)
+        if row is None:
+            break
+        _make(context, row)
     return 0
 
 
 def _make(context: AppContext, row: MediaRow) -> None:
+    name = row.object_of(thumbnail_of(row.slug))
     try:
-        size_bytes = thumbnails.make(context, row)
+        size_bytes = rendition_making.make(context, row, _need(row), name)["size_bytes"]
     except FfmpegEnded:
         with context.database.transaction() as connection:
             Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
@@ -55,4 +66,12 @@ def _make(context: AppContext, row: MediaRow) -> None:
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)
     if not is_there and size_bytes:  # deleted meanwhile
-        context.bucket.remove(row.object_of(thumbnail_of(row.slug)))
+        context.bucket.remove(name)
+
+
+def _need(row: MediaRow) -> Need:
+    """Returns the size of the thumbnail: no file is enlarged, and no side is 0."""
+    sides = row.width or _SIDE, row.height or _SIDE
+    scale = min(1.0, _SIDE / max(sides))
+    width, height = (max(1, round(side * scale)) for side in sides)
+    return Need(mime_type=JPEG, max_bytes=_MAX_BYTES, width=width, height=height)

@@ -4,6 +4,7 @@ or is removed.
 A reservation ends when the upload becomes a file, is refused, or expires (sweeps.py).
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import structlog
@@ -14,7 +15,6 @@ from contracts.errors import (
     FILE_TOO_LARGE,
     INVALID_FILE_CONTENT,
     NOT_FOUND,
-    QUOTA_EXCEEDED,
     SERVICE_UNAVAILABLE,
     ApiError,
 )
@@ -25,9 +25,9 @@ from contracts.renditions import FileFacts
 from media import file_types, names
 from media.cleanup.removals import remove_now
 from media.context import AppContext, reaches
-from media.inspection.thumbnails import THUMBNAILS_DUE
+from media.files.thumbnails import THUMBNAILS_DUE
 from media.inspection.uploaded_files import inspect
-from media.records import MediaRow, Upload
+from media.models import MediaRow, Upload
 from media.store import Connection
 from media.store.files import Files
 from media.store.removals import Removals
@@ -103,9 +103,7 @@ def reserve(
             if begun is not None:
                 return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
-        quota = context.storage(connection, caller)
-        if request.size_bytes > quota.remaining_bytes:
-            raise ApiError(QUOTA_EXCEEDED, quota=quota)
+        context.check_room(connection, caller, request.size_bytes)
         return uploads.add(values, valid_for)
 
 
@@ -114,30 +112,32 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), QUOTA_EXCEEDED, NOT_FOUND, SERVICE_UNAVAILABLE.
     """
-    upload = claim(context, caller, request.upload_id)
-    if isinstance(upload, MediaRow):
-        return uploaded(context, caller, upload)
-    return inspect_and_keep(context, caller, upload, request.size_bytes)
+    return finish(context, caller, request.upload_id, lambda _: request.size_bytes)
 
 
-def claim(context: AppContext, caller: Caller, upload_id: str) -> Upload | MediaRow:
-    """Claims the upload for an inspection and returns it, or returns the file that it became.
+def finish(
+    context: AppContext, caller: Caller, upload_id: str, arrive: Callable[[Upload], int]
+) -> UploadedMedia:
+    """Inspects the uploaded file, then keeps or removes it. Returns the file; the same one for a repeated call.
 
-    Raises NOT_FOUND, SERVICE_UNAVAILABLE (claimed already).
+    `arrive` gets the claimed upload, and returns the announced size in bytes. What it raises is raised, and leaves the
+    upload as it is. Raises the errors of `commit`.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
         upload = uploads.get(upload_id)
-        done = Files(connection).by_upload(upload_id) if upload is None else None
-        found = upload or done
+        kept = Files(connection).by_upload(upload_id) if upload is None else None
+        found = upload or kept
         if found is None or not reaches(caller, found):
             raise ApiError(NOT_FOUND, _GONE)
-        if done is not None:
-            return done
-        claimed = uploads.claim(upload_id, _INSPECTION_LEASE)
-    if claimed is None:
-        raise _being_checked()
-    return claimed
+        claimed = None if kept else uploads.claim(upload_id, _INSPECTION_LEASE)
+    if kept is None:
+        if claimed is None:
+            raise _being_checked()
+        kept = _inspect_and_keep(context, caller, claimed, arrive)
+    with context.database.reading() as connection:
+        quota = context.storage(connection, caller)
+    return UploadedMedia.made_from(context.view(kept), tier=caller.tier, quota=quota)
 
 
 def _being_checked() -> ApiError:
@@ -145,24 +145,25 @@ def _being_checked() -> ApiError:
     return ApiError(SERVICE_UNAVAILABLE, message, retry_after_seconds=1)
 
 
-def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
-    """Inspects the file of a claimed upload, then keeps or removes it.
-
-    Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE.
-    """
+def _inspect_and_keep(
+    context: AppContext, caller: Caller, upload: Upload, arrive: Callable[[Upload], int]
+) -> MediaRow:
+    has_arrived = False
     try:
-        kept = _keep(context, caller, upload, inspect(context, upload, size_bytes))
-        THUMBNAILS_DUE.wake()
+        announced_bytes = arrive(upload)
+        has_arrived = True
+        kept = _keep(context, caller, upload, inspect(context, upload, announced_bytes))
     except Exception as error:
         # Otherwise it is not the file's fault, or unknown whose.
-        is_refused = isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE
-        kept_by_other = give_up(context, upload, is_refused=is_refused)
-        if kept_by_other is None:
-            if isinstance(error, ApiError) and is_refused:
-                log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
-            raise
-        kept = kept_by_other
-    return uploaded(context, caller, kept)
+        is_refused = has_arrived and isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE
+        if not (remove(context, upload, Uploads.end_claimed) if is_refused else _release(context, upload)):
+            with context.database.reading() as connection:
+                return _kept_by_other(connection, upload)
+        if isinstance(error, ApiError) and is_refused:
+            log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
+        raise
+    THUMBNAILS_DUE.wake()
+    return kept
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
@@ -177,9 +178,7 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts)
         grown_bytes = (facts.size_bytes or 0) - upload.size_bytes
         if grown_bytes > 0:
             uploads.lock_account(upload.account_id)
-            quota = context.storage(connection, caller)
-            if grown_bytes > quota.remaining_bytes:
-                raise ApiError(QUOTA_EXCEEDED, quota=quota)
+            context.check_room(connection, caller, grown_bytes)
         if not uploads.end_claimed(upload):
             return _kept_by_other(connection, upload)
         if files.add(new_id("med"), upload, facts):
@@ -203,32 +202,22 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
     return Nothing()
 
 
-def remove(context: AppContext, upload: Upload) -> None:
-    """Ends an unfinished upload and removes the bytes that arrived: now, or in the background if the storage is
-    down."""
+def remove(
+    context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
+) -> bool:
+    """Ends an unfinished upload by `end`, and removes the bytes that arrived: now, or in the background if the storage
+    is down. Returns False, and removes nothing, if `end` does."""
     with context.database.transaction() as connection:
-        if not Uploads(connection).remove(upload.id):
-            return
+        if not end(Uploads(connection), upload):
+            return False
         Removals(connection).add([upload], lease=_REMOVAL_LEASE)
-    remove_now(context, upload.key, upload.slug, upload.parts_id)
+    remove_now(context, upload)
+    return True
 
 
-def give_up(context: AppContext, upload: Upload, *, is_refused: bool) -> MediaRow | None:
-    """Ends the claim on an upload after an error.
-
-    A refused upload is removed. Any other upload is released, so that another call can claim it. If the claim is lost,
-    changes nothing and returns the file that the other call kept. Raises the errors of `_kept_by_other`.
-    """
+def _release(context: AppContext, upload: Upload) -> bool:
     with context.database.transaction() as connection:
-        uploads = Uploads(connection)
-        is_ours = uploads.end_claimed(upload) if is_refused else uploads.release(upload)
-        if not is_ours:
-            return _kept_by_other(connection, upload)
-        if is_refused:
-            Removals(connection).add([upload], lease=_REMOVAL_LEASE)
-    if is_refused:
-        remove_now(context, upload.key, upload.slug, upload.parts_id)
-    return None
+        return Uploads(connection).release(upload)
 
 
 def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
@@ -243,9 +232,3 @@ def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
     if kept is None:
         raise ApiError(NOT_FOUND, _GONE)
     return kept
-
-
-def uploaded(context: AppContext, caller: Caller, row: MediaRow) -> UploadedMedia:
-    with context.database.reading() as connection:
-        quota = context.storage(connection, caller)
-    return UploadedMedia.made_from(context.view(row), tier=caller.tier, quota=quota)

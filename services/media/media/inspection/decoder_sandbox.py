@@ -4,6 +4,7 @@ The result is logged at start, and reported to the operator on request.
 """
 
 import structlog
+from msgspec.structs import asdict
 
 from chassis.config import ConfigError
 from chassis.sandbox.pool import NotStarted, SandboxPool
@@ -27,14 +28,7 @@ def check(settings: Settings) -> None:
     finally:
         sandbox_pool.close()
     tell = log.warning if held.missing else log.info
-    tell(
-        "decoder_sandbox",
-        landlock_abi=held.landlock_abi,
-        seccomp=held.seccomp,
-        network_namespace=held.network_namespace,
-        missing=held.missing,
-        required=settings.sandbox_required,
-    )
+    tell("decoder_sandbox", required=settings.sandbox_required, missing=held.missing, **asdict(held))
     if held.missing and settings.sandbox_required:
         raise ConfigError(
             f"the sandbox of uploaded files lacks {' and '.join(held.missing)} on this kernel or in this container. "

@@ -7,11 +7,9 @@ the length stays.
 """
 
 import os
-import re
-from collections.abc import Sequence
 
-from contracts.record import Record
 from contracts.renditions import Need
+from media.inspection.film import Film
 
 #: Platforms show at most this many pixels on the longer side of a video that they do not take as it is (Instagram's
 #: limit; X's is the same), and 4K takes four times the CPU.
@@ -28,147 +26,95 @@ _CONTAINER = 0.03
 #: For videos that do not tell their length. Our choice.
 _UNKNOWN_SECONDS = 600.0
 #: Of x264: nobody sees a difference from the source, and 1080p is encoded faster than it plays. Our choice.
-_QUALITY = ("-preset", "veryfast", "-crf", "21")
+_QUALITY = "-preset veryfast -crf 21"
 #: Where the platform bounds the rate; above it frames are dropped. It also stands for the rate that a recording of a
 #: browser does not tell.
-_MOST_FRAMES_A_SECOND = "60"
-#: The niceness of work that nobody waits for.
-LOWEST_PRIORITY = 19
-
-_PICTURES = re.compile(r"^  Stream #0:\d+.*?: Video: (\w+)(.*)$", re.MULTILINE)
-_SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: .*$", re.MULTILINE)
-_USUAL_AAC, _MAX_HERTZ = re.compile(r": Audio: aac \(LC\).*?, (\d+) Hz, (?:mono|stereo)\b"), 48_000
-_KILOBITS = re.compile(r", (\d+) kb/s")
-#: ffmpeg's names of the transfer functions of HDR: PQ and HLG.
-_HDR = re.compile(r"/(smpte2084|arib-std-b67)\b")
-_SQUARE = re.compile(r"\bSAR (?!1:1\b)\d+:\d+")
+_MOST_FRAMES_A_SECOND = 60
+#: ffmpeg's arguments for encoding sound.
+_AAC = (
+    f"-c:a aac -b:a {_SOUND_BITS_A_SECOND} -af aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
+)
+#: One thread less than the machine has, so that other work goes on.
+THREADS = max(1, (os.cpu_count() or 1) - 1)
 
 
-class Source(Record):
-    """A stored video of which a rendition is made."""
-
-    #: ffmpeg's description of it.
-    description: str
-    size_bytes: int
-    #: Pixels as displayed.
-    width: int
-    height: int
-    duration_seconds: float | None
-
-
-def copies(need: Need, source: Source) -> bool:
+def copies(need: Need, film: Film) -> bool:
     """Whether the pictures may be copied as they are. Otherwise they must be encoded anew."""
-    pictures = _PICTURES.search(source.description)
-    if pictures is None or need.width or need.frame_rate:
-        return False
-    codec, told = pictures.groups()
-    is_plain = codec != "h264" or ("yuv420p(" in told or "yuv420p," in told)
     return (
-        codec in (need.video_codecs or ("h264",))
-        and is_plain
-        and not _SQUARE.search(told)
-        and need.min_bytes <= source.size_bytes <= need.max_bytes * (1 - _CONTAINER)
+        not (need.width or need.frame_rate)
+        and film.video_codec in (need.video_codecs or ("h264",))
+        and film.has_square_pixels
+        and need.min_bytes <= film.size_bytes <= need.max_bytes * (1 - _CONTAINER)
     )
 
 
-def copying(source: Source) -> Sequence[str]:
+def copying(film: Film) -> str:
     """Returns ffmpeg's arguments for copying the pictures."""
-    tag = ("-tag:v", "hvc1") if ": Video: hevc" in source.description else ()
-    return ("-c:v", "copy", *tag, "-strict", "experimental", *_sound(source))
+    tag = "-tag:v hvc1" if film.video_codec == "hevc" else ""
+    return f"-c:v copy {tag} -strict experimental {_sound(film)}"
 
 
-def encoding(need: Need, source: Source, *, fills: bool = False) -> Sequence[str]:
+def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
     """Returns ffmpeg's arguments for encoding as H.264 and AAC.
 
     `fills`: adds filler bytes until the file has the platform's least size.
     """
-    bits = bits_a_second(need, source)
-    seconds = source.duration_seconds or _UNKNOWN_SECONDS
+    bits, quality = bits_a_second(need, film), _QUALITY
     if fills:
-        bits = int(need.min_bytes * 8 * 1.2 / seconds)
-    rate = ("-maxrate", str(bits), "-bufsize", str(bits))
-    filler = ("-b:v", str(bits), "-minrate", str(bits), "-x264-params", "nal-hrd=cbr") if fills else ()
-    quality = _QUALITY[:2] if fills else _QUALITY
+        bits = int(need.min_bytes * 8 * 1.2 / (film.duration_seconds or _UNKNOWN_SECONDS))
+        quality = f"-preset veryfast -b:v {bits} -minrate {bits} -x264-params nal-hrd=cbr"
     return (
-        *("-vf", ",".join(filters(need, source)), "-fpsmax", _MOST_FRAMES_A_SECOND),
-        *("-c:v", "libx264", "-profile:v", "high", *quality, *rate, *filler, "-g", "120", "-flags", "+cgop"),
-        *("-threads", str(threads()), *_sound(source)),
+        f"-vf {','.join(filters(need, film))} -fpsmax {_MOST_FRAMES_A_SECOND} -c:v libx264 -profile:v high {quality}"
+        f" -maxrate {bits} -bufsize {bits} -g 120 -flags +cgop -threads {THREADS} {_sound(film)}"
     )
 
 
-def bits_a_second(need: Need, source: Source) -> int:
+def bits_a_second(need: Need, film: Film) -> int:
     """Returns the most bits per second for the pictures: as many as fit the need's bytes, but no more than the source
     can use."""
-    seconds = source.duration_seconds or _UNKNOWN_SECONDS
-    fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound_bits_a_second(source)
-    useful = max(source.size_bytes * 8 / seconds * _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND)
+    seconds = film.duration_seconds or _UNKNOWN_SECONDS
+    sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
+    fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound
+    useful = max(film.size_bytes * 8 / seconds * _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND)
     return int(max(min(fits, useful, _MOST_BITS_A_SECOND), 1))
 
 
-def filters(need: Need, source: Source) -> list[str]:
+def filters(need: Need, film: Film) -> list[str]:
     """Returns ffmpeg's filters for the pictures: frame rate, size, and from HDR to SDR. ffmpeg itself has turned them
     upright."""
-    width, height = size(need, source)
+    width, height = size(need, film)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
-    sdr = to_sdr(source.description)
-    scaled = f"scale={width}:{height}:flags=bicubic" + ("" if sdr else ":out_range=tv")
-    depth = ["format=yuv420p10le"] if sdr else []
-    made = ["bwdif=mode=send_frame:deint=interlaced", *rate, scaled, "setsar=1", *depth, *sdr]
-    return [*made, "format=yuv420p"]
+    scaled = f"scale={width}:{height}:flags=bicubic" + ("" if film.hdr else ":out_range=tv")
+    depth = ["format=yuv420p10le"] if film.hdr else []
+    made = ["bwdif=mode=send_frame:deint=interlaced", *rate, scaled, "setsar=1", *depth]
+    return [*made, *to_sdr(film), "format=yuv420p"]
 
 
-def to_sdr(description: str) -> list[str]:
+def to_sdr(film: Film) -> list[str]:
     """Returns ffmpeg's filters from HDR (PQ or HLG) to BT.709; none for a video that is not HDR."""
-    pictures = _PICTURES.search(description)
-    hdr = _HDR.search(pictures[0]) if pictures else None
-    if hdr is None:
+    if film.hdr is None:
         return []
     # Without tags zscale refuses; the transfer function is known, and the others go with it.
-    tags = f"setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc={hdr[1]}:range=tv"
+    tags = f"setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc={film.hdr}:range=tv"
     linear = [tags, "zscale=t=linear:npl=203", "format=gbrpf32le", "zscale=p=bt709"]
     return [*linear, "tonemap=mobius:desat=0", "zscale=t=bt709:m=bt709:r=tv"]
 
 
-def size(need: Need, source: Source) -> tuple[int, int]:
+def size(need: Need, film: Film) -> tuple[int, int]:
     """Returns width and height of the rendition, in pixels.
 
     Both are even, as H.264 needs. No side is longer than LONGEST_SIDE unless the need asks for more.
     """
     if need.width and need.height:
         return need.width, need.height
-    scale = min(1.0, LONGEST_SIDE / max(source.width, source.height))
-    width, height = (max(2, int(side * scale) // 2 * 2) for side in (source.width, source.height))
+    scale = min(1.0, LONGEST_SIDE / max(film.width, film.height))
+    width, height = (max(2, int(side * scale) // 2 * 2) for side in (film.width, film.height))
     return width, height
 
 
-def threads() -> int:
-    """Returns how many threads ffmpeg uses: one less than the machine has, so that other work goes on."""
-    return max(1, (os.cpu_count() or 1) - 1)
+def _copies_sound(film: Film) -> bool:
+    return film.audio_codec == "aac" and 0 < film.sound_bits_a_second <= _MOST_COPIED_SOUND_BITS
 
 
-def is_usual_aac(description: str) -> bool:
-    """Whether ffmpeg's text describes sound that every platform takes: low-complexity AAC, mono or stereo, at most 48
-    kHz (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User Media)."""
-    usual = _USUAL_AAC.search(description)
-    return usual is not None and int(usual[1]) <= _MAX_HERTZ
-
-
-def sound_bits_a_second(source: Source) -> int:
-    """Returns the bits per second of the sound in the rendition: those of the source if the sound is copied."""
-    return _copied_sound_bits(source) or _SOUND_BITS_A_SECOND
-
-
-def _copied_sound_bits(source: Source) -> int | None:
-    sound = _SOUND.search(source.description)
-    rate = _KILOBITS.search(sound[0]) if sound else None
-    if sound is None or rate is None or not is_usual_aac(sound[0]):
-        return None
-    bits = int(rate[1]) * 1_000
-    return bits if bits <= _MOST_COPIED_SOUND_BITS else None
-
-
-def _sound(source: Source) -> Sequence[str]:
-    if _copied_sound_bits(source):
-        return ("-c:a", "copy")
-    layouts = "aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
-    return ("-c:a", "aac", "-b:a", str(_SOUND_BITS_A_SECOND), "-af", layouts)
+def _sound(film: Film) -> str:
+    return "-c:a copy" if _copies_sound(film) else _AAC

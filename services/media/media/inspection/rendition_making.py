@@ -1,41 +1,43 @@
-"""Makes one rendition: downloads the file, runs a sandboxed process, stores the result. Temporary files have no name,
-so that a killed process leaves none."""
+"""Makes one rendition or thumbnail: downloads the file, runs a sandboxed process, stores the result. Temporary files
+have no name, so that a killed process leaves none."""
 
 import tempfile
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
+from contracts.platforms import JPEG
+from contracts.renditions import Need
 from media.context import AppContext
-from media.inspection import film_renditions
 from media.inspection.ffmpeg import FilmFiles
-from media.inspection.uploaded_files import opened_twice, put_file
-from media.records import MediaRow, Rendition
+from media.inspection.film_renditions import Progress, make_film, make_thumbnail
+from media.inspection.uploaded_files import opened_twice
+from media.models import MediaRow
 
 
-def make(context: AppContext, row: MediaRow, rendition: Rendition, object_name: str) -> dict[str, Any]:
+def make(
+    context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
+) -> dict[str, Any]:
     """Makes the rendition and stores it as the object `object_name`. Returns its size in bytes, width, height, and
-    its duration if it has one.
+    its duration if it has one. Of a video that is needed as a JPEG the rendition is its thumbnail.
 
     Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
     """
-    need = rendition.need
-    is_photo = row.kind == "photo"  # a video's making holds no turn for minutes
-    turn = context.sandbox_pool.turn() if is_photo else nullcontext()
+    is_photo = row.kind == "photo"
+    turn = context.sandbox_pool.turn() if is_photo else nullcontext()  # videos hold no turn for minutes
     with turn, tempfile.TemporaryFile() as original, opened_twice() as (made, read_back):
         context.bucket.download(row.object_name, original)
+        files = FilmFiles(original.fileno(), made.fileno(), read_back.fileno())
+        facts: dict[str, Any] = {"width": need.width, "height": need.height}
         if is_photo:
-            argument = {
-                "mime_type": row.mime_type,
-                "width": need.width,
-                "height": need.height,
-                "max_bytes": need.max_bytes,
-            }
-            files = (original.fileno(), made.fileno())
-            facts = context.sandbox_pool.run("make_picture", argument, files, has_turn=True)
+            argument = {"mime_type": row.mime_type, "max_bytes": need.max_bytes, **facts}
+            facts = context.sandbox_pool.run("make_picture", argument, files[:2], has_turn=True)
+        elif need.mime_type == JPEG:
+            make_thumbnail(context, row.mime_type, need, files)
         else:
-            note = partial(context.held_renditions.__setitem__, rendition.id)
-            films = FilmFiles(original.fileno(), made.fileno(), read_back.fileno())
-            found = film_renditions.make(context, row.mime_type, need, note, films)
-            facts = {"width": found.width, "height": found.height, "duration_seconds": found.duration_seconds}
-        return {**facts, "size_bytes": put_file(context, object_name, made, need.mime_type)}
+            film = make_film(context, row.mime_type, need, files, progress)
+            facts = {
+                "width": film.width,
+                "height": film.height,
+                "duration_seconds": film.duration_seconds,
+            }
+        return {**facts, "size_bytes": context.bucket.put(object_name, made, need.mime_type)}

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import structlog
-from msgspec.structs import replace
 
 from chassis.sandbox.pool import NotStarted, OutOfLimits, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
@@ -21,8 +20,7 @@ from media.context import AppContext
 from media.decoder.formats import UNREADABLE, Refused
 from media.inspection import ffmpeg
 from media.inspection.ffmpeg import FilmFiles
-from media.records import Upload
-from media.storage.bucket import PIECE_BYTES
+from media.models import Upload
 from media.store.uploads import Uploads
 
 log = structlog.get_logger()
@@ -64,19 +62,31 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
         tempfile.TemporaryFile() as replacement,
     ):
         context.bucket.download(upload.object_name, uploaded)
-        files = (uploaded.fileno(), replacement.fileno())
-        found = _inspect(context, "inspect_image", {"mime_type": mime_type}, files)
+        found = _found_in_image(context, mime_type, (uploaded.fileno(), replacement.fileno()))
         kept, stored_type = replacement if found["changed"] else uploaded, found["mime_type"]
         size_bytes = kept.seek(0, 2)
         if found["changed"] or stored_type != upload.mime_type:
             _replace(context, upload, kept, stored_type)
-    return FileFacts(
-        type="photo",
-        mime_type=stored_type,
-        size_bytes=size_bytes,
-        width=found["width"],
-        height=found["height"],
-    )
+    sides = {"width": found["width"], "height": found["height"]}
+    return FileFacts(type="photo", mime_type=stored_type, size_bytes=size_bytes, **sides)
+
+
+def _found_in_image(context: AppContext, mime_type: str, files: Sequence[int]) -> dict[str, Any]:
+    """Runs `inspect_image` in a sandboxed process and returns what it found. Raises Refused, NotStarted.
+
+    The caller must have a turn of the sandbox.
+    """
+    argument, has_threads = {"mime_type": mime_type}, mime_type == "image/heic"  # libde265 needs a thread
+    try:
+        found: dict[str, Any] = context.sandbox_pool.run(
+            "inspect_image", argument, files, has_threads=has_threads, has_turn=True
+        )
+    except WorkFailed as failure:
+        log.warning("inspection_failed", mime_type=mime_type, problem=str(failure))
+        raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
+    if "refused" in found:
+        raise Refused(found["refused"])
+    return found
 
 
 def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
@@ -90,7 +100,7 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
         found = ffmpeg.copy(context, mime_type, files, uploaded.tell())
         _blank_camcorder_notes(context, made)
         size_bytes = _replace(context, upload, made, mime_type)
-    return replace(found, mime_type=mime_type, size_bytes=size_bytes)
+    return FileFacts.made_from(found, mime_type=mime_type, size_bytes=size_bytes)
 
 
 def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
@@ -112,27 +122,6 @@ def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         yield written, read
 
 
-def _inspect(
-    context: AppContext, function: str, argument: dict[str, Any], files: Sequence[int]
-) -> dict[str, Any]:
-    """Runs an inspecting function in a sandboxed process and returns what it found. Raises Refused, NotStarted.
-
-    The caller must have a turn of the sandbox.
-    """
-    try:
-        # libde265, which decodes HEIC, does not run without a thread.
-        has_threads = argument["mime_type"] == "image/heic"
-        found: dict[str, Any] = context.sandbox_pool.run(
-            function, argument, files, has_threads=has_threads, has_turn=True
-        )
-    except WorkFailed as failure:
-        log.warning("inspection_failed", function=function, problem=str(failure), **argument)
-        raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
-    if "refused" in found:
-        raise Refused(found["refused"])
-    return found
-
-
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
     """Stores a file in place of the uploaded object, and returns its size in bytes. The size is stored in the row
     first.
@@ -143,17 +132,4 @@ def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: st
     with context.database.transaction() as connection:
         if not Uploads(connection).note_replaced(upload, size_bytes):
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
-    return put_file(context, upload.object_name, file, mime_type)
-
-
-def put_file(context: AppContext, name: str, file: IO[bytes], mime_type: str) -> int:
-    """Stores the whole file under the name and returns its size in bytes."""
-    size_bytes = file.seek(0, 2)
-    file.seek(0)
-    context.bucket.put(name, _pieces(file), size_bytes, mime_type)
-    return size_bytes
-
-
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(PIECE_BYTES):
-        yield piece
+    return context.bucket.put(upload.object_name, file, mime_type)

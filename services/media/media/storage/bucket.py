@@ -7,6 +7,7 @@ event loop.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import IO, Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -14,7 +15,9 @@ from xml.sax.saxutils import escape
 
 import structlog
 from minio import Minio
+from minio.datatypes import ListPartsResult
 from minio.error import MinioException, S3Error
+from minio.xml import findtext
 from urllib3 import BaseHTTPResponse, Retry
 from urllib3.exceptions import HTTPError
 
@@ -25,7 +28,7 @@ from media.storage.presigned_urls import S3Keys, presign_put
 
 log = structlog.get_logger()
 
-PIECE_BYTES = 256 * 1024
+_PIECE_BYTES = 256 * 1024
 #: Content under a key never changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
 #: After this silence the storage counts as unavailable (our choice). A file's length extends the time limit.
@@ -102,7 +105,7 @@ class Bucket:
         with _outages_as_unavailable():
             response = self._client.get_object(self._bucket, name)
             try:
-                yield from response.stream(PIECE_BYTES)
+                yield from response.stream(_PIECE_BYTES)
             finally:
                 response.close()
 
@@ -111,20 +114,22 @@ class Bucket:
             to.write(piece)
         to.flush()
 
-    def put(self, name: str, pieces: Iterable[bytes], size_bytes: int, mime_type: str) -> None:
-        """Stores the chunks as the object, completely or not at all. An existing object is replaced.
-
-        The chunks have `size_bytes` in total.
-        """
+    def put(self, name: str, file: IO[bytes], mime_type: str) -> int:
+        """Stores the whole file as the object, completely or not at all. An existing object is replaced. Returns the
+        file's size in bytes."""
+        size_bytes = file.seek(0, 2)
+        file.seek(0)
+        pieces = iter(partial(file.read, _PIECE_BYTES), b"")
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
         self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
+        return size_bytes
 
     def begin_parts(self, name: str, mime_type: str) -> str:
         """Begins a multipart upload and returns the id that the storage gave it."""
         answer = self._send(
             "POST", self._presigned("POST", name, {"uploads": ""}), headers=self.put_headers(mime_type)
         )
-        return _text(ElementTree.fromstring(answer.data), "UploadId")
+        return str(findtext(ElementTree.fromstring(answer.data), "UploadId", strict=True))
 
     def part_url(self, name: str, parts_id: str, number: int, size_bytes: int, valid_for: timedelta) -> str:
         """Returns the URL where a client puts one part of exactly this size."""
@@ -143,11 +148,7 @@ class Bucket:
         answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), returns_4xx=True)
         if answer.status == 404:
             raise NoSuchUpload
-        return {
-            int(_text(part, "PartNumber")): (_text(part, "ETag").strip('"'), int(_text(part, "Size")))
-            for part in ElementTree.fromstring(answer.data).iter()
-            if _tag(part) == "Part"
-        }
+        return {it.part_number: (it.etag, it.size or 0) for it in ListPartsResult(answer).parts}
 
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
         """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload."""
@@ -208,16 +209,3 @@ def _outages_as_unavailable() -> Iterator[None]:
     except (MinioException, HTTPError, OSError) as error:
         log.warning("storage_failed", error=str(error)[:500])
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
-
-
-def _tag(element: ElementTree.Element) -> str:
-    """Returns the element's name without its namespace."""
-    return element.tag.rpartition("}")[2]
-
-
-def _text(within: ElementTree.Element, name: str) -> str:
-    """Returns the text of the first element of that name in `within`. Raises HTTPError if there is none."""
-    for element in within.iter():
-        if _tag(element) == name and element.text:
-            return element.text
-    raise HTTPError(f"no {name} in the storage's answer")

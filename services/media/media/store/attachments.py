@@ -8,11 +8,12 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, delete, func, or_, select, text, update
+from sqlalchemy import and_, case, delete, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from media.models import attachments, posts
+from media.store import REAL_NOW, Store
 
 #: Publishing confirms within seconds, or died before it stored the post. Our choice.
 COUNTED_FOR = timedelta(minutes=10)
@@ -38,11 +39,8 @@ def is_counted() -> Any:
     return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
-class Attachments:
+class Attachments(Store):
     """Reads and writes attachments over an open connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def attach(
         self,
@@ -60,36 +58,21 @@ class Attachments:
         """
         if not media_ids:
             return
-        statement = insert(attachments).values(
-            [
-                {
-                    "media_id": media_id,
-                    "post_id": post_id,
-                    "account_id": account_id,
-                    "confirmed": confirmed,
-                    "created_at": clock_now(),
-                    "operation_id": operation_id,
-                    "revision": revision,
-                }
-                for media_id in media_ids
-            ]
-        )
-        merged = or_(attachments.c.confirmed, statement.excluded.confirmed)
-        begun_at = case((merged, attachments.c.created_at), else_=statement.excluded.created_at)
-        self._connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["media_id", "post_id"],
-                set_={
-                    "confirmed": merged,
-                    "created_at": begun_at,
-                    "revision": func.greatest(attachments.c.revision, statement.excluded.revision),
-                },
-            )
-        )
+        row = {"post_id": post_id, "account_id": account_id, "confirmed": confirmed, "revision": revision}
+        row |= {"created_at": clock_now(), "operation_id": operation_id}
+        statement = insert(attachments).values([row | {"media_id": media_id} for media_id in media_ids])
+        old, new = attachments.c, statement.excluded
+        merged = or_(old.confirmed, new.confirmed)
+        changed = {
+            "confirmed": merged,
+            "created_at": case((merged, old.created_at), else_=new.created_at),
+            "revision": func.greatest(old.revision, new.revision),
+        }
+        self._count(statement.on_conflict_do_update(index_elements=["media_id", "post_id"], set_=changed))
 
     def detach(self, post_id: str) -> None:
         """Detaches all files of a post."""
-        self._connection.execute(delete(attachments).where(attachments.c.post_id == post_id))
+        self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
         """Ends the attachments of a post up to a revision, except for the media ids in `keep`.
@@ -99,36 +82,21 @@ class Attachments:
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         is_known = or_(attachments.c.confirmed, attachments.c.revision > 0)
-        self._connection.execute(
-            delete(attachments).where(others, is_known, attachments.c.revision <= revision)
-        )
-        self._connection.execute(
-            update(attachments)
-            .where(others, attachments.c.confirmed)
-            .values(confirmed=False, created_at=clock_now())
-        )
+        self._count(delete(attachments).where(others, is_known, attachments.c.revision <= revision))
+        later = update(attachments).where(others, attachments.c.confirmed)
+        self._count(later.values(confirmed=False, created_at=clock_now()))
 
     def detach_earlier_tries(self, post_id: str) -> None:
         """Detaches the files that earlier tries of this post's operation attached to posts that will never exist."""
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
-        self._connection.execute(
-            delete(attachments).where(
-                ~attachments.c.confirmed,
-                attachments.c.post_id != post_id,
-                attachments.c.operation_id.in_(made_by),
-            )
-        )
+        of_earlier = and_(attachments.c.post_id != post_id, attachments.c.operation_id.in_(made_by))
+        self._count(delete(attachments).where(~attachments.c.confirmed, of_earlier))
 
     def detach_provisional(self, post_id: str, keep: Collection[str]) -> None:
         """Detaches a post's provisional files, except for the media ids in `keep`."""
-        self._connection.execute(
-            delete(attachments).where(
-                attachments.c.post_id == post_id,
-                ~attachments.c.confirmed,
-                attachments.c.media_id.not_in(keep),
-            )
-        )
+        others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
+        self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
         """Returns the id of the first post to which the file is attached, also provisionally; None if there is none."""
@@ -138,30 +106,21 @@ class Attachments:
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
         """Drops attachments older than `older_than` that were never confirmed. Returns how many."""
-        old = (
-            select(attachments.c.media_id, attachments.c.post_id)
-            .where(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-            .cte()
-        )
-        statement = delete(attachments).where(
-            attachments.c.media_id == old.c.media_id,
-            attachments.c.post_id == old.c.post_id,
-            ~attachments.c.confirmed,
-        )
-        return self._connection.execute(statement).rowcount
+        is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
+        key = (attachments.c.media_id, attachments.c.post_id)
+        old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)
+        return self._count(delete(attachments).where(tuple_(*key).in_(old), ~attachments.c.confirmed))
 
     def record_revision(self, post_id: str, revision: int) -> bool:
         """Records the newest revision of a post's files. Returns False when this revision, or a newer one, is
         recorded already."""
-        statement = insert(posts).values(id=post_id, revision=revision, told_at=func.clock_timestamp())
-        statement = statement.on_conflict_do_update(
-            index_elements=["id"],
-            set_={"revision": revision, "told_at": func.clock_timestamp()},
-            where=posts.c.revision < revision,
+        told = {"revision": revision, "told_at": REAL_NOW}
+        statement = (
+            insert(posts)
+            .values(id=post_id, **told)
+            .on_conflict_do_update(index_elements=["id"], set_=told, where=posts.c.revision < revision)
         )
-        return self._connection.execute(statement).rowcount == 1
+        return self._count(statement) == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
         """Forgets posts that have no files and of which nothing was heard for `older_than`.
@@ -169,5 +128,4 @@ class Attachments:
         Begins with the posts of which nothing was heard for the longest time. Posts with files are marked as seen now,
         so that they are not examined again and again. Returns how many posts were examined.
         """
-        statement = _FORGET_POSTS.bindparams(older_than=older_than, limit=limit)
-        return self._connection.execute(statement).rowcount
+        return self._count(_FORGET_POSTS.bindparams(older_than=older_than, limit=limit))

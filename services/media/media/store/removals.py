@@ -3,61 +3,40 @@
 from collections.abc import Collection
 from datetime import timedelta
 
-from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy import delete, func, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from media.models import media, removals, uploads
-from media.records import Removal, Stored, Upload
+from media.models import Removal, Stored, Upload, media, removals, uploads
+from media.store import REAL_NOW, Store, next_rows
 
 
-class Removals:
+class Removals(Store):
     """Reads and writes the list of objects that must still be deleted, over an open connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
         """Adds the objects of these files or uploads to the list.
 
         With a `lease` the loop waits that long before it deletes them, because the caller tries first.
         """
-        if not stored:
-            return
         rows = [
-            {
-                "key": it.key,
-                "slug": it.slug,
-                "parts_id": it.parts_id if isinstance(it, Upload) else None,
-                "due_at": func.clock_timestamp() + lease,
-            }
+            {"key": it.key, "slug": it.slug, "parts_id": it.parts_id if isinstance(it, Upload) else None}
             for it in stored
         ]
-        self._connection.execute(insert(removals).values(rows).on_conflict_do_nothing())
+        if rows:
+            added = insert(removals).values([row | {"due_at": REAL_NOW + lease} for row in rows])
+            self._count(added.on_conflict_do_nothing())
 
-    def claim(self, limit: int, lease: timedelta) -> list[Removal]:
-        """Claims rows of the list whose objects are due. A row can be claimed again after the lease, unless `done` has
-        deleted it."""
-        due = (
-            select(removals.c.key)
-            .where(removals.c.due_at <= func.clock_timestamp())
-            .order_by(removals.c.due_at)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        statement = (
-            update(removals)
-            .where(removals.c.key.in_(due))
-            .values(due_at=func.clock_timestamp() + lease, attempts=removals.c.attempts + 1)
-            .returning(removals)
-        )
-        return [Removal.of(row) for row in self._connection.execute(statement).mappings()]
+    def claim(self, limit: int, first_wait: timedelta, longest_wait: timedelta) -> list[Removal]:
+        """Claims rows of the list whose objects are due, and makes them due again: after `first_wait` the first time,
+        then after twice as long each time, at most `longest_wait`. `done` deletes a row."""
+        due = next_rows(removals.c.key, removals.c.due_at <= REAL_NOW, first=removals.c.due_at, limit=limit)
+        wait = func.least(first_wait * func.power(2, func.least(removals.c.attempts, 20)), longest_wait)
+        claim = update(removals).where(removals.c.key.in_(due))
+        claim = claim.values(due_at=REAL_NOW + wait, attempts=removals.c.attempts + 1)
+        return self._all(claim.returning(removals), Removal)
 
-    def postpone(self, key: str, wait: timedelta) -> None:
-        statement = update(removals).where(removals.c.key == key)
-        self._connection.execute(statement.values(due_at=func.clock_timestamp() + wait))
-
-    def done(self, keys: Collection[str]) -> None:
-        self._connection.execute(delete(removals).where(removals.c.key.in_(keys)))
+    def done(self, key: str) -> None:
+        self._count(delete(removals).where(removals.c.key == key))
 
     def orphan_keys(self, keys: Collection[str]) -> set[str]:
         """Returns the keys that belong to no upload and no file, and that are not on the list either."""

@@ -8,24 +8,21 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, delete, func, or_, select, update
+from sqlalchemy import and_, case, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.ids import new_id
 from contracts.renditions import Need
-from media.models import attachments, media, renditions
-from media.records import MediaRow, Rendition
+from media.models import MediaRow, Rendition, attachments, media, renditions
+from media.store import REAL_NOW, Store, is_unleased, next_rows
 
-_REAL_NOW = func.clock_timestamp()
 _IS_NEEDED = renditions.c.state != "unneeded"
+_IS_FREE = and_(renditions.c.state == "pending", is_unleased(renditions))
 
 
-class Renditions:
+class Renditions(Store):
     """Reads and writes renditions over an open connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
         """Returns the rendition of a file for a need. If there is none, adds it as pending.
@@ -33,82 +30,62 @@ class Renditions:
         `again` makes a failed rendition pending again. The file's row must exist: lock it, or check it in the same
         transaction.
         """
+        asked: dict[str, Any] = {"asked_at": clock_now()}
+        new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending", "slug": slug}
         statement = insert(renditions).values(
-            id=new_id("rnd"),
-            media_id=row.id,
-            need_key=need.key,
-            need=msgspec.to_builtins(need),
-            kind=row.kind,
-            state="pending",
-            slug=slug,
-            asked_at=clock_now(),
+            id=new_id("rnd"), media_id=row.id, kind=row.kind, **new, **asked
         )
-        changed: dict[str, Any] = {"asked_at": clock_now()}
         if again:
             is_failed = renditions.c.state == "failed"
-            changed |= {
-                "state": case((is_failed, "pending"), else_=renditions.c.state),
-                "tries": case((is_failed, 0), else_=renditions.c.tries),
-            }
+            asked["state"] = case((is_failed, "pending"), else_=renditions.c.state)
+            asked["tries"] = case((is_failed, 0), else_=renditions.c.tries)
         statement = statement.on_conflict_do_update(
-            index_elements=["media_id", "need_key"], index_where=_IS_NEEDED, set_=changed
+            index_elements=["media_id", "need_key"], index_where=_IS_NEEDED, set_=asked
         )
-        return _rendition(self._connection.execute(statement.returning(renditions)).mappings().one())
+        [rendition] = self._all(statement.returning(renditions), Rendition)
+        return rendition
 
     def get(self, rendition_id: str) -> Rendition | None:
-        found = self._connection.execute(select(renditions).where(renditions.c.id == rendition_id))
-        row = found.mappings().first()
-        return _rendition(row) if row else None
+        return self._first(select(renditions).where(renditions.c.id == rendition_id), Rendition)
 
     def made(self, media_id: str, slug: str) -> Rendition | None:
         """Returns the file's finished rendition that has the name `slug`; None if there is none."""
-        own = (renditions.c.media_id == media_id, renditions.c.slug == slug, renditions.c.state == "made")
-        row = self._connection.execute(select(renditions).where(*own)).mappings().first()
-        return _rendition(row) if row else None
+        own = and_(renditions.c.media_id == media_id, renditions.c.slug == slug)
+        return self._first(select(renditions).where(own, renditions.c.state == "made"), Rendition)
 
     def claim(self, rendition_id: str, lease: timedelta) -> Rendition | None:
         """Claims a pending rendition and returns it. Returns None if it is not pending, or claimed already."""
-        claimed = self._claim(renditions.c.id == rendition_id, lease)
-        return claimed[0] if claimed else None
+        return self._first(_claim(renditions.c.id == rendition_id, lease), Rendition)
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
         """Claims pending renditions of photos or videos. The one that was asked for most recently comes first.
 
         A post that is due asks again and again. A post for next month has asked only once.
         """
-        due = (
-            select(renditions.c.id)
-            .where(renditions.c.kind == kind, _is_free())
-            .order_by(renditions.c.asked_at.desc())
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        return self._claim(renditions.c.id.in_(due), lease)
+        is_due, latest = and_(renditions.c.kind == kind, _IS_FREE), renditions.c.asked_at.desc()
+        due = next_rows(renditions.c.id, is_due, first=latest, limit=limit)
+        return self._all(_claim(renditions.c.id.in_(due), lease), Rendition)
 
     def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
         """Renews the claim on a rendition, and stores how much of the rendition is done (`progress`)."""
-        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
-        self._connection.execute(statement.values(lease_until=_REAL_NOW + lease, progress=progress))
+        self._change(rendition_id, lease_until=REAL_NOW + lease, progress=progress)
 
     def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
         """Ends the claim on a rendition, and makes the rendition due again after `wait`.
 
         `counts`: whether the claim counts as an attempt to make the rendition.
         """
-        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
         tries = renditions.c.tries if counts else func.greatest(renditions.c.tries - 1, 0)
-        self._connection.execute(statement.values(lease_until=_REAL_NOW + wait, tries=tries))
-
-    def record(self, rendition_id: str, **facts: Any) -> bool:
-        """Stores that the rendition is made, with its size, width and so on. Returns False if the file is gone."""
-        statement = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
-        made = self._connection.execute(statement.values(lease_until=None, state="made", **facts))
-        return made.rowcount == 1
+        self._change(rendition_id, lease_until=REAL_NOW + wait, tries=tries)
 
     def fail(self, rendition_id: str, failure: str) -> None:
         """Stores why the rendition cannot be made. If another process has made it meanwhile, nothing changes."""
-        statement = update(renditions).where(renditions.c.id == rendition_id, renditions.c.state == "pending")
-        self._connection.execute(statement.values(lease_until=None, state="failed", failure=failure))
+        self._change(rendition_id, lease_until=None, state="failed", failure=failure)
+
+    def record(self, rendition_id: str, **facts: Any) -> bool:
+        """Stores that the rendition is made, with its size, width and so on. Returns False if the file is gone."""
+        made = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
+        return self._count(made.values(lease_until=None, state="made", **facts)) == 1
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
         """Marks renditions as unneeded, for later deletion. Returns how many.
@@ -116,44 +93,28 @@ class Renditions:
         Nobody has asked for them during `unused_for`, and their file is attached to no post.
         """
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
-        unused = (
-            select(renditions.c.id)
-            .where(
-                renditions.c.asked_at < clock_now() - unused_for,
-                _IS_NEEDED,
-                ~is_held,
-                or_(renditions.c.lease_until.is_(None), renditions.c.lease_until < _REAL_NOW),
-            )
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        statement = update(renditions).where(renditions.c.id.in_(unused)).values(state="unneeded")
-        return self._connection.execute(statement).rowcount
+        is_old = and_(_IS_NEEDED, renditions.c.asked_at < clock_now() - unused_for)
+        is_unused = and_(is_old, ~is_held, is_unleased(renditions))
+        unused = next_rows(renditions.c.id, is_unused, first=renditions.c.asked_at, limit=limit)
+        return self._count(update(renditions).where(renditions.c.id.in_(unused)).values(state="unneeded"))
 
     def unneeded(self, limit: int) -> list[tuple[str, str]]:
         """Returns the ids and object names of renditions that are marked as unneeded."""
         name = media.c.key + "/" + renditions.c.slug
         statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
-        rows = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))
-        return [(row[0], row[1]) for row in rows]
+        return [
+            (row[0], row[1]) for row in self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))
+        ]
 
     def remove(self, rendition_ids: Collection[str]) -> None:
-        self._connection.execute(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
+        self._count(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
 
-    def _claim(self, condition: Any, lease: timedelta) -> list[Rendition]:
-        statement = (
-            update(renditions)
-            .where(condition, _is_free())
-            .values(lease_until=_REAL_NOW + lease, tries=renditions.c.tries + 1)
-        )
-        rows = self._connection.execute(statement.returning(renditions)).mappings()
-        return [_rendition(row) for row in rows]
+    def _change(self, rendition_id: str, **values: Any) -> None:
+        """Changes a rendition that is still pending."""
+        is_pending = and_(renditions.c.id == rendition_id, renditions.c.state == "pending")
+        self._count(update(renditions).where(is_pending).values(values))
 
 
-def _is_free() -> Any:
-    is_unclaimed = or_(renditions.c.lease_until.is_(None), renditions.c.lease_until < _REAL_NOW)
-    return and_(renditions.c.state == "pending", is_unclaimed)
-
-
-def _rendition(row: Any) -> Rendition:
-    return Rendition.of({**row, "need": msgspec.convert(row["need"], Need)})
+def _claim(condition: Any, lease: timedelta) -> Any:
+    claim = update(renditions).where(condition, _IS_FREE)
+    return claim.values(lease_until=REAL_NOW + lease, tries=renditions.c.tries + 1).returning(renditions)

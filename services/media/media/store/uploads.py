@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy import and_, delete, insert, select, text, update
 
 from chassis.db.clock import clock_now
 from chassis.ids import is_id
-from media.models import uploads
-from media.records import Upload
+from media.models import Upload, uploads
+from media.store import REAL_NOW, Store, is_unleased, next_rows
 from media.store.attachments import COUNTED_FOR
 
 _LOCK_ACCOUNT = text("SELECT pg_advisory_xact_lock(hashtextextended(:account_id, 0))")
@@ -22,14 +22,10 @@ _USED = text(
                             AND (confirmed OR created_at > clock_now() - :counted_for))), 0)
     """
 )
-_REAL_NOW = func.clock_timestamp()
 
 
-class Uploads:
+class Uploads(Store):
     """Reads and writes uploads in progress over an open connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def lock_account(self, account_id: str) -> None:
         """Locks the account's storage quota until the transaction ends."""
@@ -42,87 +38,65 @@ class Uploads:
         return int(self._connection.execute(_USED, values).scalar_one())
 
     def add(self, values: dict[str, Any], valid_for: timedelta) -> Upload:
-        statement = insert(uploads).values(
-            created_at=clock_now(), expires_at=clock_now() + valid_for, **values
-        )
-        return Upload.of(self._connection.execute(statement.returning(uploads)).mappings().one())
+        times = {"created_at": clock_now(), "expires_at": clock_now() + valid_for}
+        [added] = self._all(insert(uploads).values(values | times).returning(uploads), Upload)
+        return added
 
     def set_parts(self, upload_id: str, parts_id: str) -> bool:
         """Saves the id that the storage gave a multipart upload. Returns False if the upload is gone."""
-        statement = update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)
-        return self._connection.execute(statement).rowcount == 1
+        return self._count(update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)) == 1
 
     def note_replaced(self, upload: Upload, size_bytes: int) -> bool:
         """Stores the size of the object that is about to replace the uploaded one. Returns False if the claim is
         lost."""
-        statement = update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)
-        return self._connection.execute(statement).rowcount == 1
+        return self._count(update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)) == 1
 
     def get(self, upload_id: str) -> Upload | None:
-        if not is_id(upload_id):
-            return None
-        row = self._connection.execute(select(uploads).where(uploads.c.id == upload_id)).mappings().first()
-        return Upload.of(row) if row else None
+        return (
+            self._first(select(uploads).where(uploads.c.id == upload_id), Upload)
+            if is_id(upload_id)
+            else None
+        )
 
     def claim(self, upload_id: str, lease: timedelta) -> Upload | None:
         """Claims an upload for an inspection and returns it. Returns None if it is gone or claimed already."""
-        statement = (
-            update(uploads)
-            .where(uploads.c.id == upload_id, _is_free())
-            .values(lease_until=_REAL_NOW + lease)
-            .returning(uploads)
-        )
-        row = self._connection.execute(statement).mappings().first()
-        return Upload.of(row) if row else None
+        claim = update(uploads).where(uploads.c.id == upload_id, is_unleased(uploads))
+        return self._first(claim.values(lease_until=REAL_NOW + lease).returning(uploads), Upload)
 
     def release(self, upload: Upload) -> bool:
         """Releases the claim on an upload. Returns False if the claim is lost."""
-        statement = update(uploads).where(_is_claimed(upload)).values(lease_until=None)
-        return self._connection.execute(statement).rowcount == 1
+        return self._count(update(uploads).where(_is_claimed(upload)).values(lease_until=None)) == 1
 
     def end_claimed(self, upload: Upload) -> bool:
         """Ends a claimed upload. Returns False, and changes nothing, if the claim is lost."""
-        return self._connection.execute(delete(uploads).where(_is_claimed(upload))).rowcount == 1
+        return self._count(delete(uploads).where(_is_claimed(upload))) == 1
 
-    def remove(self, upload_id: str) -> bool:
+    def remove(self, upload: Upload) -> bool:
         """Ends an upload in progress, and with it the storage reserved for it. Returns False if the upload had ended
         before."""
-        return self._connection.execute(delete(uploads).where(uploads.c.id == upload_id)).rowcount == 1
+        return self._count(delete(uploads).where(uploads.c.id == upload.id)) == 1
 
     def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
         """Returns the multipart upload that this operation began in the storage; None if there is none."""
-        statement = select(uploads).where(
-            uploads.c.account_id == account_id,
-            uploads.c.operation_id == operation_id,
-            uploads.c.parts_id.is_not(None),
-            uploads.c.expires_at > clock_now(),
-        )
-        row = self._connection.execute(statement).mappings().first()
-        return Upload.of(row) if row else None
+        begun = _of_operation(account_id, operation_id)
+        is_valid = and_(uploads.c.parts_id.is_not(None), uploads.c.expires_at > clock_now())
+        return self._first(select(uploads).where(begun, is_valid), Upload)
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
         """Ends and returns the uploads that an earlier try of the operation began. Uploads that are being inspected
         stay."""
-        statement = delete(uploads).where(
-            uploads.c.account_id == account_id, uploads.c.operation_id == operation_id, _is_free()
-        )
-        return [Upload.of(row) for row in self._connection.execute(statement.returning(uploads)).mappings()]
+        begun = _of_operation(account_id, operation_id)
+        return self._all(delete(uploads).where(begun, is_unleased(uploads)).returning(uploads), Upload)
 
     def take_expired(self, limit: int) -> list[Upload]:
         """Ends and returns uploads that have expired and are not being inspected."""
-        expired = (
-            select(uploads.c.id)
-            .where(uploads.c.expires_at < clock_now(), _is_free())
-            .order_by(uploads.c.expires_at)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        statement = delete(uploads).where(uploads.c.id.in_(expired)).returning(uploads)
-        return [Upload.of(row) for row in self._connection.execute(statement).mappings()]
+        is_over = and_(uploads.c.expires_at < clock_now(), is_unleased(uploads))
+        expired = next_rows(uploads.c.id, is_over, first=uploads.c.expires_at, limit=limit)
+        return self._all(delete(uploads).where(uploads.c.id.in_(expired)).returning(uploads), Upload)
 
 
-def _is_free() -> Any:
-    return or_(uploads.c.lease_until.is_(None), uploads.c.lease_until < _REAL_NOW)
+def _of_operation(account_id: str, operation_id: str) -> Any:
+    return and_(uploads.c.account_id == account_id, uploads.c.operation_id == operation_id)
 
 
 def _is_claimed(upload: Upload) -> Any:

@@ -32,10 +32,11 @@ def test_a_list_reads_what_it_shows(
     with database.transaction() as connection:
         files = Files(connection)
         before = connection.execute(_FETCHED).scalar_one()
-        shown = files.newest("usr_a", brand_ids=brand_ids, after=None, limit=20)
+        shown, _ = files.newest("usr_a", brand_ids=brand_ids, after=None, limit=20)
         read = connection.execute(_FETCHED).scalar_one() - before
         last = shown[4] if shown else None
-        rest = files.newest("usr_a", brand_ids=brand_ids, after=last and (last.created_at, last.id), limit=15)
+        after = last and (last.created_at, last.id)
+        rest, _ = files.newest("usr_a", brand_ids=brand_ids, after=after, limit=15)
     assert len(shown) == count
     assert shown == sorted(shown, key=lambda row: (row.created_at, row.id), reverse=True)
     assert rest == shown[5:]

@@ -80,7 +80,7 @@ def test_the_jpeg_copy_is_made_once_is_public_uncounted_and_deleted_with_its_ima
     assert len(world.object_names()) == 2
     assert world.used() == media.size_bytes
     key, filename = results[0].public_url.split("/")[-2:]
-    located = library.locate(world.context, api.LocateFile(key=key, filename=filename))
+    located = downloads.locate(world.context, api.LocateFile(key=key, filename=filename))
     assert (located.mime_type, located.size_bytes) == ("image/jpeg", results[0].size_bytes)
     world.context.sandbox_pool.close()
     world.context.sandbox_pool = None  # no copy is made again
@@ -112,15 +112,15 @@ def test_an_address_is_found_by_its_whole_name_and_not_after_its_file_was_delete
     media = world.media()
     key, filename = media.url.split("/")[-2:]
     assert (
-        library.locate(world.context, api.LocateFile(key=key, filename=filename)).size_bytes
+        downloads.locate(world.context, api.LocateFile(key=key, filename=filename)).size_bytes
         == media.size_bytes
     )
     for wrong in (("x" * 22, filename), (key, "b.png"), (key, "a.jpg")):
         with pytest.raises(ApiError, match="NOT_FOUND"):
-            library.locate(world.context, api.LocateFile(key=wrong[0], filename=wrong[1]))
+            downloads.locate(world.context, api.LocateFile(key=wrong[0], filename=wrong[1]))
     library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
     with pytest.raises(ApiError, match="NOT_FOUND"):
-        library.locate(world.context, api.LocateFile(key=key, filename=filename))
+        downloads.locate(world.context, api.LocateFile(key=key, filename=filename))
 
 
 def test_a_file_says_whether_our_ai_made_it(world: World) -> None:
@@ -128,5 +128,5 @@ def test_a_file_says_whether_our_ai_made_it(world: World) -> None:
     assert [file.generated for file in get(world, made, uploaded)] == [True, False]
     for media, generated in ((made, True), (uploaded, False)):
         key, filename = media.url.rsplit("/", 2)[1:]
-        located = library.locate(world.context, api.LocateFile(key=key, filename=filename))
+        located = downloads.locate(world.context, api.LocateFile(key=key, filename=filename))
         assert located.generated is generated

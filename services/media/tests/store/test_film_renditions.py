@@ -14,7 +14,8 @@ from media_kit.world import World
 from contracts.renditions import FileFacts, Need
 from media.decoder.formats import Refused
 from media.inspection import film_renditions
-from media.inspection.ffmpeg import FilmFiles, properties_in
+from media.inspection.ffmpeg import FilmFiles
+from media.inspection.film import described as read
 from media.inspection.uploaded_files import opened_twice
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -51,7 +52,7 @@ def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, lis
         with path.open("rb") as source, opened_twice() as (target, read_back):
             files = FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
             mime_type = TYPES[path.suffix[1:]]
-            made = film_renditions.make(world.context, mime_type, need, reports.append, files)
+            made = film_renditions.make_film(world.context, mime_type, need, files, reports.append)
             (tmp_path / "made.mp4").write_bytes(os.pread(target.fileno(), 10**9, 0))
         return made, described(tmp_path / "made.mp4"), reports
 
@@ -130,7 +131,7 @@ def test_a_cameras_uncompressed_sound_becomes_aac_and_its_pictures_are_copied(
     film: Callable[..., Path], fit: Callable[..., tuple], tmp_path: Path
 ) -> None:
     recorded = film("a.mov", *H264, "-c:a", "pcm_s16le")
-    assert properties_in(described(recorded)).audio_codec == "pcm_s16le"
+    assert read(described(recorded)).audio_codec == "pcm_s16le"
     _, description, _ = fit(recorded, video_codecs=("h264",))
     assert "Audio: aac (LC)" in description
     assert pictures(tmp_path / "made.mp4") == pictures(recorded)
@@ -140,7 +141,7 @@ def test_a_cameras_ten_bit_h264_becomes_eight_bit(
     film: Callable[..., Path], fit: Callable[..., tuple]
 ) -> None:
     recorded = film("a.mp4", *H264[:4], "-pix_fmt", "yuv422p10le")
-    assert properties_in(described(recorded)).video_codec == "h264 yuv422p10le"
+    assert read(described(recorded)).video_codec == "h264 yuv422p10le"
     _, description, _ = fit(recorded)
     assert re.search(r"Video: h264 \(High\).*yuv420p\(", description)
 

@@ -15,6 +15,8 @@ from contracts import media as api
 from contracts.errors import INVALID_FILE_CONTENT, ApiError
 from media.context import AppContext
 from media.files import multipart_uploads, uploads
+from media.models import Upload
+from media.store.uploads import Uploads
 
 #: Every place between the claim and the file's row where the storage can be late: before each of its calls, and after
 #: the last.
@@ -59,6 +61,12 @@ def lapsing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def complete(world: World, request: api.CompleteParts) -> api.UploadedMedia:
     return multipart_uploads.complete(world.context, world.caller(), request)
+
+
+def claim(world: World, request: api.CompleteParts) -> Upload | None:
+    """Claims the upload for another call."""
+    with world.database.transaction() as connection:
+        return Uploads(connection).claim(request.id, timedelta(0))
 
 
 def interrupt(
@@ -117,10 +125,7 @@ def test_a_completion_whose_upload_another_call_inspects_by_then_changes_nothing
     call: str,
     is_after: bool,
 ) -> None:
-    def claim() -> Any:
-        return uploads.claim(world.context, world.caller(), uploaded.id)
-
-    claims = interrupt(monkeypatch, world, call, is_after=is_after, by=claim)
+    claims = interrupt(monkeypatch, world, call, is_after=is_after, by=lambda: claim(world, uploaded))
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         complete(world, uploaded)
     (row,) = world.ask("SELECT lease_until FROM uploads")
@@ -138,7 +143,7 @@ def test_a_refusal_after_the_claim_lapsed_removes_nothing_of_another_call(
     call: str,
 ) -> None:
     def refuse() -> None:
-        uploads.claim(world.context, world.caller(), uploaded.id)
+        claim(world, uploaded)
         raise ApiError(INVALID_FILE_CONTENT)
 
     interrupt(monkeypatch, world, call, is_after=False, by=refuse)

@@ -85,10 +85,10 @@ def test_the_rendition_has_a_public_address_of_its_own_and_does_not_count(world:
     assert file.public_url != media.url
     assert world.used() == used
     key, filename = file.public_url.split("/")[-2:]
-    located = library.locate(world.context, api.LocateFile(key=key, filename=filename))
+    located = downloads.locate(world.context, api.LocateFile(key=key, filename=filename))
     assert (located.mime_type, located.size_bytes) == ("image/jpeg", file.size_bytes)
     with pytest.raises(ApiError, match="NOT_FOUND"):
-        library.locate(world.context, api.LocateFile(key=key, filename=f"x{filename}"))
+        downloads.locate(world.context, api.LocateFile(key=key, filename=f"x{filename}"))
 
 
 def test_calls_at_the_same_time_make_a_picture_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_a_rendition_whose_process_was_killed_is_made_by_another_and_leaves_one_
     attach(world, media, "IG")
     with world.database.transaction() as connection:
         [claimed] = Renditions(connection).claim_due("photo", 5, timedelta(seconds=30))
-    world.context.bucket.put(f"{media.url.split('/')[-2]}/{claimed.slug}", [b"half"], 4, "image/jpeg")
+    world.context.bucket.put(f"{media.url.split('/')[-2]}/{claimed.slug}", io.BytesIO(b"half"), "image/jpeg")
     assert renditions.make_due(world.context) == 0  # the claim holds
     lapse(world)
     make_all(world)

@@ -1,5 +1,6 @@
 """Clean-up by the clock, which the tests move, and with a storage that is away."""
 
+import io
 import itertools
 from datetime import timedelta
 from unittest.mock import Mock
@@ -54,7 +55,7 @@ def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(
 def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world: World) -> None:
     key = "A" * 22
     for name in (f"{key}/x.png", "backup/x.png"):
-        world.context.bucket.put(name, [b"x"], 1, "image/png")
+        world.context.bucket.put(name, io.BytesIO(b"x"), "image/png")
     world.sweep()
     assert len(world.object_names()) == 2
     world.shift(hours=2)
@@ -74,7 +75,7 @@ def strangers(world: World, count):
     """Puts old objects without a row. Returns their names in order."""
     names = [f"{letter * 22}/x.png" for letter in "ABCDEFGH"[:count]]
     for name in names:
-        world.context.bucket.put(name, [b"x"], 1, "image/png")
+        world.context.bucket.put(name, io.BytesIO(b"x"), "image/png")
     world.shift(hours=2)
     return names
 
@@ -91,7 +92,7 @@ def test_a_large_bucket_is_searched_in_parts_without_a_pause(
     assert left == [3, 1]
     assert world.object_names() == set()
     for name in names:  # from the beginning again, the next time
-        world.context.bucket.put(name, [b"x"], 1, "image/png")
+        world.context.bucket.put(name, io.BytesIO(b"x"), "image/png")
     world.shift(hours=2)
     world.sweep()
     assert world.object_names() == set()

@@ -13,8 +13,8 @@ from PIL import Image
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import LocateFile, Media, MediaId
-from media.files import library, thumbnails
-from media.inspection import thumbnails as making
+from media.files import downloads, library, thumbnails
+from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -34,7 +34,7 @@ def thumbnail(world: World, media: Media) -> Image.Image:
     address = show(world, media).thumbnail_url
     assert address
     key, filename = address.split("/")[-2:]
-    found = library.locate(world.context, LocateFile(key=key, filename=filename))
+    found = downloads.locate(world.context, LocateFile(key=key, filename=filename))
     data = b"".join(world.context.bucket.pieces(f"{key}/{filename}"))
     assert (found.mime_type, found.size_bytes) == ("image/jpeg", len(data))
     image = Image.open(io.BytesIO(data))
@@ -106,7 +106,7 @@ def test_a_file_of_an_earlier_release_gets_a_thumbnail_after_newer_ones(
 def test_a_file_that_cannot_be_opened_is_tried_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     media = world.media()
     name = "/".join(media.url.split("/")[-2:])
-    world.context.bucket.put(name, iter([b"damaged"]), 7, "image/png")
+    world.context.bucket.put(name, io.BytesIO(b"damaged"), "image/png")
     thumbnails.make_due(world.context)
     assert show(world, media).thumbnail_url is None
     assert world.ask("SELECT thumbnail_size_bytes FROM media") == [(0,)]
@@ -134,7 +134,7 @@ def test_a_file_whose_process_was_ended_is_tried_again_a_day_later(
         raise FfmpegEnded(SERVICE_UNAVAILABLE)
 
     world.media()
-    monkeypatch.setattr(making, "make", ended)
+    monkeypatch.setattr(rendition_making, "make", ended)
     thumbnails.make_due(world.context)
     assert world.ask(
         "SELECT thumbnail_size_bytes, thumbnail_due_at > now() + interval '23 hours' FROM media"
@@ -155,10 +155,10 @@ def test_a_thumbnail_of_a_file_deleted_meanwhile_is_removed(
 ) -> None:
     media, put = world.media(), world.context.bucket.put
 
-    def put_late(*arguments: object) -> None:
+    def put_late(*arguments: object) -> int:
         library.delete(world.context, world.caller(), MediaId(id=media.media_id))
         world.sweep()
-        put(*arguments)
+        return put(*arguments)
 
     monkeypatch.setattr(world.context.bucket, "put", put_late)
     thumbnails.make_due(world.context)

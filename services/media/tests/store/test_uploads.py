@@ -1,5 +1,7 @@
 """Uploads: kept or removed, once. A generated file exists once, however often it is committed."""
 
+import io
+
 import msgspec
 import pytest
 from media_kit import samples
@@ -38,7 +40,7 @@ def test_a_file_larger_than_its_reservation_is_refused(world: World) -> None:
     data = samples.picture("image/png")
     ticket = world.begin(10)
     world.context.bucket.put(
-        "/".join(ticket.url.split("?")[0].split("/")[-2:]), [data], len(data), "image/png"
+        "/".join(ticket.url.split("?")[0].split("/")[-2:]), io.BytesIO(data), "image/png"
     )
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
@@ -126,7 +128,7 @@ def test_made_up_ids_are_not_found(world: World, made_up) -> None:
         lambda: uploads.commit(world.context, caller, api.CommitUpload(upload_id=made_up, size_bytes=1)),
         lambda: library.show(world.context, caller, api.MediaId(id=made_up)),
         lambda: library.delete(world.context, caller, api.MediaId(id=made_up)),
-        lambda: library.locate(world.context, api.LocateFile(key=made_up, filename=made_up)),
+        lambda: downloads.locate(world.context, api.LocateFile(key=made_up, filename=made_up)),
     ):
         with pytest.raises(ApiError, match="NOT_FOUND"):
             call()
@@ -202,9 +204,9 @@ def test_a_file_without_a_declared_type_is_stored_under_its_own(
 ) -> None:
     data, put, types = samples.good(mime_type), world.context.bucket.put, []
 
-    def noted(name, pieces, size_bytes, stored_type):
+    def noted(name, file, stored_type):
         types.append(stored_type)
-        put(name, pieces, size_bytes, stored_type)
+        return put(name, file, stored_type)
 
     monkeypatch.setattr(world.context.bucket, "put", noted)
     ticket = world.put(data, filename="IMG_0001", mime_type="application/octet-stream")
@@ -232,7 +234,7 @@ def test_a_shorter_file_of_unknown_origin_is_refused_as_before(world: World) -> 
     with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         world.commit(ticket, len(data))
     other = samples.picture()[:-5]
-    world.context.bucket.put(name, [other], len(other), "image/jpeg")
+    world.context.bucket.put(name, io.BytesIO(other), "image/jpeg")
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
     assert world.object_names() == set()

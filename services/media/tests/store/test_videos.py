@@ -15,12 +15,14 @@ import msgspec
 import pytest
 from media_kit import samples
 from media_kit.world import World
+from msgspec import structs
 
 from chassis.config import ConfigError
 from chassis.sandbox.pool import SandboxPool
 from contracts.errors import ApiError
 from contracts.media import UploadedMedia
 from media.config import Settings
+from media.inspection import ffmpeg
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
 PICTURES, SOUND = ("-f", "lavfi", "-i", "testsrc=d=1:s=64x48:r=10"), ("-f", "lavfi", "-i", "sine=d=1")
@@ -308,7 +310,7 @@ def test_a_video_is_not_refused_for_good_where_ffmpeg_could_not_run_to_its_end(
     if not script:
         os.unlink(world.context.settings.ffmpeg)
     with monkeypatch.context() as patch:
-        patch.setattr("media.inspection.ffmpeg._SECONDS", 1)
+        patch.setattr(ffmpeg, "LIMITS", structs.replace(ffmpeg.LIMITS, seconds=1))
         with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
             world.commit(ticket, len(data))
     assert world.used() == len(data)

@@ -4,7 +4,7 @@ import pytest
 
 from contracts.renditions import FileFacts
 from media.decoder.formats import Refused
-from media.inspection.ffmpeg import properties_in
+from media.inspection.film import described
 
 MP4 = """Input #0, mov,mp4,m4a,3gp,3g2,mj2, from 'fd:':
   Metadata:
@@ -58,7 +58,7 @@ def test_the_description_of_a_copy_has_its_displayed_size_duration_constant_fram
     codecs = ("vp8", "opus") if "matroska" in output else ("hevc", "aac")
     names = ("width", "height", "duration_seconds", "frame_rate", "video_codec", "audio_codec")
     found = dict(zip(names, (*properties, *codecs), strict=True))
-    assert properties_in(output) == FileFacts(type="video", **found)
+    assert FileFacts.made_from(described(output)) == FileFacts(type="video", size_bytes=0, **found)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_description_of_a_copy_has_its_displayed_size_duration_constant_fram
     ],
 )
 def test_h264_of_unusual_pixels_is_named_with_them(pictures: str, codec: str) -> None:
-    assert properties_in(f"  Stream #0:0[0x1](und): Video: {pictures}\n").video_codec == codec
+    assert described(f"  Stream #0:0[0x1](und): Video: {pictures}\n").video_codec == codec
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_sound_is_named_and_unusual_aac_with_what_is_unusual(sound: str | None, 
     output = "  Stream #0:0[0x1](und): Video: h264, yuv420p(tv), 1920x1080\n"
     if sound is not None:
         output += f"  Stream #0:1[0x2](eng): Audio: {sound}\n    Metadata:\n"
-    assert properties_in(output).audio_codec == codec
+    assert described(output).audio_codec == codec
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_sound_is_named_and_unusual_aac_with_what_is_unusual(sound: str | None, 
 )
 def test_a_copy_without_pictures_of_a_possible_size_is_refused(output: str) -> None:
     with pytest.raises(Refused):
-        properties_in(output)
+        described(output)

@@ -42,7 +42,8 @@ class ParsedImage:
     #: 1 upright, 5 to 8 rotated by 90 degrees; 0: EXIF or XMP do not say.
     exif_orientation: int = 0
     xmp_orientation: int = 0
-    frames: int = 1
+    #: Of an animation; 0 or 1 of a picture.
+    frames: int = 0
     #: The parts of the stored file: without locations, comments, thumbnails and anything that is not image data.
     kept: list[Bytes] = field(default_factory=list)
     #: The part of `kept` that is not pixels (colour profiles, palettes); searched for embedded content.

@@ -17,7 +17,7 @@ def parse(data: memoryview) -> ParsedImage:
     Refused."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
-    picture = ParsedImage(frames=0)
+    picture = ParsedImage()
     picture.width, picture.height = struct.unpack_from("<HH", data, 6)
     end = 13 + _table_bytes(data[10])
     picture.kept.append(data[:end])

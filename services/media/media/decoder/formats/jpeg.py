@@ -29,15 +29,15 @@ def parse(data: memoryview) -> ParsedImage:
     """Parses a JPEG file. Raises Refused."""
     picture, at, scans = ParsedImage(), 2, 0
     head: list[Bytes] = [data[:2]]
-    while (marker := _marker(data, at))[1] != _EOI:
-        at, kind = marker
+    while (marker := _found(_MARKER, data, at))[0][1] != _EOI:
+        at, kind = marker.start(), marker[0][1]
         end = at + 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
         if end > len(data):
             raise Refused(INCOMPLETE)
         segment = data[at:end]
         if kind == _SOS:
             scans += 1
-            end = _scan_end(data, end)
+            end = _found(_SCAN_END, data, end).start()
             picture.kept.append(data[at:end])
         elif kind in _FRAMES:
             picture.height, picture.width = _size(segment)
@@ -60,19 +60,12 @@ def parse(data: memoryview) -> ParsedImage:
     return picture
 
 
-def _marker(data: memoryview, at: int) -> tuple[int, int]:
-    """Returns the position of the next marker and its second byte. Raises Refused."""
-    found = _MARKER.search(data, at)
+def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[bytes]:
+    """Returns the next marker. Raises Refused when there is none."""
+    found = marker.search(data, at)
     if found is None:
         raise Refused(INCOMPLETE)
-    return found.start(), found[0][1]
-
-
-def _scan_end(data: memoryview, at: int) -> int:
-    found = _SCAN_END.search(data, at)
-    if found is None:
-        raise Refused(INCOMPLETE)
-    return found.start()
+    return found
 
 
 def _size(segment: memoryview) -> tuple[int, int]:

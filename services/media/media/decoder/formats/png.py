@@ -24,7 +24,7 @@ def parse(data: memoryview) -> ParsedImage:
 
     A file whose end is missing is accepted, as decoders do. What follows the end is cut off.
     """
-    picture, at, kind, seen = ParsedImage(frames=0), len(SIGNATURE), b"", False
+    picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
     while kind != b"IEND" and at + _HEAD.size <= len(data):
         length, kind = _HEAD.unpack_from(data, at)
@@ -44,7 +44,6 @@ def parse(data: memoryview) -> ParsedImage:
     if picture.orientation != 1:
         picture.kept.insert(2, _chunk(b"eXIf", exif.orientation_block(picture.orientation)))
     picture.kept.append(_chunk(b"IEND", b""))
-    picture.frames = max(picture.frames, 1)
     return picture
 
 

@@ -13,7 +13,7 @@ _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
 
 def parse(data: memoryview) -> ParsedImage:
     """Parses a WebP file and cuts off what follows the image. Raises Refused."""
-    picture, at = ParsedImage(frames=0), 12
+    picture, at = ParsedImage(), 12
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
         raise Refused(INCOMPLETE)
@@ -38,7 +38,6 @@ def parse(data: memoryview) -> ParsedImage:
             picture.xmp_orientation = exif.xmp_orientation(chunk)
     if not chunks:
         raise Refused(UNREADABLE)
-    picture.frames = max(picture.frames, 1)
     picture.kept = _assembled(chunks, picture.orientation)
     return picture
 
