@@ -105,6 +105,7 @@ ROWS = (
     Row("POST", "/comments/reply", {"page_id": "<page>", "comment_id": "{comment}", "message": "x"}, GONE),
     Row("GET", "/media/{media}", None, GONE),
     Row("DELETE", "/media/{media}", None, GONE),
+    Row("GET", "/media?media_ids={media}", None, (200, None)),
     Row("POST", "/posts/publish", {**_POST, "media_ids": ["{media}"]}, GONE),
     Row("POST", "/posts/schedule", {**_POST, "media_ids": ["{media}"], "scheduled_at": tomorrow()}, GONE),
     Row("POST", "/posts/validate", {**_POST, "media_ids": ["{media}"]}, (200, None)),
