@@ -29,7 +29,7 @@ OWN_PAGE = (
     "GET /activity/requests?", "GET /compose/library?", "GET /compose/files?",
     "GET /compose?media_id", "GET /compose?page",
     "GET /comments/of/{published}?", "POST /compose/check", "POST /compose/edit", "POST /compose page_id={page}",
-    "GET /calendar?brand", "GET /posts?brand",
+    "GET /calendar?brand", "GET /posts?brand", "GET /comments?state=all&brand",
 )  # fmt: skip
 
 
