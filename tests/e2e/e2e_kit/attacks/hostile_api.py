@@ -67,7 +67,7 @@ def hostile_dashboard(description: dict[str, Any]) -> Iterator[tuple[str, Hostil
     hostile = HostileApi(description)
     pages = make_server("127.0.0.1", 0, create_app(Config(api_url="http://127.0.0.1:9")), threaded=True)
     Thread(target=pages.serve_forever, daemon=True).start()
-    called = {name: lambda *_, **__: hostile for name in ("reader", "writer", "own")}
+    called = {name: lambda *_, **__: hostile for name in ("reader", "patient", "own")}
     with mock.patch.multiple(api, **called):
         try:
             yield f"http://127.0.0.1:{pages.server_port}", hostile
