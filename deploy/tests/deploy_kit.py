@@ -150,7 +150,7 @@ def wait_until(holds: Callable[[], object], what: str, seconds: float = 30.0) ->
         time.sleep(0.02)
 
 
-#: Commits back, where no tag names a release: as far as one that could still be running somewhere. Our choice.
+#: Where no tag names a release, the release so many commits ago counts as the parent: our choice.
 COMMITS_BACK = 20
 
 

@@ -1,7 +1,7 @@
 """Lists the files that somebody reads who follows a request or a post through the code.
 
-A file of services or libs counts if a function in it runs. Not counted are the bus and the database of chassis, and the
-contracts: whoever follows a post takes them as given.
+A file of services or libs counts if a function in it runs. The contracts, and the bus and the database of chassis, do
+not count: a reader who follows a post takes them as given.
 """
 
 import _thread

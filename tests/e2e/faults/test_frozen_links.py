@@ -17,7 +17,7 @@ from e2e_kit.waiting import until
 from fault_kit.figures import Figures
 from fault_kit.stack import FaultyStack
 
-#: What a deadline may be missed by (issue "Prove it").
+#: What a deadline may be missed by (a bar of the project).
 GRACE_SECONDS = 1.0
 #: Heartbeats and leases are noticed; then it works again.
 BACK_SECONDS = 30.0

@@ -19,7 +19,7 @@ from fault_kit.stack import FaultyStack
 
 pytestmark = pytest.mark.quiet
 
-#: From the moment the server takes connections again until a write is answered with 201 (issue "Prove it").
+#: From the moment the server takes connections again until a write is answered with 201 (a bar of the project).
 SERVING_SECONDS = 5.0
 #: A killed broker needs some seconds of its own to come up.
 UP_SECONDS = 40.0

@@ -36,7 +36,8 @@ _OPTIONS = f"-v error -nostats -progress pipe:2 -stats_period 1 -filter_threads 
 _OPTIONS += f" -threads {film_plan.THREADS}"
 _MADE = "-map 0:V:0 -map 0:a:0? {} -abort_on empty_output -movflags +faststart -f {}"
 _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
-#: Films begin with black; the first frame of which a tenth is not is shown, within this time. Our choice.
+#: Many films begin black. The thumbnail is the first frame, within so many seconds, of which a tenth is not black: our
+#: choice.
 _LIGHT_PERCENT, _SECONDS_SEARCHED = 10, 20
 _LIGHT = (
     "blackframe=amount=0:threshold=32",
