@@ -73,11 +73,11 @@ def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
     """Returns what an entry of the calendar needs, all in one call because a month has hundreds of entries.
 
     The first two values are the date and the time of day as a form holds them. The third is the time of day as text,
-    the fourth the time in the person's zone.
+    the fourth the time in the person's zone, empty if the two zones are one.
     """
     mine: Dates = g.dates
     local = at.astimezone(times.zone_of(zone))
-    there = "" if zone == mine.zone else f"{times.shown(at, mine.zone, mine.language)} {mine.zone}"
+    there = "" if zone == mine.zone else f"{times.shown(at, mine.zone, mine.language)} {mine.zone} for you"
     return Markup(at.isoformat()), Markup(f"{local:%H:%M}"), languages.clock(local, mine.language), there
 
 

@@ -179,6 +179,7 @@ AUDITED = {
     "posts.released": "released held posts",
     "posts.cancelled": "cancelled held posts",
     "webhooks.disabled": "disabled webhooks",
+    "post.brought_due": "let a scheduled post go out at once",
 }
 #: Days until a token ends → its label.
 EXPIRIES = {"30": "In 30 days", "90": "In 90 days", "365": "In a year", "": "Never"}

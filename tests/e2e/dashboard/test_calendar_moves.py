@@ -87,6 +87,7 @@ def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
     assert f"{AT:%H:%M}" in window.text(f"#slot-{planner.post_id}")
     window.press_keys(ENTER)
     until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
+    assert "Facebook" in window.text("#mover")  # the same text may wait for several pages
     assert findings(window) == []
     window.run(
         f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}';"

@@ -117,6 +117,8 @@ def write_a_post(person: Any) -> None:
     window = person.window
     for platform in ("FB", "IG"):
         window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
+    # On a phone the bar with the buttons would lie on it.
+    window.run("document.querySelector('input[value=later]').scrollIntoView({block: 'center'})")
     window.click("input[name=when][value=later]")
     window.type("#message", "Gingerbread is back. Ask for the broken ones, they are half the price.")
     until(lambda: window.has("#findings .good") and window.has("#findings .bad"), 20, "there are findings")

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.kept import kept
@@ -15,6 +16,12 @@ _ON_A_PAGE = 50
 _TOKENS = 100
 #: The audit log needs the account only to say "You".
 _ACCOUNT_SECONDS = 600.0
+
+
+@screens.get("")
+def index() -> Response:
+    """Redirects to the first of the two screens: the menu says only "Activity"."""
+    return redirect(url_for("activity.requests"))
 
 
 @screens.get("/requests")

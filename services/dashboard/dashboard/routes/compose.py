@@ -112,14 +112,22 @@ def send() -> tuple[str, int] | str:
         raise
     except ApiError as error:  # nothing happened: the form says why
         passes = isinstance(error, (LimitReached, ServerError))
-        return _form(
-            draft, places, words.said(error), None if passes else _findings(draft, places)
-        ), error.status
+        findings = None if passes else _findings(draft, places)
+        return _form(draft, places, _refused(draft, findings, words.said(error)), findings), error.status
     if (
         all(it.code for it in results) and len(results) == 1 and not left_out
     ):  # nothing happened: the form says why
-        return _form(draft, places, results[0].problem, _findings(draft, places)), 422
+        findings = _findings(draft, places)
+        return _form(draft, places, _refused(draft, findings, results[0].problem), findings), 422
     return render_template("sent.html", results=[*results, *left_out], draft=draft, places=places)
+
+
+def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: str) -> str:
+    """Returns what stands above a post that was refused. The reason stands beside its field, if it is about one, and
+    there for every page that refuses."""
+    if any(it.code for found in (findings or {}).values() for it in found):
+        reason = "Mend what is marked below."
+    return f"Nothing was {'scheduled' if draft.is_later else 'published'}. {reason}"
 
 
 @screens.post("/edit")

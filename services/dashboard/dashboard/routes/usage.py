@@ -17,7 +17,7 @@ screens = Blueprint("usage", __name__)
 _DAYS = 30
 _ON_A_PAGE = 50
 #: Screen → its label.
-_TABS = {"show": "Usage and billing", "credits": "Credit history"}
+_TABS = {"show": "Usage", "credits": "Credit history"}
 
 
 @screens.get("/usage")

@@ -41,6 +41,7 @@ def addresses(method: str) -> list[str]:
         if method in (rule.methods or ()) and rule.endpoint not in (
             "static",
             "usage.billing",
+            "activity.index",
             "pages.reconnect",
             "shared_work.others",
             "posts.attention",  # a number beside a tab, which is the same without it

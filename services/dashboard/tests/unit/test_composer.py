@@ -10,6 +10,7 @@ from dashboard import api, kept, platforms
 from dashboard.app import create_app
 from dashboard.config import Config
 from dashboard.routes import compose
+from posthaste.errors import ApiError
 from posthaste.records import Finding
 
 APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
@@ -67,7 +68,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-def send(pages: list[str]) -> Any:
+def send(pages: list[str], do: str = "ready", address: str = "/compose") -> Any:
     browser: FlaskClient = APP.test_client()
     browser.set_cookie("posthaste_session", "svc_session_x")
     shown = browser.get("/compose").text
@@ -78,9 +79,9 @@ def send(pages: list[str]) -> Any:
         "message": "Bread",
         "when": "now",
         "key": "k" * 32,
-        "do": "ready",
+        "do": do,
     }
-    return browser.post("/compose", data=form)
+    return browser.post(address, data=form)
 
 
 def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(
@@ -101,3 +102,25 @@ def test_a_post_that_no_page_can_take_goes_nowhere_and_stays_in_the_form(
     assert answer.status_code == 422
     assert published == []
     assert ">Bread</textarea>" in answer.text
+
+
+def test_a_refused_post_says_above_it_that_nothing_is_out_and_beside_the_fields_why(
+    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise ApiError("Refused by the first page", status=422, code="VALIDATION_ERROR")
+
+    monkeypatch.setattr(api.reader(), "publish_posts", refuse)
+    answer = send(["pag_f", "pag_i"], do="send")
+    assert answer.status_code == 422
+    assert "Nothing was published. Mend what is marked below." in answer.text
+    assert "Refused by the first page" not in answer.text
+    assert "Nothing was published. Refused by the first page" in send(["pag_f"], do="send").text
+
+
+def test_what_stands_above_a_refused_post_goes_once_every_page_can_take_it(
+    published: list[dict[str, Any]],
+) -> None:
+    gone = 'id="refused" hx-swap-oob="innerHTML"></div>'
+    assert gone not in send(["pag_f", "pag_i"], address="/compose/check").text
+    assert gone in send(["pag_f"], address="/compose/check").text
