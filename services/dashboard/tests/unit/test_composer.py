@@ -108,7 +108,7 @@ def test_a_refused_post_says_above_it_that_nothing_is_out_and_beside_the_fields_
     published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> None:
-        raise ApiError("Refused by the first page", status=422, code="VALIDATION_ERROR")
+        raise ApiError(422, {"error": "Refused by the first page", "code": "VALIDATION_ERROR"})
 
     monkeypatch.setattr(api.reader(), "publish_posts", refuse)
     answer = send(["pag_f", "pag_i"], do="send")

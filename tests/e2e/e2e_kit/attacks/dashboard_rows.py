@@ -86,7 +86,7 @@ _NAMELESS = {
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
     "posts.attention",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "usage.show",
-    "usage.credits", "developers.show", "developers.create_webhook", "account.show", "usage.billing",
+    "usage.credits", "developers.show", "developers.create_webhook", "account.show", "usage.billing", "activity.index",
     "usage.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email",
     "account.choose_dates", "account.change_password",
     "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
