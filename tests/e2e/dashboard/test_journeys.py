@@ -66,7 +66,7 @@ def test_a_new_password_is_asked_for_without_a_hint_whether_the_address_exists(s
         stranger.window.press("form button")
         told.add(stranger.window.text("main"))
     [text] = told
-    assert "If the address has an account, a mail with a link is on its way" in text
+    assert "If the address has an account, an email with a link is on its way" in text
 
 
 def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> None:
