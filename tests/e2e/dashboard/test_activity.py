@@ -39,7 +39,7 @@ def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
 
 def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     window = busy.window
-    busy.open("/activity/requests")
+    busy.open("/activity")  # as the menu calls it
     assert "POST /posts/publish" in window.text("#log")
     window.click("[name=errors]")
     until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")

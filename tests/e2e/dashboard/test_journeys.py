@@ -285,6 +285,8 @@ def test_from_sign_in_to_a_scheduled_post_by_keyboard_alone(stranger: Any) -> No
     until(lambda: window.title == "Scheduled · Posthaste", 20, "it is scheduled")
     [post] = stranger.account.api.get("/posts/scheduled")["scheduled_posts"]
     assert post["message"] == "By keyboard"
+    window.press("main a[href^='/calendar']")
+    assert "By keyboard" in window.text("#calendar")
 
 
 def test_another_s_post_is_not_there(person: Any, accounts: Accounts) -> None:
