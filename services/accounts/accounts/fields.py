@@ -53,7 +53,10 @@ def optional_text(field: str, value: str | None, *, max_length: int) -> str | No
 
 
 def limit(value: int) -> int:
-    """Returns the number of entries that a list request asks for, if it is allowed (spec "Request field limits")."""
+    """Returns how many entries a list request asks for (spec "Request field limits").
+
+    Raises ApiError VALIDATION_ERROR unless it is 1 to MAX_LIMIT.
+    """
     if not 1 <= value <= MAX_LIMIT:
         raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
     return value

@@ -45,7 +45,7 @@ _hub: Hub | None = None
 
 
 def install(hub: Hub) -> None:
-    """Makes later loops of this process wait in this hub."""
+    """Makes the connections that this process opens from now on wait in the hub of its green threads."""
     global _hub
     _hub = hub
 

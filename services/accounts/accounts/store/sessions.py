@@ -149,9 +149,9 @@ class SessionStore:
     def delete_ended(self, *, limit: int) -> int:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
 
-        Sessions on other people's brands stay, because posts that were made with them are held when the person is
-        removed. The person's next session on the brand uses such a row again, so there are only as many rows as there
-        were sessions at once.
+        Sessions on other people's brands stay: when a person is removed from a brand, the posts made with these
+        sessions are found by their ids and held. The person's next session on the brand uses an ended row again, so
+        their number does not grow.
         """
         some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))

@@ -40,7 +40,7 @@ class TotpStore:
     def enable(self, user_id: str, totp_id: str, step: int) -> bool:
         """Turns the second factor on. `step` is the 30-second step of its first code, which cannot be used again.
 
-        Returns False if it is on already, or another secret waits.
+        Returns False if it is on already, or the secret with this id has been replaced by a newer one.
         """
         waiting = (totps.c.user_id == user_id) & (totps.c.id == totp_id) & totps.c.enabled_at.is_(None)
         values = {"enabled_at": clock_now(), "last_step": step}

@@ -145,10 +145,10 @@ def charge(
 
 
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
-    """Returns the ledger entries that refund a charge: its exact opposite.
+    """Returns the ledger entries that refund a charge: one with its exact opposite, and at times a second one.
 
-    Plan credits of a past month would have expired. They are therefore carried into the present month, so that a
-    failure at the turn of a month costs the customer nothing.
+    Plan credits of a past month have expired. A second entry carries them into the present month, so that a failure at
+    the turn of a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,

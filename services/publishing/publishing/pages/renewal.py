@@ -55,7 +55,7 @@ class Grant(Record):
 
     @classmethod
     def of(cls, tokens: Tokens, grant_id: str, connection: Connection) -> "Grant":
-        """Builds the grant from tokens that were issued just now."""
+        """Returns what is stored of tokens that were issued just now."""
         now = clock.now(connection)
         lifetime = tokens.lifetime_seconds
         credentials = Credentials(

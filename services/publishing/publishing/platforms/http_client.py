@@ -81,8 +81,8 @@ class Response:
 class HttpClient:
     """Makes calls to platforms over connections that it keeps open. Thread-safe.
 
-    A call may take `read_timeout_seconds`, and the time for its body at the slowest rate of `chassis.http.outbound`.
-    Then it ends, even if the platform still transfers a byte now and then.
+    A call ends after `read_timeout_seconds` plus the time that what it sends takes at the slowest rate of
+    `chassis.http.outbound`, even if the platform still transfers a byte now and then.
     """
 
     def __init__(self, timeouts: Timeouts, *, pool_size: int = _POOL_SIZE) -> None:

@@ -99,10 +99,10 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
 
 
 def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for each unknown setting that `setting_errors` permits because the platform accepts further
-    settings.
+    """Returns an error for each unknown setting, also on platforms to which unknown settings are passed on.
 
-    Used for `overrides`. They are not in the spec, so no client relies on passing unknown settings there.
+    Errors that `setting_errors` returns are left out. Used for settings in `overrides`: these are an addition to the
+    spec, so no client relies on passing unknown settings there.
     """
     field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
     permitted = {str(error) for error in setting_errors(platform_code, settings)}

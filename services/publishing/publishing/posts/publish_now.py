@@ -40,12 +40,14 @@ def publish(
     request: api.PublishPost,
     answer: Answer | None = None,
 ) -> api.PublishResult:
-    """Publishes a post and returns when the platform has answered. If that takes longer than `answer` allows, the
-    client has been told PLATFORM_OUTCOME_UNKNOWN meanwhile, and the returned result is only stored.
+    """Publishes a post and returns when the platform has answered.
 
-    Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and what schedule raises
-    except its errors about times; MEDIA_PROCESSING when files are not ready (nothing was sent then); POST_IN_PROGRESS
-    while the operation's post is being sent or looked up.
+    The client waits as long as `answer` says. Then it is told PLATFORM_OUTCOME_UNKNOWN; the result, which comes later,
+    is stored.
+
+    Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and the errors of schedule
+    that are not about times. Raises MEDIA_PROCESSING when files are not ready: nothing was sent then. Raises
+    POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))

@@ -154,8 +154,8 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Takes over the URLs and secrets of `endpoints`, as just read, into the held queues. Drops the deliveries of a
-        subscription that was deleted or disabled."""
+        """Writes the URLs and secrets of `endpoints`, as just read, into the queues in memory. Drops the deliveries of
+        a subscription that was deleted or disabled."""
         with self._lock:
             for endpoint in endpoints:
                 queue = self.queues.get(endpoint.id)

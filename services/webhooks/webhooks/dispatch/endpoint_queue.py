@@ -31,7 +31,7 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 class EndpointQueue:
-    """The endpoint queue of one subscription. Callers hold the dispatcher's lock."""
+    """The deliveries of one subscription that wait in memory to be sent. Callers hold the dispatcher's lock."""
 
     def __init__(
         self,

@@ -283,7 +283,7 @@ def _named(due: Sequence[DueDelivery]) -> dict[str, Any]:
 
 
 def _row(position: int, outcome: Outcome) -> dict[str, Any]:
-    """Returns what `_RECORD` reads of an outcome. `position` is its place among the outcomes recorded together."""
+    """Returns an outcome as a row for `_RECORD`. `position` is its place among those recorded together."""
     is_delivered = outcome.error is None
     return {
         "position": position,

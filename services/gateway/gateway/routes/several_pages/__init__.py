@@ -77,7 +77,8 @@ def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
 
 
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
-    """Takes a month unit for each page but the first. A page that gets none is not sent (`goes` is false).
+    """Takes a unit of the month for each page but the first, whose unit the request itself took. A page that gets none
+    is not sent (`goes` is false).
 
     A repeated request takes no units again. If quota's answer is lost, quota later asks publishing about the operations
     and refunds those without effect.

@@ -50,7 +50,7 @@ def renamed(error: ApiError, request: api.PagesOfPost) -> ApiError:
 def findings_of(
     found: Iterable[api.Finding], page_id: str, request: api.PagesOfPost
 ) -> tuple[api.Finding, ...]:
-    """Returns the findings of a page with the names of fields, also in messages, as the client wrote them."""
+    """Returns a page's errors and warnings, in which each field has the name that it has in the client's request."""
     renamed_findings = []
     for finding in found:
         if finding.field is not None:

@@ -59,8 +59,8 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
 
 
 def _assembled(chunks: list[Bytes], orientation: int) -> list[Bytes]:
-    """Returns the parts of the file to store, with new flags and length. Only the extended format has room for an
-    orientation."""
+    """Returns the parts of the file to store, with new flags and length. A file of the simple format loses its
+    orientation, which only the extended format can hold."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
         flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG)

@@ -81,7 +81,7 @@ def body_of(response: Response, dead: Collection[tuple[str, str | None]] = DEAD)
 
 
 def tokens_in(answer: Answer, separator: str = " ") -> Tokens:
-    """Returns the tokens in an answer. Raises PlatformRefusal.
+    """Returns the tokens in an answer. Raises PlatformRefusal if it has no access token.
 
     The text with the scopes is split at `separator` and at commas.
     """
