@@ -130,7 +130,8 @@ def _view(services: Services, endpoint: Endpoint) -> View:
 
 
 def _log(exchange: Exchange, answer: Answer) -> None:
-    """Logs a request. Successful reads are logged only at level debug, because a line costs a tenth of a read."""
+    """Logs a request. Successful reads are logged only at level debug, because a line costs a tenth of a read's
+    time."""
     write_line = log.info if exchange.is_write or answer.status >= 400 else log.debug
     endpoint, token = exchange.endpoint, exchange.authenticated and exchange.authenticated.token.id
     write_line(
@@ -144,8 +145,7 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Returns the response headers about the token (spec "Authentication"). An error has those that are known by
-    then."""
+    """Returns the response headers about the token (spec "Authentication"): those known when the request ended."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token

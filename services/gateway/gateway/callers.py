@@ -69,7 +69,8 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that a call has found, unless `drop` or `clear` ran meanwhile: it may be out of date."""
+        """Caches the caller that a call has found. Does not if `drop` or `clear` ran meanwhile: the caller may be out
+        of date."""
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return
@@ -81,8 +82,8 @@ class CallerCache:
             self._entries[token_sha256] = (self._monotonic() + self._ttl_seconds, found)
 
     def drop(self, change: CallerChanged) -> None:
-        """Removes the entries of the changed tokens and accounts, and ignores the answers of calls that are on their
-        way."""
+        """Removes the entries of the changed tokens and accounts. Answers of calls that are on their way are not
+        cached."""
         tokens, accounts = set(change.token_ids), set(change.account_ids)
         with self._lock:
             self._calls = {}
@@ -94,7 +95,7 @@ class CallerCache:
             }
 
     def clear(self) -> None:
-        """Removes all entries, and ignores the answers of calls that are on their way."""
+        """Removes all entries. Answers of calls that are on their way are not cached."""
         with self._lock:
             self._entries, self._calls = {}, {}
 

@@ -130,9 +130,10 @@ class Exchange:
         )
 
     def await_admission(self) -> None:
-        """Waits for quota's verdict, if it is still on its way. If a limit was hit, raises it as ApiError.
+        """Waits for quota's verdict, if it has not come yet. Raises ApiError if a limit was hit.
 
-        A read is handled meanwhile, but a handler that calls a platform or reads the counters calls this first.
+        The handler of a read starts before the verdict. One that calls a platform or reads the counters calls this
+        first.
         """
         if self.admission is None:
             return
@@ -147,8 +148,7 @@ class Exchange:
     def made_nothing(self, error: ApiError) -> bool:
         """Whether `error` proves that the operation had no effect, so that its unit can be refunded.
 
-        If it does not, because the outcome is unknown or an earlier try may have had an effect, quota asks publishing
-        later.
+        Without proof (an unknown outcome, or an earlier try that may have had an effect) quota asks publishing later.
         """
         is_open = self.handled and leaves_outcome_open(error, sends=True)
         return not (is_open or self.was_tried)
@@ -187,7 +187,7 @@ class Exchange:
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
         """Calls a method of a service and returns its JSON without decoding it. Raises ApiError.
 
-        The return type is that of the record, because the JSON can be encoded wherever the record can.
+        The return type is the record's, because an answer can hold this JSON wherever it can hold the record.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())

@@ -89,8 +89,7 @@ def claim_key(exchange: Exchange) -> None:
 def admit(exchange: Exchange) -> None:
     """Refuses a request over a limit: 402 for the plan or the month's units, 429 for the rate.
 
-    A request takes a unit of the month only if its token has the scope and the request will run, not get a stored
-    answer.
+    A unit of the month is taken only if the token has the scope and the request will run. A stored answer takes none.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
@@ -194,8 +193,8 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds the request to the request log, if its token is known. Successes of endpoints that are not logged are left
-    out; a tool's call over /mcp is added."""
+    """Adds the request to the request log, if its token is known. Leaves out a success of an endpoint that is not
+    logged. A tool's call over /mcp is a request of its own."""
     found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
     if found is None or not endpoint.token or not request_log.is_on:
         return
@@ -270,8 +269,8 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error. Not after a refusal by quota: that costs no further
-    call."""
+    """Adds the headers of the endpoint's `on_refusal` to an error, unless quota refused the request: then no further
+    call is made."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -289,7 +288,7 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
     """Whether the client can succeed by repeating the request later.
 
-    Not when a guardrail refused to schedule a post, because the wait counts from the scheduled time.
+    Not when a guardrail refused to schedule a post: its wait counts from the scheduled time, not from now.
     """
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
@@ -298,7 +297,7 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Refunds the unit, then releases the key, and returns the answer to a failed request.
 
-    The unit comes first, so that a client at its limit that repeats the call finds it refunded.
+    The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """
     exchange.error_code = error.code
     if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):

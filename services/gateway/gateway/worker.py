@@ -55,7 +55,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
                 _end_reading(sock)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begins the shutdown: connections that only wait for a next request are closed at once."""
+        """Begins the shutdown: connections that wait for their next request are closed at once."""
         super().handle_exit(sig, frame)
         for client in tuple(self._idle):
             _end_reading(client)
@@ -96,8 +96,8 @@ def _linger(client: socket.socket) -> None:
 
 
 def _end_reading(client: Any) -> None:
-    """Ends the socket's reading side below gevent, whose own shutdown raises an error in the reader that gunicorn would
-    log."""
+    """Ends the socket's reading side without gevent: gevent's shutdown raises an error in the reader, and gunicorn
+    would log it."""
     try:
         client._sock.shutdown(socket.SHUT_RD)
     except OSError:

@@ -4,7 +4,7 @@ One batch is on its way at a time; requests that arrive meanwhile form the next 
 arrives alone leaves at once. Each request gets its own verdict. Answers are handled in the bus's I/O thread.
 
 Quota defers a request when another transaction holds its account's counters. Deferred requests, and later ones of the
-same account, are asked again in a second queue, so that other accounts do not wait for them.
+same account, wait in a second queue, so that other accounts do not wait for them.
 """
 
 import threading
@@ -120,7 +120,7 @@ class AdmissionBatcher:
     def leave(self, pending: PendingAdmission) -> None:
         """Removes a request whose time is up.
 
-        If its batch is on the way, the next batch leaves without waiting for that batch's answer.
+        If its batch is on the way, the next batch is sent without waiting for that batch's answer.
         """
         with self._lock:
             pending.has_left = True
@@ -179,7 +179,7 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch, unless another batch than `batch` is already on the way."""
+        """Sends the queue's next batch, now that `batch` is over. Does nothing while another batch is on the way."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

@@ -16,7 +16,7 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """Returns the web page for the present state of linking, for the browser in which the person does it."""
+    """Returns the web page for the present state of linking, for the browser in which the person links the pages."""
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:
         page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)

@@ -1,4 +1,4 @@
-"""Builds HTML pages that load and run nothing. Every text is escaped here. Pure."""
+"""Builds HTML pages without scripts and external files. Every text is escaped here. Pure."""
 
 import base64
 import hashlib

@@ -1,8 +1,7 @@
 """Receives request bodies, at a minimum speed: whole, or piece by piece without holding them in memory.
 
 Each connection is watched while its client has to send or take its next bytes, and cut off if that takes too long.
-gunicorn limits the time of a request's head (`keepalive`), but waits without end for a body and for an answer to be
-taken.
+gunicorn limits the time of a request's head (`keepalive`), but not of a body, nor of sending an answer.
 """
 
 import socket
@@ -165,7 +164,7 @@ class BodyStream:
         """Reads from the socket itself, because gunicorn's buffers copy each byte three times and wait for whole
         blocks.
 
-        Corrects gunicorn's count of the remaining bytes, so that it finds the next request.
+        Corrects gunicorn's count of the remaining bytes, so that gunicorn finds the next request.
         """
         reader = self._reader
         most = min(most, reader.length)

@@ -72,9 +72,10 @@ class Field:
         self.is_flag = bool in kinds
 
     def from_query(self, text: str) -> Any:
-        """Converts the text of a query parameter to the JSON value that it stands for.
+        """Returns a query parameter's text as the JSON value that the field needs: an integer, a boolean, or the text
+        itself.
 
-        Returns any other text unchanged; `convert` then refuses it.
+        Text that does not fit stays as it is; `convert` then refuses it.
         """
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
@@ -234,7 +235,7 @@ def _without(kind: Any, unwanted: type) -> Any:
 
 
 def _kinds(kind: Any) -> set[Any]:
-    """Returns the alternatives of a union type, without annotations."""
+    """Returns the types in a union, without their annotations. Any other type is returned alone."""
     if get_origin(kind) is Annotated:
         return _kinds(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):

@@ -59,15 +59,15 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether an operation whose call ended with this error may have taken effect, or still may.
+    """Whether an operation whose call ended with this error may have taken effect, or may still do so.
 
-    If so, its key stays bound to the operation. `sends`: the call publishes or replies.
+    Its key then stays bound to the operation. `sends`: the call publishes or replies.
     """
     return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has stored the operation and is finding out its outcome. If so, it also keeps its unit.
+    """Whether publishing has stored the operation and is finding out its outcome. Its month unit is then not refunded.
 
     `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
@@ -107,8 +107,8 @@ class IdempotencyKeys:
         *,
         is_used: bool = False,
     ) -> Claim | None:
-        """Claims the key of a request. None if no key was sent and none is required. A refusal is part of the claim,
-        not an error.
+        """Claims the key of a request. Returns None if no key was sent and none is required. A refusal is returned in
+        the claim, not raised.
 
         `is_used`: another request has claimed the key before.
         """
@@ -168,7 +168,7 @@ class IdempotencyKeys:
         """Keeps the answer for repeated requests; `answers.write` writes it to the database a moment later.
 
         Until then a repeated request finds the key locked, and waits. If the process is killed before the write, the
-        key stays locked, as after any kill during a request.
+        key stays locked until its lock expires.
         """
         self.answers.add((claim, answer))
 
@@ -180,14 +180,14 @@ class IdempotencyKeys:
         """Deletes the key of a failed request. If the outcome is unknown, keeps the key and unlocks it for the same
         request.
 
-        If the request has no time left for a statement (`at_once` is False) or the database is unreachable,
-        `give_up_waiting` does it later, so that a repeated request need not wait until the key's lock expires.
+        `give_up_waiting` does so later if the request has no time left for a statement (`at_once` is False) or the
+        database is unreachable. So a repeated request need not wait until the key's lock expires.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
 
     def give_up_waiting(self) -> None:
-        """Deletes or unlocks the keys that `give_up` has left for later, oldest first, until the database does not
+        """Deletes or unlocks the keys that `give_up` has left for later, oldest first. Stops if the database does not
         answer."""
         for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()

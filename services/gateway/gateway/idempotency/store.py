@@ -80,7 +80,7 @@ _KEEP = Prepared(
 def _mine(statement: Any) -> Any:
     """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
 
-    The fencing token alone is not enough: when a key has been deleted, the next request with it starts at 1 again.
+    The fencing token alone is not enough: after a key was deleted, the next claim of it starts at 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
@@ -157,7 +157,7 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key that is older than 24 hours, or that the same request claimed and gave up.
+        """Claims a used key: one older than 24 hours, or one that the same request claimed and whose lock is over.
 
         Returns its operation id and fencing token; None for any other key.
         """

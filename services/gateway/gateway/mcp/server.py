@@ -131,8 +131,8 @@ def _cacheable(message: Message) -> dict[str, Any]:
 
 
 def _check_origin(exchange: Exchange) -> None:
-    """Raises ProtocolError for requests from other sites' web pages, which could reach a server in their visitor's
-    network."""
+    """Raises ProtocolError for a request from another site's web page: it could come from any page that a person in the
+    server's network visits."""
     origin = exchange.environ.get("HTTP_ORIGIN")
     own = urlsplit(exchange.services.config.public_url)
     if origin is not None and origin != f"{own.scheme}://{own.netloc}":

@@ -173,7 +173,7 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True)
 class Call:
-    """An API request that a tool's call becomes, in parts as WSGI has them."""
+    """The parts, as WSGI names them, of the API request that a tool's call becomes."""
 
     path: str
     path_values: dict[str, str]

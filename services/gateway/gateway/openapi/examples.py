@@ -1,7 +1,7 @@
 """The examples in `/openapi.json`: requests as written here, answers and events made from their records. Pure.
 
-A field's example is looked up as `Record.field`, then as `field`; otherwise its type decides. Other fields that may be
-null are null.
+A field's example is looked up as `Record.field`, then as `field`. Without an entry it is null if the field may be null,
+otherwise made from the field's type.
 """
 
 from typing import Any

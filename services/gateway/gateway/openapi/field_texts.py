@@ -28,7 +28,8 @@ def texts_of(record: type) -> dict[str, str]:
 
 
 def for_clients(text: str) -> str:
-    """Returns a docstring or comment as clients read it: without references to our own documents, null for None.
+    """Returns a docstring or comment as clients read it: without references to our own documents, and with null for
+    None.
 
     Each paragraph is one line, because Markdown shows indented lines as code.
     """

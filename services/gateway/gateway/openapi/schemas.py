@@ -116,7 +116,7 @@ def not_null(schema: Schema) -> Schema:
 def _without_empty_default(schema: Schema) -> Schema:
     """Removes an empty default from the schema of a body's field.
 
-    It tells nothing, and openapi-typescript takes every field with a default for required.
+    It says nothing, and openapi-typescript treats every field with a default as required.
     """
     if schema.get("default", 0) in (None, (), [], {}):
         return {key: value for key, value in schema.items() if key != "default"}

@@ -43,7 +43,7 @@ def read_guides(folder: Path = FOLDER) -> dict[str, Guide]:
 
 
 def render(guide: Guide, guides: Mapping[str, Guide]) -> str:
-    """Returns a guide's HTML without its title and its comments, the only HTML that guides have."""
+    """Returns a guide as HTML, without its title and without blocks of HTML, which in guides are only comments."""
     markdown = MarkdownIt("commonmark").enable("table")
     paths = {other.source: f"{PATH}{other.slug}" for other in guides.values()}
     after_title = markdown.parse(guide.text)[3:]  # a heading is three tokens

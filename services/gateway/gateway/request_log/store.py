@@ -187,7 +187,7 @@ class RequestLogStore:
     def of_request(self, account_id: str, request_id: str, limit: int) -> list[Found]:
         """Returns the account's lines with this request id, newest first: the writes or, if there are none, the reads.
 
-        An index finds writes; for reads, which made nothing, all lines of the account are searched.
+        Writes are found by an index, reads by a search of all the account's lines.
         """
         statement = select(*_COLUMNS).where(
             lines.c.account_id == account_id, lines.c.request_id == request_id

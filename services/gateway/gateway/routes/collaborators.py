@@ -24,7 +24,8 @@ class CollaboratorPath(Record):
 
 
 class EditedCollaborator(CollaboratorPath, kw_only=True):
-    """A request to change a role. With `limited`, tokens that the person issued answer COLLABORATOR_INSUFFICIENT."""
+    """A request to change a role. With `limited`, requests with the person's tokens fail with
+    COLLABORATOR_INSUFFICIENT."""
 
     role: Literal["full", "limited"]
 

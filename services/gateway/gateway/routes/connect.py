@@ -57,7 +57,7 @@ class Session(Record):
     errors=(*_REACH, BRAND_ARCHIVED, UNSUPPORTED_PLATFORM), shows_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> api.LinkBegun:
-    """Begin to link pages; answers the address that a person has to open within ten minutes."""
+    """Begin to link pages; returns the address that a person has to open within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
     brand = exchange.ask(exchange.services.accounts.get_brand, asked)
     if brand.archived_at is not None:
@@ -76,7 +76,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> api.LinkBegun:
 
 @endpoint("GET", "/pages/connect/{session_id}", scope="write:pages", meter="reads", errors=_REACH)
 def get_link(exchange: Exchange, request: api.GetLink) -> api.LinkSession:
-    """Get the state of a login, and the accounts that were found."""
+    """Get the state of a link session, and the accounts that were found."""
     return exchange.relay(exchange.services.publishing.get_link, request)
 
 
@@ -91,7 +91,8 @@ def choose_accounts(exchange: Exchange, request: api.ChooseAccounts) -> api.Page
 
 @endpoint("GET", "/connect/start/{session_id}", scope=None, meter="", result=str, token=False, outside=True)
 def show_link(exchange: Exchange, request: Session) -> Answer:
-    """Show the web page of a login: who asks for access, then the accounts found, then the result. Changes nothing."""
+    """Show the web page of a link session: who asks for access, then the accounts found, then the result. Changes
+    nothing."""
     cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
         request.session_id, is_https=exchange.services.config.is_https
     )
@@ -110,7 +111,8 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
     outside=True,
 )  # fmt: skip
 def decide_link(exchange: Exchange, request: Session) -> Answer:
-    """Give access to the accounts found, or cancel; sent by the form of the login's web page, from the same browser."""
+    """Give access to the accounts found, or cancel; sent by the form of the session's web page, from the same
+    browser."""
     cookie = _cookie(exchange, request.session_id)
     form = form_of(exchange.body)
     decision = form.get("decision")

@@ -95,7 +95,7 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
     """Tells publishing if the subscription will ask for events of posts made at once (`is_asked`).
 
-    This happens before the subscription is stored, so that no such post is missed that begins after the answer.
+    Call it before the subscription is stored, so that every such post that begins after the answer is reported.
     """
     if is_asked is True:
         exchange.ask(exchange.services.publishing.report_posts_made_at_once, Nothing())

@@ -22,9 +22,10 @@ class SpoolBudget:
 
     @contextmanager
     def share(self) -> Iterator[Callable[[int], None]]:
-        """Yields a function to call with each size that one file is about to have, in bytes.
+        """Yields a function that reserves space for one file: call it with the file's new size in bytes before each
+        write.
 
-        If the budget is used up, the function raises SERVICE_UNAVAILABLE. The file's share is returned at the end.
+        If the budget is used up, the function raises SERVICE_UNAVAILABLE. The space is freed when the block ends.
         """
         taken = 0
 

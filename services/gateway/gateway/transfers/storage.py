@@ -72,7 +72,7 @@ class Download:
 
 
 def _is_range(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
-    """Whether the headers of an answer say that it is the requested range. The status does not: rclone answers with
+    """Whether an answer is the requested range, by its headers. The status does not show it: rclone answers with
     200."""
     content_range = answer.headers.get("Content-Range", "")
     length = answer.headers.get("Content-Length")

@@ -22,7 +22,7 @@ _COMPLETE_SECONDS = 120.0
 
 
 class FilePath(Record):
-    """The public address of a file. Nobody names a platform here: a stranger could have renditions made."""
+    """The public address of a file. It cannot name a platform: otherwise anybody could have renditions made."""
 
     key: str
     filename: str

@@ -1,7 +1,7 @@
 """GET and HEAD of /media/{key}/{filename}: public files, streamed from storage without being held in memory.
 
-Anybody who has the address may fetch the file. A stranger made its content, so headers keep it from running in our
-name.
+Anybody who has the address may fetch the file. Its content comes from users, so headers keep browsers from running it
+as a part of our site.
 """
 
 import time
@@ -29,7 +29,7 @@ _HEADERS = {
 
 
 class Outgoing:
-    """The body of a file while it is sent. `close` frees the slot that limits concurrent downloads."""
+    """The body of a file while it is sent. `close` frees its slot; slots limit concurrent downloads."""
 
     def __init__(self, download: Download, client: Any, release: Callable[[], None]) -> None:
         self._download = download

@@ -123,7 +123,7 @@ def _blocks_of_length(parts: Multipart, size_bytes: int) -> Iterator[memoryview]
 def _fill(spool: IO[bytes], parts: Multipart, max_bytes: int, grow: Callable[[int], None]) -> int:
     """Writes a file of unknown size to a temporary file, and returns its size in bytes.
 
-    `grow` is called with each size that the file is about to have.
+    `grow` is called with the file's new size before each write to disk.
     """
     size_bytes = 0
     for block in parts.content():
