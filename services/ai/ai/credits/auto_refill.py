@@ -200,8 +200,8 @@ def is_card_exhausted(newest: Sequence[Refill]) -> bool:
 
 
 def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
-    """Returns the time from which the next refill is allowed. `times`: the requests of the last 24 hours' refills, in
-    order."""
+    """Returns the time from which the next refill is allowed. `times`: when the refills of the last 24 hours were
+    requested, oldest first."""
     at = max(now, times[-1] + timedelta(seconds=REFILL_GAP_SECONDS)) if times else now
     if sum(time.date() == at.date() for time in times) < REFILLS_PER_DAY:
         return at

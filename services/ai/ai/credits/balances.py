@@ -62,7 +62,7 @@ def check(connection: Connection, settings: CreditSettings, caller: Caller, requ
 def mark_refill_after_refusal(connection: Connection, caller: Caller) -> None:
     """Marks the account for auto-refill after a charge was refused with INSUFFICIENT_CREDITS and rolled back.
 
-    Otherwise an account without credits would never be refilled again once a payment was declined.
+    Otherwise an account whose credits are used up after a declined payment would never be refilled again.
     """
     store = Ledgers(connection)
     if store.read(caller.account_id).refill_below is not None:  # auto-refill is on
@@ -183,8 +183,8 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns the account's book with this month's grant and without expired credits: entries that the next charge
-    stores."""
+    """Returns the account's book with this month's grant and without expired credits. The next charge stores these
+    changes."""
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)
 

@@ -43,7 +43,8 @@ _KEEP_UNMATCHED = timedelta(days=90)
 class Adjustment:
     """A change of an account's credits because of a refund or dispute.
 
-    `credits` are taken back (negative) or given again; `owed` is the debt afterwards, `newly_owed` its new part.
+    `credits` are taken back (negative) or given again; `owed` is the debt afterwards, and `newly_owed` how much of it
+    is new.
     """
 
     account_id: str

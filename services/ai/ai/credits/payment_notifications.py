@@ -43,8 +43,8 @@ def receive(
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
-    """Gives the credits of a pack that was bought through its payment link, once per sale. Only logs a pack that is not
-    sold."""
+    """Gives the credits of a pack that was bought through its payment link, once per sale. If we sell no pack of this
+    size, only logs an error."""
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
         return

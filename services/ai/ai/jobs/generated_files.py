@@ -1,5 +1,5 @@
-"""Makes a generated file one of the media service: reserves an upload, stores the bytes, commits. No bytes on the
-bus."""
+"""Stores generated files with the media service: reserves an upload, sends the bytes to storage, commits. No bytes
+travel on the bus."""
 
 import random
 import time
@@ -125,7 +125,8 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 def discard(context: AppContext, job: Job, media: Media) -> None:
     """Deletes a file that arrived after its job had failed. If that does not work, media removes it within a day.
 
-    A job that goes on in another worker keeps the file: media has one file per operation.
+    If another worker goes on with the job, the file stays: it is also that worker's, as media has one file per
+    operation.
     """
     try:
         with context.database.reading() as connection:

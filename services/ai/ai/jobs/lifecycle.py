@@ -84,8 +84,8 @@ def check_elite(context: AppContext, caller: Caller) -> None:
 
 
 def check_brand(caller: Caller, brand_id: str | None) -> None:
-    """Raises BRAND_NOT_AUTHORIZED unless the caller may use the brand, which the gateway has checked to be the
-    account's."""
+    """Raises BRAND_NOT_AUTHORIZED unless the caller may use the brand. The gateway has checked that the account owns
+    it."""
     if brand_id is not None and not caller.reaches(brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
 
@@ -119,7 +119,7 @@ def begin(
 ) -> tuple[Job, api.CreditsAfterCharge]:
     """Creates a job and charges it, in one transaction. Returns the job, and the balance after the charge.
 
-    Raises INSUFFICIENT_CREDITS, Done, and IDEMPOTENCY_IN_PROGRESS for a voided try.
+    Raises INSUFFICIENT_CREDITS, Done (another try has made the job), and IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
     reach = caller.brand_ids
     row = {
@@ -156,7 +156,7 @@ def begin(
 def complete(
     context: AppContext, claim: Claim, *, media: Media | None = None, caption: str | None = None
 ) -> Job | None:
-    """Marks a claimed job as completed, and stages a video's event. Returns the job; None when it has ended otherwise.
+    """Marks a claimed job as completed, and stages a video's event. Returns the job; None when the claim has lapsed.
 
     Raises SERVICE_UNAVAILABLE.
     """
@@ -177,8 +177,8 @@ def complete(
 
 
 def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
-    """Marks a claimed job as failed, refunds it, and stages a video's event. Returns the job; None when it has ended
-    otherwise.
+    """Marks a claimed job as failed, refunds it, and stages a video's event. Returns the job; None when the claim has
+    lapsed.
 
     Raises SERVICE_UNAVAILABLE.
     """
@@ -193,8 +193,8 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
 def fail_with_error(
     context: AppContext, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED
 ) -> ApiError:
-    """Marks a job as failed, refunds it, and returns the error for the client. `lost_jobs` does so later if the
-    database is down."""
+    """Marks a job as failed, refunds it, and returns the error for the client. If the database is down, `lost_jobs`
+    fails and refunds the job later."""
     try:
         failed = fail(context, job.claim, reason, row)
     except ApiError as error:

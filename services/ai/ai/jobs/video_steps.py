@@ -74,7 +74,7 @@ def _step(context: AppContext, job: Job) -> None:
 
 
 def _run_step(context: AppContext, job: Job) -> None:
-    """Runs one step of a job. Raises GenerationFailed if it ends the job, ClaimLost, ApiError."""
+    """Runs one step of a job. Raises GenerationFailed if the job must end, ClaimLost, ApiError."""
     media = _commit_stored(context, job)
     if media is None and job.kind != VIDEO:
         raise GenerationFailed("The job did not finish in time.")

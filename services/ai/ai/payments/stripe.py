@@ -227,7 +227,8 @@ def _intent(answer: dict[str, Any]) -> PaymentOutcome:
 
 
 def _payment(intent: dict[str, Any]) -> PaymentOutcome:
-    """Reads the outcome of a payment from a PaymentIntent. One that waits for the absent customer has failed."""
+    """Reads the outcome of a payment from a PaymentIntent. A payment that waits for the absent customer counts as
+    failed."""
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
     return PaymentOutcome(
@@ -255,8 +256,7 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Reads the sale of a pack from a checkout through one of our payment links (`metadata[credits]`). None for any
-    other."""
+    """Reads the sale of a pack from a checkout. None for a checkout outside our payment links (`metadata[credits]`)."""
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):

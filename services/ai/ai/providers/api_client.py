@@ -178,7 +178,8 @@ def _read_all(response: urllib3.BaseHTTPResponse, deadline: float, most: int = M
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Yields the chunks that have arrived, until the deadline, even if a server sends a byte now and then."""
+    """Yields the chunks as they arrive. Raises GenerationFailed at the deadline, even if the server still sends a byte
+    now and then."""
     while True:
         try:
             chunk = response.read1(_CHUNK_BYTES)

@@ -63,8 +63,8 @@ class Clip:
 
 
 def whole_sentences_of(text: str) -> str:
-    """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed without
-    one."""
+    """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed if there is
+    none."""
     if not (whole := caption_text.whole_sentences(text)):
         raise GenerationFailed("The AI provider returned no complete sentence.")
     return whole

@@ -230,8 +230,8 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Selects the jobs that a token may see: for a token limited to brands, jobs of tokens that were limited to
-        these brands (decisions "Who sees and pays what")."""
+        """Selects the jobs that a token may see. For a token that is limited to brands these are the jobs of tokens
+        with no other brands (decisions "Who sees and pays what")."""
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:
             reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))

@@ -114,11 +114,12 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """Stores how many of the payment's credits are taken back now, and counts the ledger entry."""
+        """Stores how many of the payment's credits are taken back now, and that one more ledger entry was made for
+        it."""
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))
 
     def forget_unmatched(self, after: timedelta) -> int:
-        """Deletes old payments of which no purchase ever became known. Returns how many."""
+        """Deletes old payments for which no purchase became known. Returns how many."""
         here = (payments.c.account_id.is_(None), payments.c.noted_at < func.clock_now() - after)
         return self._connection.execute(delete(payments).where(*here)).rowcount
