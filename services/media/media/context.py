@@ -61,7 +61,7 @@ class AppContext:
         return Storage(used_bytes=used, limit_bytes=limit, remaining_bytes=max(limit - used, 0))
 
     def check_room(self, connection: Connection, caller: Caller, size_bytes: int) -> None:
-        """Raises QUOTA_EXCEEDED if so many bytes do not fit the account's storage."""
+        """Raises QUOTA_EXCEEDED if the account's storage has no room for `size_bytes` more."""
         quota = self.storage(connection, caller)
         if size_bytes > quota.remaining_bytes:
             raise ApiError(QUOTA_EXCEEDED, quota=quota)
@@ -90,9 +90,9 @@ def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) ->
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the caller may access the file or upload, which must belong to the caller's account.
+    """Whether the caller may access the file or upload. It must belong to the caller's account.
 
-    A token that is limited to some brands may access it only if it belongs to these brands and to no other brand.
+    For a token that is limited to some brands it must also belong to these brands and to no other brand.
     """
     if row.account_id != caller.account_id or caller.brand_ids is None:
         return row.account_id == caller.account_id

@@ -186,7 +186,7 @@ class Chore(Record):
 
 
 class MediaRow(Media):
-    """A file with the posts that have it."""
+    """A file with the pending posts that use it."""
 
     #: The first pending posts that have it, at most as many as `store.files` reads.
     scheduled_post_ids: list[str]

@@ -45,7 +45,7 @@ def ending(filename: str) -> str:
 def slug(filename: str, extension: str) -> str:
     """Returns the file name for the public address, with this extension.
 
-    It is in ASCII. It can be read if the name was in Latin letters.
+    It has ASCII characters only. A name in Latin letters stays readable.
     """
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()

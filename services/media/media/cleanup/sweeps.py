@@ -37,7 +37,7 @@ _PAGE, _PAGES = 1000, 50
 
 
 def end_expired_uploads(context: AppContext) -> int:
-    """Ends uploads that have expired, and has their bytes removed. Returns how many."""
+    """Ends uploads that have expired. Their bytes are removed in the background. Returns how many."""
     return _remove(context, "uploads_expired", lambda it: Uploads(it).take_expired(_BATCH))
 
 
@@ -47,7 +47,7 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Has the objects of the rows removed that `take` deletes and returns."""
+    """Deletes rows with `take`, and adds their objects to the list of removals. Returns how many rows."""
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)
@@ -74,7 +74,7 @@ def remove_orphans(context: AppContext) -> int:
     """Removes objects that belong to no row, such as bytes that arrived after their upload had ended.
 
     The position in the list of objects is saved after each page, so that an interrupted tick loses nothing. Returns 1
-    when there is more.
+    if it stopped before the end of the list, else 0.
     """
     with context.database.transaction() as connection:
         chores = Chores(connection)

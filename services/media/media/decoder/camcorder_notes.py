@@ -45,8 +45,8 @@ def _size(data: mmap.mmap, at: int) -> int:
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
     """Overwrites `length` bytes of a message.
 
-    Leaves each sequence of two zeros and a three as it is: the three does not count as a part of the message (H.264
-    7.4.1).
+    Leaves each sequence of two zeros and a three as it is, and does not count the three, an emulation prevention byte
+    (H.264 7.4.1).
     """
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":

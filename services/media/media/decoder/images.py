@@ -171,7 +171,7 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
 
 
 def _as_rgb(image: Image.Image) -> Image.Image:
-    """Returns the image as RGB or RGBA; the same object if it is that already."""
+    """Returns the image as RGB or RGBA; the same object if it has that mode already."""
     if image.mode.startswith("I"):  # 16-bit grey
         image = image.point(lambda value: value / 256).convert("L")
     mode = "RGBA" if image.has_transparency_data else "RGB"

@@ -25,8 +25,8 @@ def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, An
     """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns the JPEG's width and
     height.
 
-    `argument` has the width and height that the JPEG must have when it is displayed. If they are None, it gets those of
-    the image, but no side longer than LONGEST_SIDE.
+    `argument` has the width and height that the JPEG must have when it is displayed. If they are None, the image's own
+    are used, reduced so that no side is longer than LONGEST_SIDE.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]

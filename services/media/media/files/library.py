@@ -38,7 +38,8 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
 
 
 def _chosen(files: Files, caller: Caller, media_ids: str) -> list[MediaRow]:
-    """Returns those of the files with these comma-separated ids that the caller may see, in their order."""
+    """Returns the files with these comma-separated ids, in the order of the ids, without those that the caller may not
+    see."""
     asked = tuple(dict.fromkeys(media_ids.split(",")))
     rows = files.many(asked)
     return [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]

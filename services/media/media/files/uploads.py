@@ -120,8 +120,8 @@ def finish(
 ) -> UploadedMedia:
     """Inspects the uploaded file, then keeps or removes it. Returns the file; the same one for a repeated call.
 
-    `arrive` gets the claimed upload, and returns the announced size in bytes. What it raises is raised, and leaves the
-    upload as it is. Raises the errors of `commit`.
+    `arrive` gets the claimed upload, and returns the announced size in bytes. If `arrive` raises an error, `finish`
+    raises it too, and the upload stays as it is. Raises the errors of `commit`.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -205,8 +205,8 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 def remove(
     context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
 ) -> bool:
-    """Ends an unfinished upload by `end`, and removes the bytes that arrived: now, or in the background if the storage
-    is down. Returns False, and removes nothing, if `end` does."""
+    """Ends an unfinished upload with `end`, and removes the bytes that arrived: now, or in the background if the
+    storage is down. If `end` returns False, removes nothing and returns False."""
     with context.database.transaction() as connection:
         if not end(Uploads(connection), upload):
             return False

@@ -149,7 +149,8 @@ def run(
 
 @contextmanager
 def _heard(hear: Callable[[bytes], None]) -> Iterator[tuple[int, bytearray]]:
-    """Yields a descriptor for ffmpeg's messages, and a buffer that has the end of them after the block."""
+    """Yields a descriptor to which ffmpeg writes its messages, and a buffer. After the block the buffer has the last
+    part of the messages."""
     ours, theirs = socket.socketpair()
     kept = bytearray()
 

@@ -85,7 +85,8 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles,
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns a function that reads ffmpeg's reports and passes on the share that is done, without ever going back."""
+    """Returns a function that reads ffmpeg's reports and passes on the share that is done, from 0 to 1. The share never
+    falls."""
     share = 0.0
 
     def hear(piece: bytes) -> None:

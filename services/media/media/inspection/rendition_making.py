@@ -17,8 +17,8 @@ from media.models import MediaRow
 def make(
     context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Makes the rendition and stores it as the object `object_name`. Returns its size in bytes, width, height, and
-    its duration if it has one. Of a video that is needed as a JPEG the rendition is its thumbnail.
+    """Makes the rendition and stores it as the object `object_name`. A JPEG of a video is its thumbnail. Returns the
+    size in bytes, width, height, and the duration if there is one.
 
     Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
     """

@@ -81,10 +81,9 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of an incomplete first frame, with the last block shortened to the bytes that are
-    there.
+    """Returns the data blocks of an incomplete first frame, with the last block shortened to the bytes that are there.
 
-    The frame's pixels may be complete all the same: it is decoded afterwards, which shows whether they are.
+    Whether the frame's pixels are complete nevertheless shows when the image is decoded.
     """
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):

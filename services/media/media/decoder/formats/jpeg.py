@@ -79,8 +79,8 @@ def _size(segment: memoryview) -> tuple[int, int]:
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
     """Keeps the useful part of an application segment.
 
-    This is JFIF without its thumbnail, the colour profile, or Adobe's transform. Of EXIF and XMP it is only the
-    orientation.
+    That is JFIF without its thumbnail, the colour profile, or Adobe's transform. Of EXIF and XMP only the orientation
+    is kept.
     """
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
