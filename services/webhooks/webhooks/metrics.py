@@ -32,8 +32,8 @@ def delivering(due: DueDelivery) -> AbstractContextManager[Any]:
 
 
 def note_attempt(due: DueDelivery, outcome: Outcome, state: str, loaded_seconds: float) -> None:
-    """Counts an attempt in the metrics. `state`: the delivery's afterwards; `loaded_seconds`: the time since it was
-    loaded."""
+    """Counts an attempt in the metrics. `state`: the state of the delivery afterwards; `loaded_seconds`: the time since
+    the delivery was loaded."""
     ATTEMPTS.add(1, {"state": state, "error": outcome.error or "none"})
     if state == "delivered":
         first = "first" if due.attempts == 0 else "later"

@@ -1,5 +1,5 @@
-"""One attempt at a delivery: takes the unit of the account's month that each delivery costs once, from quota; signs the
-body and posts it."""
+"""One attempt at a delivery: signs the body and posts it. Before the first attempt the delivery takes a unit of the
+account's month from quota."""
 
 import math
 import time
@@ -42,7 +42,7 @@ def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
     """Takes the units of these deliveries. Returns delivery id → whether it has its unit.
 
     Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
-    one call; after another error than SERVICE_UNAVAILABLE each subscription gets a call of its own.
+    one call. If that fails, except with SERVICE_UNAVAILABLE, each subscription gets a call of its own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)
@@ -126,8 +126,8 @@ def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
 
 
 def _shown(body: bytes | None) -> str | None:
-    """Returns the beginning of the receiver's answer for the log; None for one from a private network. Replaces NUL,
-    which PostgreSQL cannot store."""
+    """Returns the beginning of the receiver's answer for the log; None for an answer from a private network. Replaces
+    NUL, which PostgreSQL cannot store."""
     if body is None:
         return None
     return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -90,7 +90,8 @@ class DeliveryDispatcher:
         return not is_loaded and self._charges.free == _CONCURRENT_CHARGES
 
     def tick(self) -> int:
-        """Takes free queues and loads due deliveries for the queues that have room. Returns how much work that was."""
+        """Takes free queues and loads due deliveries for the queues that have room. Returns how many deliveries and
+        queues that were; 0 when there is nothing to do."""
         if self.is_closing:
             return 0
         time.sleep(_GATHER_SECONDS)
@@ -168,8 +169,8 @@ class DeliveryDispatcher:
                 self._read_secrets(queue, endpoint.secrets)
 
     def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
-        """Decrypts the queue's secrets. While the newest is unreadable the queue sends nothing: receivers verify with
-        that one."""
+        """Decrypts the queue's secrets. While the newest is unreadable the queue sends nothing, because receivers
+        verify with the newest."""
         is_same = stored == queue.stored_secrets
         if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return

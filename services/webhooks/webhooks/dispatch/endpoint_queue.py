@@ -83,7 +83,8 @@ class EndpointQueue:
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
         """Records outcomes and takes over the new count of failures at once.
 
-        The threads that wait for a result continue in any order, and an older count would permit too many attempts.
+        The threads that wait for the results would do so in any order, and an older count would permit too many
+        attempts.
         """
         written = self._write(outcomes)
         for recorded in written:
@@ -111,8 +112,8 @@ class EndpointQueue:
         return is_loaded
 
     def begin(self, free_slots: int) -> DueDelivery | None:
-        """Takes the next delivery to attempt. Returns None without one, when the endpoint has as many attempts running
-        as it may, or when the queue's lease may be over."""
+        """Takes the next delivery to attempt. Returns None if none is ready, if the endpoint has as many attempts
+        running as it may, or if the queue's lease may be over."""
         limit = concurrency(self.failures, self.answer_seconds, free_slots)
         if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
@@ -121,8 +122,8 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides by the answers of other endpoints whether a failure that may lie in our own network really does.
-        Returns the outcome with that decision."""
+        """Decides whether a failure that may lie in our own network does, by whether other endpoints answer. Returns
+        the outcome with that decision."""
         if not outcome.is_local:
             self.unreachable_since = math.inf
             return outcome
@@ -185,8 +186,8 @@ def pause_seconds(unreachable_seconds: float) -> float:
 def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: int) -> int:
     """Returns how many attempts an endpoint may have running when the process has this many slots free.
 
-    Never more than are left before it is disabled, so that the 20th failure in a row is the last attempt. When slots
-    grow scarce each endpoint gets fewer, so that slow ones leave room for the others.
+    Never more than the failures that are left before it is disabled, so that the 20th failure in a row is the last
+    attempt. When slots grow scarce each endpoint gets fewer, so that slow ones leave room for the others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
     most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT

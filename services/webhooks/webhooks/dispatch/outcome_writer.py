@@ -38,8 +38,10 @@ class OutcomeWriter:
 
         Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after the
         newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats the
-        attempts. The fence makes a late write harmless. Endpoints share a statement until one meets a lock: then each
-        goes on alone, so that the locked endpoint does not delay the others again.
+        attempts. The fence makes a late write harmless.
+
+        Endpoints share a statement. After it met a lock, each endpoint is written alone, so that the locked one does
+        not delay the others again.
         """
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
         is_alone = False

@@ -193,8 +193,8 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
 def _lock_account(store: Subscriptions, caller: Caller) -> None:
     """Locks the account until the transaction ends. Raises TOKEN_REVOKED.
 
-    So nothing lasts that a call stores while its token loses access: either the call commits first, and the revocation
-    disables what it made, or it sees the revocation here.
+    A revocation takes the same lock. So either the call commits first and the revocation disables what the call made,
+    or the call sees the revocation here.
     """
     store.lock_account(caller.account_id, caller.tier)
     if store.is_revoked(caller.token_id):

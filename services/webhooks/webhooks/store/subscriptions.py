@@ -54,8 +54,8 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def lock_known_account(self, account_id: str) -> None:
-        """Locks the account until the transaction ends, without a caller who tells its tier; a new account is `free`
-        until then."""
+        """Locks the account until the transaction ends, for an event that does not tell its tier. A new account is
+        stored as `free` until its tier is known."""
         self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
