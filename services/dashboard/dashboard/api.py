@@ -54,7 +54,7 @@ class _ForPerson:
 
 
 def agent_of(sent: str) -> str:
-    """Returns a browser's User-Agent as a header can carry it: without letters that are not ASCII."""
+    """Returns a browser's User-Agent as a header can carry it: at most 200 ASCII characters."""
     return sent.encode("ascii", "ignore").decode()[:200].strip() or "unknown"
 
 
@@ -123,9 +123,9 @@ def own(token: str = "") -> Posthaste:
 
 @contextmanager
 def slow_place() -> Iterator[bool]:
-    """Takes a place for a read that waits for a platform. Yields False if all are taken.
+    """Takes one of the slots for reads that wait for a platform. Yields False if all are taken.
 
-    There are half as many places as threads, so that the other screens stay quick while platforms are slow.
+    There are half as many slots as threads, so that the other screens stay quick while platforms are slow.
     """
     places = _api().slow_places
     is_taken = places.acquire(blocking=False)
@@ -149,8 +149,11 @@ def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
 
 
 def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[], tuple[A, B]]:
-    """Returns a function that runs two calls at the same time and returns their results. It may run in any thread, also
-    in one of `together`: the first call runs in the thread itself, so that threads never wait for each other."""
+    """Returns a function that runs two calls at the same time and returns their results.
+
+    The function may run in any thread, also inside `together`: it runs the first call in its own thread, so that
+    threads never wait for each other.
+    """
     pool = _api().pool
 
     def run() -> tuple[A, B]:

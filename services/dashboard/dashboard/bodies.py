@@ -1,4 +1,4 @@
-"""Reads the bodies of forms: few at once from one network, and none for ever.
+"""Reads the bodies of forms, with limits on how many arrive at once from one network and on how long each may take.
 
 A thread waits while a body arrives. Without these limits, a few clients that send slowly would take all threads, and
 nobody else would see a page.
@@ -18,8 +18,8 @@ FORM_SECONDS, FILES_SECONDS = 15.0, 15 * 60.0
 
 
 class BodyReader:
-    """Limits how many bodies of one network are read at once: forms take up to half of the threads, so that those of a
-    whole office do not meet, and files up to a quarter."""
+    """Limits how many bodies of one network are read at once. Forms take up to half of the threads, because a whole
+    office may share a network; files take up to a quarter."""
 
     def __init__(
         self, threads: int, form_seconds: float = FORM_SECONDS, files_seconds: float = FILES_SECONDS
@@ -66,7 +66,7 @@ def _network(address: str | None) -> object:
 
 
 def _cut(client: socket.socket | None) -> None:
-    """Ends what a client sends. A thread that waits for it sees the end of the body; the client still gets an
+    """Stops reading from a client. A thread that waits for its body sees the end of the body; the client still gets an
     answer."""
     if client is not None:
         try:

@@ -98,7 +98,7 @@ def load(is_https: bool) -> None:
 
 
 def _sendable(token: str) -> str:
-    """Returns a token from a cookie; empty for a text that no header can carry: we have not written that cookie."""
+    """Returns a token from a cookie; empty if no header can carry it, because then the cookie is not ours."""
     return token if token.isascii() and token.isprintable() else ""
 
 

@@ -76,7 +76,8 @@ class Draft:
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def time_of(self) -> datetime | None:
-        """Returns the time of a post for later as far as it is known; None while no time that exists is chosen."""
+        """Returns the time at which the post is to be published. None means now, or that the chosen time does not
+        exist."""
         try:
             return self.at()
         except times.TimeRefused:

@@ -221,7 +221,8 @@ def outcome(code: str, platform: str) -> str:
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:
-    """Returns the part of a post's text that a platform shows at once, about, and the rest, which it folds."""
+    """Returns roughly the part of a post's text that a platform shows at once, and the rest, which the platform
+    folds."""
     most = _SHOWN_AT_ONCE.get(platform, len(text))
     if len(text) <= most:
         return text, ""

@@ -135,7 +135,7 @@ def end(session_id: str) -> Response:
 
 @screens.post("/account/sessions/end")
 def end_all() -> Response:
-    """Signs out every browser of the person, this one last."""
+    """Signs out every browser of the person, this browser last."""
     client = api.own()
     others = [it.id for it in client.iterate_sessions(limit=100) if not it.current]
     api.all_of(partial(_end, client), others)

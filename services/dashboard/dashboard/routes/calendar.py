@@ -64,9 +64,9 @@ def show() -> str:
 
 
 def _address(present: dict[str, str], choice: dict[str, str], **changed: str) -> str:
-    """Returns the address of the calendar with the present view and the choice, besides what is `changed`.
+    """Returns the address of the calendar with the present view and choice, and with the values in `changed`.
 
-    A month links to each of its days, and url_for takes 40 µs.
+    url_for is not used, because it takes 40 µs and a month links to each of its days.
     """
     values = present | changed | choice
     return "/calendar?" + urlencode({name: value for name, value in values.items() if value})
@@ -120,11 +120,10 @@ def move() -> str | tuple[str, int] | Response:
 
 
 def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[str, str], Places]:
-    """Moves a post. Returns it, the date and time that it had before, and the places: whatever the answer needs is read
-    before the move, so that no read that fails can hide a move that has happened.
+    """Moves a post. Returns the post, the date and time that it had before, and the places.
 
-    Raises TimeRefused, also for a post that somebody else has moved since the calendar was loaded, and errors of the
-    API.
+    All reads come before the move: a read that failed after it would hide that the post has moved. Raises TimeRefused,
+    also for a post that somebody else has moved since the calendar was loaded, and errors of the API.
     """
     form, client = request.form, api.patient()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)

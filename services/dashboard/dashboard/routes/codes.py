@@ -76,8 +76,8 @@ def _begun(address: str, problem: str = "") -> str:
 
 
 def _refused(error: ApiError, field: str, told: str) -> Answer:
-    """Shows the screen again with the reason of a refusal. If the API refuses the field `field`, the reason is
-    `told`."""
+    """Shows the screen again with the reason of a refusal. The reason is `told` if the API refuses the field
+    `field`."""
     if error.status == 401 or error.status >= 500:
         raise error
     named = [it.field for it in error.fields]

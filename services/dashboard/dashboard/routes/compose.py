@@ -123,8 +123,8 @@ def send() -> tuple[str, int] | str:
 
 
 def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: str) -> str:
-    """Returns what stands above a post that was refused. The reason stands beside its field, if it is about one, and
-    there for every page that refuses."""
+    """Returns the text above a post that was refused: the reason, or a hint at the findings if these already show
+    reasons beside their fields."""
     if any(it.code for found in (findings or {}).values() for it in found):
         reason = "Mend what is marked below."
     return f"Nothing was {'scheduled' if draft.is_later else 'published'}. {reason}"

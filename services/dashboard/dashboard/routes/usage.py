@@ -42,7 +42,7 @@ def billing() -> Response:
 
 @screens.post("/usage/auto-refill")
 def refill() -> str | tuple[str, int] | Response:
-    """Turns auto-refill of AI credits on or off. If it is on, it has a threshold and an amount."""
+    """Turns auto-refill of AI credits off, or on with a threshold and an amount."""
     form = request.form
     wanted: dict[str, int] = {}
     is_on = form.get("enabled") == "yes"
