@@ -1,1 +1,1 @@
-"""The speed, as ratios against floors measured in the same run (`./dev bench`)."""
+"""Measures the speed as ratios against floors measured in the same run (`./dev bench`)."""

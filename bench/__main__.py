@@ -1,7 +1,8 @@
-"""`./dev bench [name]`: the benchmarks, as ratios against floors measured in the same run. Never fails a run.
+"""`./dev bench [name]`: the benchmarks, as ratios against floors measured in the same run. A missed goal never fails
+the run.
 
-Names: start, requests, due, upload, webhooks, tracing, dashboard. Without a name all of them; and the stack's memory
-before and after.
+Names: start, requests, due, upload, webhooks, tracing, dashboard. Without a name runs all of them, and measures the
+stack's memory before and after.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""The floors as WSGI applications: F0 is Flask alone, F1 the same with one echo call through chassis.
+"""The floors as WSGI applications: F0 is Flask alone, F1 adds one echo call through chassis.
 
-Run as the gateway is: gunicorn with the gateway's own number of processes and threads.
+They run as the gateway does: gunicorn with the gateway's own number of processes and threads.
 """
 
 import os

@@ -94,7 +94,7 @@ def _statuses(measured: Measured) -> str:
 
 
 def _schedules(tenants: list[Tenant]) -> list[Variant]:
-    """Each page at ten times two hours apart, so that no guardrail is met: tenants first, then pages, then times."""
+    """Returns requests that schedule ten posts on each page, two hours apart, so that no guardrail is met."""
     first = datetime.now(UTC) + timedelta(days=1)
     variants = []
     for slot in range(10):

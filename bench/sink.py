@@ -15,7 +15,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Row:
         at_most: float = 0.0,
         unit: str = "",
     ) -> "Row":
-        """`measured / floor` against one of the two goals."""
+        """Returns the row of `measured / floor`, which is compared with the goal that is given."""
         value = measured / floor if floor else 0.0
         met = value >= at_least if at_least else 0.0 < value <= at_most
         goal = f"≥ {at_least:g}" if at_least else f"≤ {at_most:g}"

@@ -76,7 +76,7 @@ class Pairs:
 
     @property
     def cpu_ms(self) -> float:
-        """CPU of one request without traces, in milliseconds."""
+        """The median CPU time of one request without traces, in milliseconds."""
         return median(off.cpu_ms for off, _ in self._all)
 
     def rows(self) -> list[Row]:
@@ -86,7 +86,8 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """The geometric mean of the sittings' medians, in which the difference between the two stacks cancels out."""
+        """Returns the geometric mean of the sittings' medians, in which the difference between the two stacks cancels
+        out."""
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]
             for pairs in self._sittings
@@ -123,7 +124,7 @@ def _measured(stack: Stack, load: Load) -> Turn:
 
 
 def _cpu_seconds(stack: Stack) -> float:
-    """CPU seconds of all processes of the stack, servers included, since their start."""
+    """Returns the CPU seconds of all processes of the stack, servers included, since their start."""
     pid = supervisor_pid(stack.run)
     assert pid is not None
     times = [one.cpu_times() for one in psutil.Process(pid).children(recursive=True)]

@@ -125,7 +125,7 @@ class _Sender:
             watcher.join()
 
     def _blocks(self, size_bytes: int) -> Iterator[bytes]:
-        """The blocks of a film with extra frames that belong to no track."""
+        """Yields the blocks of a film that was made larger with bytes that belong to no track."""
         yield self._film
         left = size_bytes - len(self._film) - 8
         yield struct.pack(">I4s", left + 8, b"mdat")

@@ -60,7 +60,8 @@ def _latency(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
-    """An account for each endpoint; the one that hangs has many deliveries waiting as well."""
+    """Measures how much one endpoint that hangs, with many deliveries waiting, delays the others. Each endpoint has an
+    account."""
     accounts = [_subscribed(stack, f"{receiver.address}/fast/{n}")[0] for n in range(1, _ENDPOINTS)]
     _paced(receiver, events, accounts)
     without, beside = [], []
@@ -87,7 +88,8 @@ def _await_backlog(stack: Stack, account: str) -> None:
 
 
 def _storm(stack: Stack, receiver: Running) -> list[Row]:
-    """Webhooks, publishing and RabbitMQ are killed at random while events go out of publishing's own outbox."""
+    """Sends events from publishing's own outbox while webhooks, publishing and RabbitMQ are killed at random. Counts
+    lost and repeated ones."""
     chance, (account, _) = random.Random(4), _subscribed(stack, f"{receiver.address}/fast")
     database = Database(stack.env["DATABASE_URL_PUBLISHING"], pool_size=1)
     receiver.forget()

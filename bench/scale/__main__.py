@@ -98,7 +98,7 @@ def _compare(operations: Sequence[Operation[Any]], sides: Sequence[Any]) -> list
 
 
 def _sending(small: Publishing, full: Publishing) -> list[Row]:
-    """Due posts per second on both sets in turn, and the row versions of the full one."""
+    """Measures due posts per second on both sets in turn, and the row versions of a post on the full set."""
     rates: dict[Publishing, list[float]] = {small: [], full: []}
     versions: list[float] = []
     give_up_at = time.monotonic() + _SENDING_SECONDS

@@ -27,7 +27,7 @@ W = TypeVar("W", bound=World)
 
 
 def nothing(world: object, number: int) -> None:
-    """For operations that need no preparation."""
+    """Does nothing, for operations that need no preparation."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,8 @@ class Compared:
 def compare(
     operation: Operation[W], small: W, full: W, *, clock: Callable[[], float] = time.perf_counter
 ) -> Compared:
-    """Compares an operation on both sides; one that misses its bar is measured once more, and the lower ratio counts:
-    on a busy machine one of forty may miss it by accident, hardly twice.
-    """
+    """Compares an operation on both sides. One that misses its bar is measured once more, and the lower ratio counts:
+    on a busy machine one of forty may miss by accident, but hardly twice."""
     first = _compare(operation, small, full, clock, 0)
     if first.row.met:
         return first
@@ -76,7 +75,8 @@ def compare(
 
 
 def _compare(operation: Operation[W], small: W, full: W, clock: Callable[[], float], first: int) -> Compared:
-    """Runs it on both sides in turn, the side that goes first changing with each round; its runs count from `first`."""
+    """Runs an operation on both sides in turn. Each round begins with the other side. The runs are numbered from
+    `first`."""
     times: dict[int, list[float]] = {id(small): [], id(full): []}
     give_up_at = clock() + SECONDS
     for number in range(first, first + WARM_UPS + operation.rounds):

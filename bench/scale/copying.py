@@ -20,7 +20,7 @@ class Copier:
         self._cursor = cursor
 
     def fill(self, table: str, columns: Sequence[str], rows: Iterable[str]) -> None:
-        """`rows`: lines of COPY's text format, without their line ends."""
+        """Copies rows into a table. `rows`: lines of COPY's text format, without their line ends."""
         names = ", ".join(columns)
         self._cursor.copy_expert(f"COPY {table} ({names}) FROM STDIN WITH (FREEZE)", Lines(rows))
 
@@ -30,9 +30,9 @@ class Copier:
 
 @contextmanager
 def copying(url: str, tables: Sequence[str]) -> Iterator[Copier]:
-    """The tables are empty inside the block, and only their constraints have indexes; VACUUM and ANALYZE follow.
+    """Empties tables for the block to fill. After the block builds their indexes again, then runs VACUUM and ANALYZE.
 
-    Triggers are off, foreign keys with them: the rows are consistent as they are made.
+    Inside the block only constraints have indexes, and triggers and foreign keys are off: the rows are made consistent.
     """
     connection = psycopg2.connect(url.replace("+psycopg2", ""))
     try:
@@ -84,7 +84,7 @@ class Lines:
 
 
 def line(*values: object) -> str:
-    """A line of COPY's text format; the values hold no tabs, line ends or backslashes."""
+    """Returns a line of COPY's text format. The values must not hold tabs, line ends or backslashes."""
     return "\t".join("\\N" if value is None else str(value) for value in values)
 
 
@@ -93,7 +93,8 @@ def stamp(at: datetime) -> str:
 
 
 def id_of(prefix: str, number: int, at: datetime | None = None) -> str:
-    """An id as `chassis.ids` makes them, with a number in place of its random part: ordered by time, then number."""
+    """Returns an id as `chassis.ids` makes them, with a number in place of its random part: ordered by time, then
+    number."""
     ms = int((at or _LONG_AGO).timestamp() * 1000)
     pairs = (_PAIRS[ms >> 40], _PAIRS[ms >> 30 & 1023], _PAIRS[ms >> 20 & 1023], _PAIRS[ms >> 10 & 1023])
     return f"{prefix}_{''.join(pairs)}{_PAIRS[ms & 1023]}{number:016d}"

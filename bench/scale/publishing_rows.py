@@ -32,15 +32,15 @@ _PLATFORMS = ("FB", "FB", "FB", "LN", "TW")
 
 
 def due_created_at(now: datetime) -> datetime:
-    """When the due posts were made, and no others."""
+    """Returns the time at which the due posts were made. No other post was made then."""
     return ago(now, hours=3, milliseconds=1)
 
 
 class Pages:
-    """Which page is which: numbers, and the ids, accounts and brands that follow from them.
+    """The pages by number, with the ids, accounts and brands that follow from the number.
 
-    0 is the page with the long history; 1 is the quiet page of the account with many, which has three old posts; then
-    come the others of that account, those of other accounts, and at the end the idle ones, on which nothing is due.
+    Page 0 has the long history. Page 1 is the quiet one: it has three old posts, and its account has many pages. Then
+    come the other pages of that account, those of other accounts, and at the end idle pages, on which nothing is due.
     """
 
     LONG, QUIET = 0, 1
@@ -57,7 +57,7 @@ class Pages:
         return range(self.first_due, self.first_idle)
 
     def idle(self, number: int) -> int:
-        """For the nth run of an operation: a page of its own."""
+        """Returns an idle page for the nth run of an operation."""
         return self.count - 1 - number % (self.count - self.first_idle)
 
     def id(self, page: int) -> str:
@@ -73,7 +73,7 @@ class Pages:
         return "FB" if page in (self.LONG, self.QUIET) else _PLATFORMS[page % len(_PLATFORMS)]
 
     def owned(self, page: int) -> str:
-        """Account, brand, page and platform as a post's row has them."""
+        """Returns account, brand, page and platform as a post's row has them."""
         found = self._owned.get(page)
         if found is None:
             found = line(self.account_id(page), self.brand_id(page), self.id(page), self.platform(page))
@@ -97,7 +97,7 @@ class Pages:
 
 
 def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
-    """`token`: what every page's credentials are, encrypted."""
+    """Fills the tables of publishing. `token`: the encrypted credentials of every page."""
     pages = Pages(sizes)
     copier.fill("pages", _PAGE, _pages(pages, now, token))
     copier.fill("posts", _POST, post_rows(pages, sizes, now))
@@ -123,7 +123,7 @@ def _pages(pages: Pages, now: datetime, token: str) -> Iterator[str]:
 
 
 def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
-    """The oldest first; ids and operation ids rise with them."""
+    """Yields the rows of all posts, the oldest first. Ids and operation ids rise with the rows."""
     rest = sizes.posts // _REST
     history = sizes.posts - sizes.due - sizes.page_history - rest - DUE_EACH
     yield from _merged_history(pages, history, sizes.page_history, now)
@@ -140,7 +140,7 @@ def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
 
 
 def _merged_history(pages: Pages, history: int, of_long: int, now: datetime) -> Iterator[str]:
-    """Published posts: those of the page with the long history lie among those of all pages."""
+    """Yields published posts. Those of the page with the long history lie among those of all pages."""
     first, every, number = now - _HISTORY, max(history // max(of_long, 1), 1), 0
     long_at = now - _GAP * of_long
     for at in spread(DUE_EACH, ago(now, days=50), ago(now, days=40)):
@@ -163,7 +163,7 @@ def _published(pages: Pages, number: int, page: int, at: datetime, created_at: d
 
 
 def _unsent(pages: Pages, number: int, at: datetime, now: datetime) -> str:
-    """Planned for the next 30 days, failed or cancelled, of any page but the two special ones."""
+    """Returns a post planned for the next 30 days, failed or cancelled, of any page but pages 0 and 1."""
     page = 2 + number * 31 % (pages.count - 2)
     if number % 2:
         later = now + timedelta(days=2, minutes=number % 40_000)
@@ -180,7 +180,7 @@ def _post(
     state: str,
     out_at: datetime | None,
 ) -> str:
-    """Written out: millions of them are made."""
+    """Returns the row of a post. Its text is built directly, because millions of rows are made."""
     post_id, created, planned = id_of("pst", number, created_at), created_at.isoformat(), at.isoformat()
     out = "\\N" if out_at is None else planned if out_at is at else out_at.isoformat()
     sent = "0\t0\t\\N\t\\N"

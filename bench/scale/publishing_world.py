@@ -92,12 +92,12 @@ class Publishing(Opened):
             fill(copier, self.sizes, self.seeded_at, token)
 
     def caller(self, page: int) -> Caller:
-        """The account that owns the page, with an operation of its own."""
+        """Returns the account that owns the page, as a caller with a new operation."""
         account_id = self.pages.account_id(page)
         return Caller(account_id=account_id, user_id=account_id, operation_id=new_id("op"))
 
     def schedule_request(self, page: int, number: int) -> api.SchedulePost:
-        """Each number at a time of its own, two hours apart."""
+        """Returns a request to schedule a post. The times of successive numbers are two hours apart."""
         at = self.first_slot + timedelta(hours=2 * (number % 300))
         return api.SchedulePost(page_id=self.pages.id(page), message=f"Number {number}", scheduled_at=at)
 
@@ -137,6 +137,7 @@ class Publishing(Opened):
         return sent / seconds
 
     def row_versions(self) -> int:
-        """Without the connection on which the operations' context renews its lease."""
+        """Returns how many rows were inserted and updated so far. First ends the connection that renews the context's
+        lease."""
         self.app.lease.end()
         return super().row_versions()

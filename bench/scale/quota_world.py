@@ -40,7 +40,7 @@ class Quota(Opened):
         return (line(id_of("usr", n), f"{now:%Y-%m}", 12) for n in range(self.sizes.accounts))
 
     def _charges(self, now: datetime) -> Iterator[str]:
-        """The oldest is not yet old enough to be forgotten."""
+        """Yields the rows of charges. The oldest is not yet old enough to be forgotten."""
         for n, at in enumerate(spread(self.sizes.charges, ago(now, days=2.9), now)):
             account = id_of("usr", n % self.sizes.accounts)
             yield line(id_of("op", n, at), account, f"{at:%Y-%m}", "publishes", 1, stamp(at))

@@ -76,7 +76,8 @@ class Opened:
             return [tuple(row) for row in result] if result.returns_rows else []
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Of work on one connection, which is the pool's last used one: the one that tells what it has counted."""
+        """Returns how many blocks PostgreSQL reads for this work. The work must use one connection, the last that the
+        pool used."""
         self._flush()
         before = self._statistics.blocks()
         work()

@@ -83,7 +83,8 @@ class Webhooks(Opened):
             )
 
     def _is_dead(self, endpoint: int) -> bool:
-        """Every fourth in the full set, so that the ones with something due lie among them."""
+        """Whether an endpoint is dead: every fourth in the full set, so that they lie among those with due
+        deliveries."""
         return endpoint % (self.sizes.endpoints // self.sizes.dead_endpoints) == 1
 
     def _events(self, now: datetime) -> Iterator[str]:
@@ -92,7 +93,8 @@ class Webhooks(Opened):
             yield line(id_of("evt", n), _EVENT, body, stamp(at))
 
     def _deliveries(self, now: datetime) -> Iterator[str]:
-        """What a dead endpoint gets stays pending, and the newest of the ones that have something due."""
+        """Yields the rows of deliveries. Pending are all of a dead endpoint, and the newest of each endpoint with a due
+        one."""
         later = stamp(now + timedelta(hours=2))
         count, endpoints = self.sizes.deliveries, self.sizes.endpoints
         first_due = count - endpoints

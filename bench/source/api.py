@@ -8,14 +8,14 @@ from contracts.senders import called_by
 
 
 class StageEvents(Record):
-    """`count` events of each account, in one transaction."""
+    """A request to stage `count` events of each account, in one transaction."""
 
     account_ids: tuple[str, ...]
     count: int = 1
 
 
 class Staged(Record):
-    """Their ids, and when they were committed (Unix seconds)."""
+    """The ids of the staged events, and when they were committed (Unix seconds)."""
 
     event_ids: tuple[str, ...]
     committed_at: float

@@ -12,7 +12,7 @@ from contracts.caller import Caller
 
 
 class PublishingDatabase(DatabaseProvider):
-    """Its outbox is publishing's, whose events are publishing's too."""
+    """publishing's database. Its events are signed as publishing's."""
 
     @property
     def signatures(self) -> Signatures:
