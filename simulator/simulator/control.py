@@ -44,7 +44,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Sets facts that the platforms answer with another value than the usual one, for all accounts.
+        """Sets facts for which the platforms give an unusual value, for all accounts.
 
         A body without names makes all values usual again.
         """

@@ -59,7 +59,7 @@ class Post:
 
 
 class World:
-    """Everything a reset clears except faults."""
+    """Posts, comments and staged objects: what a reset clears, besides faults."""
 
     def __init__(self) -> None:
         #: Held during every read-modify-write.

@@ -99,7 +99,7 @@ def _parts(content: Any) -> tuple[list[str], list[bytes]]:
 
 
 def blocked(asked: Asked) -> dict[str, Any] | None:
-    """The response to a blocked prompt: it has no candidate."""
+    """Returns the response to a blocked prompt, without a candidate; None for any other prompt."""
     if UNSAFE_PROMPT not in asked.prompt:
         return None
     return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_usage(asked, 0)}

@@ -72,7 +72,7 @@ class Operations:
         return operation
 
     def find(self, name: str) -> Operation:
-        """An operation by its name. Raises GeminiError."""
+        """Returns an operation by its name. Raises GeminiError."""
         if name not in self._by_name:
             raise GeminiError(404, "Requested entity was not found.")
         return self._by_name[name]
@@ -123,7 +123,7 @@ def _image(value: Any) -> bytes:
 
 
 def shown(operation: Operation, ticks: float, base_url: str) -> dict[str, Any]:
-    """The operation as a poll returns it: running, done with a file, failed, or filtered."""
+    """Returns the operation as a poll shows it: running, done with a file, failed, or filtered."""
     if operation.rejected or (ticks >= operation.done_at and UNSAFE_RESULT in operation.asked.prompt):
         return _done(operation, {"raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [_FILTERED]})
     if ticks < operation.done_at:

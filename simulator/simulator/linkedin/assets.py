@@ -32,7 +32,7 @@ ADDRESS_SECONDS = 3_600
 class Asset:
     """One uploaded file. `ready_ticks` is steady time, None until the file is complete.
 
-    `total_bytes` of a photo is known only then.
+    `total_bytes` of a photo is unknown until then.
     """
 
     urn: str

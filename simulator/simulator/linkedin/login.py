@@ -32,7 +32,8 @@ def blueprint(sim: Simulation) -> Blueprint:
     products = {member[0]: _MEMBER, pages[0]: _COMMUNITY}
 
     def app_in(form: Mapping[str, str]) -> tuple[str, str]:
-        """Returns the app that a request names; the member app for an unknown one, which is then refused."""
+        """Returns the app that a request names. For an unknown app returns the member app, and the login then refuses
+        the request."""
         return pages if form.get("client_id") == pages[0] else member
 
     def shape(account: Account, given: Answer) -> Answer:

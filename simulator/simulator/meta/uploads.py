@@ -1,6 +1,6 @@
 """Films that come to a Facebook page in pieces: start, transfer, finish (platforms.md 2).
 
-Nobody sees one before it is finished.
+A film is visible only when it is finished.
 """
 
 from dataclasses import dataclass, field, replace

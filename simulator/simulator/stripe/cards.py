@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """Why a charge did not go through."""
+    """Why a charge failed."""
 
     code: str
     message: str

@@ -71,7 +71,7 @@ _PARAMETERS = {
 
 
 def asked(*names: str) -> set[str]:
-    """Returns the values of a list parameter under any of its names."""
+    """Returns the values of a list parameter, under all of its names together."""
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 
@@ -86,7 +86,7 @@ def takes_both() -> bool:
 
 
 def check(served: str | None) -> None:
-    """Refuses names and values that X does not know. `served`: the one name that this X takes; None: both."""
+    """Refuses names and values that X does not know. `served`: the only name that X takes now; None: both."""
     names = [served] if served else [OLD, NEW]
     g.new_names = served == NEW or NEW in request.args
     g.takes_both = served is None and not {OLD, NEW} & {*request.args}

@@ -1,6 +1,6 @@
 """Resumable upload sessions, and the video after the last byte (platforms.md 7).
 
-Of an interrupted piece whole blocks of 256 KiB are kept, as Google does. Files are stored on disk.
+If a piece is interrupted, its whole blocks of 256 KiB are kept, as Google does. Files are stored on disk.
 """
 
 import mmap
