@@ -106,7 +106,7 @@ def is_ours(address: str) -> bool:
 
 
 def check_port(domain: str, port: int) -> Finding:
-    """Checks that something answers at the port. Whether the internet reaches it, only another machine can tell."""
+    """Checks that something answers at the port. Only another machine can tell whether the internet reaches it."""
     try:
         socket.create_connection((domain, port), CALL_SECONDS).close()
     except OSError as error:

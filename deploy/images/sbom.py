@@ -36,7 +36,7 @@ def canonical(name: str) -> str:
 
 
 def licences(metadata: Message) -> list[dict[str, Any]]:
-    """What the metadata say: an SPDX expression, else the classifiers, else a name."""
+    """Returns the licences that the metadata name: an SPDX expression, else the classifiers, else a name."""
     if expression := metadata.get("License-Expression"):
         return [{"expression": expression}]
     classifiers = [it.split(" :: ") for it in metadata.get_all("Classifier", [])]
@@ -57,7 +57,7 @@ def python_component(distribution: Distribution) -> Component:
 
 
 def debian_components(status: str, system: dict[str, str]) -> dict[str, tuple[Component, set[str]]]:
-    """Package → (component, names that it depends on), of dpkg's own list."""
+    """Returns package → (component, names that it depends on), from dpkg's own list."""
     found = {}
     for paragraph in status.split("\n\n"):
         fields = dict(re.findall(r"^([\w-]+): *(.*)$", paragraph, re.MULTILINE))
@@ -78,7 +78,7 @@ def debian_components(status: str, system: dict[str, str]) -> dict[str, tuple[Co
 
 
 def values_of(text: str) -> dict[str, str]:
-    """os-release as name → value."""
+    """Returns os-release as name → value."""
     return {name: value.strip("\"'") for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}
 
 
@@ -94,7 +94,7 @@ def interpreter() -> Component:
 def bill(
     found: Iterable[Distribution], status: str, os_release: str, base: str, now: datetime
 ) -> dict[str, Any]:
-    """The whole document. `now`: when the image was built, in UTC."""
+    """Returns the whole document. `now`: when the image was built, in UTC."""
     python = {canonical(it.metadata["Name"]): it for it in found}
     own = sorted(name for name in python if name.startswith(OWN_PREFIX))
     units = [name for name in own if name not in LIBRARIES]

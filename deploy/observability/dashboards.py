@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 24, 8
 
 
 class Panel(NamedTuple):
-    """`queries`: legend → PromQL. `unit`: Grafana's."""
+    """A panel of a dashboard. `queries`: legend → PromQL. `unit`: Grafana's."""
 
     title: str
     unit: str
@@ -330,7 +330,7 @@ ALL = (OVERVIEW, JOURNEY, WEBHOOKS, QUOTA)
 
 
 def rendered(dashboard: Dashboard) -> str:
-    """As Grafana takes it."""
+    """Returns a dashboard as JSON for Grafana."""
     document = {
         "uid": dashboard.uid,
         "title": dashboard.title,

@@ -109,9 +109,9 @@ class Composed:
         return self.engine.docker("compose", *options, *words, stdin=stdin, check=check)
 
     def build(self) -> None:
-        """Builds the operator's image, then those of the profile at once, with the project's Dockerfile.
+        """Builds the operator's image, then all images of the profile at once, with the project's Dockerfile.
 
-        The first one alone makes the layer with the libraries, which the others find.
+        The operator's image is built alone, because it makes the layer with the libraries, which the others use again.
         """
         for names in (("ctl",), ()):
             self.compose("--parallel", "2", "build", "--quiet", *names)

@@ -28,7 +28,7 @@ AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def make_python(engine: Engine) -> None:
-    """Makes the image that ours stand on, and gives it this machine's way to the package index."""
+    """Makes the image that ours are built on, and lets it use the package index as this machine does."""
     engine.docker("import", str(packages.root("python")), "root/python:1")
     index = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],

@@ -150,7 +150,7 @@ class Filling:
 
     @contextmanager
     def _subscription(self) -> Iterator[None]:
-        """Subscribes a server to what happens; it refuses every third delivery once, so that some come again."""
+        """Subscribes a server to events. The server refuses every third delivery once, so that some are repeated."""
         if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
             yield  # started with --strict: the loopback takes no deliveries
             return

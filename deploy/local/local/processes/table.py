@@ -59,7 +59,7 @@ def read_table(run: Path) -> list[Process]:
 
 
 def read_state(run: Path) -> dict[str, dict[str, object]]:
-    """name → state (waiting, starting, ready, unhealthy, failed, done, stopped), pid, failures, starts."""
+    """Returns name → state (waiting, starting, ready, unhealthy, failed, done, stopped), pid, failures, starts."""
     path = run / "state.json"
     state: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
     return state

@@ -223,9 +223,8 @@ def _fernet_key() -> str:
 
 
 def given(name: str) -> str | None:
-    """Returns the address of a server that the environment names, unless it is one of ours, as in a shell that sourced
-    `.run/env`.
-    """
+    """Returns the address of a server that the environment names. None in a shell that has sourced `.run/env`: there it
+    is one of our own servers."""
     value = os.environ.get(name)
     return value if value and os.environ.get(SOURCED) is None else None
 

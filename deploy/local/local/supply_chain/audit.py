@@ -195,7 +195,8 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compares. Ids are accepted until their date; a vulnerability with two ids is reported once."""
+    """Compares versions with advisories. Ids are accepted until their date; a vulnerability with two ids is reported
+    once."""
     by_name = {(it.ecosystem, canonicalize_name(it.name)): it for it in pinned}
     report, told = Report(), set[tuple[str, str]]()
     valid = {name for name, until in accepted.items() if today <= until}

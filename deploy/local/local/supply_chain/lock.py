@@ -148,7 +148,7 @@ def cuts() -> dict[Path, set[str]]:
 def main(arguments: Sequence[str]) -> int:
     """Resolves the checkout's lock first and derives the others from it, so that versions never differ.
 
-    Versions that fit stay. Newer ones are taken of the named distributions, and of all with --upgrade.
+    Versions that fit stay. The named distributions get their newest version; with --upgrade all do.
     """
     options = [it if it == "--upgrade" else f"--upgrade-package={it}" for it in arguments]
     everything = {

@@ -1,4 +1,4 @@
-"""`python -m local.testing.docstrings SEED`: 40 docstrings of services and libs, for a reader without the code.
+"""`python -m local.testing.docstrings SEED`: draws 40 docstrings of services and libs, for a reader without the code.
 
 Each stands under its signature, as an editor shows it.
 """

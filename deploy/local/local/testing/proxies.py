@@ -111,7 +111,7 @@ def on_caddy(folder: Path, at: Addresses) -> Iterator[Proxy]:
 
 @contextmanager
 def on_nginx(folder: Path, at: Addresses, ports: tuple[int, int] | None = None) -> Iterator[Proxy]:
-    """`ports`: for http and https; any free ones without it."""
+    """Runs nginx with nginx.conf. `ports`: for http and https; without it any free ones."""
     http_port, port = ports or (any_free(), any_free())
     keys = certificates.make(folder / "certificates", DOMAIN)
     guide = (ROOT / "docs/install.md").read_text()

@@ -163,7 +163,7 @@ def needs_stack(arguments: Sequence[str]) -> bool:
 
 
 def servers_for(paths: Sequence[Path]) -> tuple[str, ...]:
-    """The servers that these test files and folders need, by their folder: `unit` none, `store` no broker.
+    """Returns the servers that these test files and folders need, by their folder: `unit` none, `store` no broker.
 
     A test checks that the files in these folders keep to that.
     """

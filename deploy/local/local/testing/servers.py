@@ -50,7 +50,8 @@ def up(
 
 
 def test_env(run: Path) -> dict[str, str]:
-    """The environment for tests: an administrator's database, a broker with vhosts for tests, a bucket, the folder."""
+    """Returns the environment for tests: an administrator's database, a broker with vhosts for tests, a bucket, the
+    folder."""
     env = read_env(run)
     broker = os.environ.get("TEST_AMQP_URL") or env.get("AMQP_ADMIN_URL")
     return {
