@@ -24,13 +24,13 @@ _NODE_MODULES = ("records.ts", "inputs.ts", "events.ts", "error-codes.ts", "oper
 
 
 def generated() -> dict[Path, str]:
-    """The text of every generated module of both clients, by its path."""
+    """Returns the text of every generated module of both clients, by its path."""
     description = describe(ENDPOINTS)
     return _python(description) | _node(description)
 
 
 def current() -> dict[Path, str]:
-    """The generated modules that the packages hold."""
+    """Returns the generated modules that the packages hold now."""
     paths = [
         *PACKAGE.glob("operations/*.py"),
         *(PACKAGE / name for name in _PYTHON_MODULES),

@@ -65,7 +65,7 @@ class Method:
 
 
 def methods_of(description: dict[str, Any]) -> list[Method]:
-    """All methods, in the order of the description."""
+    """Returns all methods, in the order of the description."""
     base_path = urlsplit(description["servers"][0]["url"]).path
     components: dict[str, Schema] = description["components"]["schemas"]
     return [
@@ -162,7 +162,7 @@ def _contents(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(operation: dict[str, Any]) -> Schema | None:
-    """The schema of the JSON that a success answers."""
+    """Returns the schema of the JSON in a successful answer."""
     for status, response in operation["responses"].items():
         content = response.get("content", {}) if status.startswith("2") else {}
         if "application/json" in content:

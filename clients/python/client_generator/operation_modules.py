@@ -33,7 +33,7 @@ def class_name(tag: str) -> str:
 
 
 def operations_module(tag: str, methods: Iterable[Method]) -> str:
-    """The module of one tag."""
+    """Returns the module of one tag."""
     own = list(methods)
     name = class_name(tag)
     return (
@@ -46,7 +46,7 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
 
 
 def package_module(tags: Iterable[str]) -> str:
-    """posthaste/operations/__init__.py, which joins the tags."""
+    """Returns posthaste/operations/__init__.py, which joins the tags."""
     own = list(tags)
     imports = "".join(
         f"from posthaste.operations.{module_name(tag)} import {class_name(tag)}, Async{class_name(tag)}\n"
@@ -81,7 +81,7 @@ def _method(method: Method, *, is_async: bool) -> str:
 
 
 def _iterator(method: Method, *, is_async: bool) -> str:
-    """The method that goes through all pages of a list."""
+    """Returns the method that goes through all pages of a list."""
     kind = "AsyncIterator" if is_async else "Iterator"
     name = "iterate_" + method.name.removeprefix("list_")
     about = (

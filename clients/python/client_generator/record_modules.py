@@ -15,7 +15,7 @@ _WIDTH = 100
 
 
 def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """A dataclass for each component."""
+    """Returns a module with a dataclass for each component."""
     classes = [_dataclass(name, components[name]) for name in names]
     return "\n\n".join(
         [
@@ -30,7 +30,7 @@ def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 
 
 def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """A TypedDict for each component: callers pass plain dicts."""
+    """Returns a module with a TypedDict for each component: callers pass plain dicts."""
     classes = [_typed_dict(name, components[name]) for name in names]
     optional = any("NotRequired[" in text for text in classes)
     return "\n\n".join(
@@ -55,7 +55,7 @@ def codes_module(categories: Mapping[str, str]) -> str:
 
 
 def docstring(text: str) -> str:
-    """An indented docstring, or nothing."""
+    """Returns an indented docstring; empty for an empty text."""
     lines = _lines(text.replace("\\", "\\\\").replace('"""', "'''"))
     if not lines:
         return ""
@@ -68,7 +68,7 @@ def _comment(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text of the description, with Python's name for null."""
+    """Returns the lines of a text of the description, with None in place of null."""
     return wrap(re.sub(r"\bnull\b", "None", " ".join(text.split())), _WIDTH)
 
 

@@ -12,25 +12,25 @@ _SIMPLE = {"integer": "int", "number": "float", "boolean": "bool", "null": "None
 
 
 def python_name(json_name: str) -> str:
-    """The name of a field, argument or method: snake case, and no keyword."""
+    """Returns the name of a field, argument or method in snake case, and not a keyword."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", json_name).lower()
     name = re.sub(r"\W", "_", words)
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def referenced(schema: Schema) -> str | None:
-    """The name of the component that a schema refers to."""
+    """Returns the name of the component that a schema refers to, if any."""
     ref = schema.get("$ref")
     return str(ref).removeprefix(_REF) if ref is not None else None
 
 
 def answer_type(schema: Schema, prefix: str = "") -> str:
-    """The type of a value in an answer. prefix: of the names of records."""
+    """Returns the type of a value in an answer. prefix: stands before the names of records."""
     return _type(schema, prefix, is_input=False)
 
 
 def input_type(schema: Schema, prefix: str = "") -> str:
-    """The type of an argument. Timestamps may also be passed as text."""
+    """Returns the type of an argument. Timestamps may also be passed as text."""
     return _type(schema, prefix, is_input=True)
 
 
@@ -71,7 +71,7 @@ def _plain_type(kind: str | None, schema: Schema, prefix: str, *, is_input: bool
 
 
 def _union(types: Any) -> str:
-    """`A | B | None`, with None last; Any if one of them is."""
+    """Returns `A | B | None`, with None last; Any if one of the types is Any."""
     found = list(dict.fromkeys(part for one in types for part in one.split(" | ")))
     if "Any" in found:
         return "Any"
@@ -79,7 +79,7 @@ def _union(types: Any) -> str:
 
 
 def components_in(part: Any) -> Iterator[str]:
-    """The names of all components that a part of the description refers to."""
+    """Yields the names of all components that a part of the description refers to."""
     if isinstance(part, dict):
         name = part.get("$ref")
         if isinstance(name, str):
@@ -92,7 +92,7 @@ def components_in(part: Any) -> Iterator[str]:
 
 
 def closure(parts: Any, components: dict[str, Schema]) -> list[str]:
-    """The names of all components that these parts need, in the order of the description."""
+    """Returns the names of all components that these parts need, in the order of the description."""
     found: set[str] = set()
     waiting = list(components_in(parts))
     while waiting:

@@ -140,7 +140,7 @@ def _header(name: str, parameters: list[str], result: str) -> str:
 
 
 def _parameters(method: Method, without: str | None = None) -> list[str]:
-    """Ids of the path, then the query or the body, then the options of the call."""
+    """Returns the parameters of a method: ids of the path, then the query or the body, then the options of the call."""
     found = [f"{_name(name)}: string" for name in method.path_names]
     query = [one for one in method.query if one.json_name != without]
     if method.body is not None:
@@ -164,7 +164,7 @@ def _object(arguments: Iterable[Argument]) -> str:
 
 
 def _path(method: Method) -> str:
-    """The line that fills in the ids of a path, if it has any."""
+    """Returns the line that fills in the ids of a path; empty without ids."""
     if not method.path_names:
         return ""
     names = ", ".join(name if name == _name(name) else f"{name}: {_name(name)}" for name in method.path_names)
@@ -233,7 +233,7 @@ def _union(types: Iterable[str]) -> str:
 
 
 def _comment(text: str, indent: str, more: str = "") -> str:
-    """A JSDoc comment, or nothing."""
+    """Returns a JSDoc comment; empty for an empty text."""
     paragraphs = [wrap(" ".join(one.replace("*/", "* /").split()), _WIDTH) for one in (text, more) if one]
     if not paragraphs:
         return ""
@@ -246,12 +246,12 @@ def _comment(text: str, indent: str, more: str = "") -> str:
 
 
 def _name(json_name: str) -> str:
-    """The name of an argument: camel case."""
+    """Returns the name of an argument in camel case."""
     return re.sub(r"_+(\w)", lambda found: found[1].upper(), json_name)
 
 
 def _key(json_name: str) -> str:
-    """A field's name, in quotes if it needs them."""
+    """Returns a field's name, in quotes if it needs them."""
     return json_name if re.fullmatch(r"[A-Za-z_]\w*", json_name) else _literal(json_name)
 
 

@@ -28,5 +28,5 @@ class AsyncCaller:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> AsyncIterator[Any]:
-        """As `Caller` does."""
+        """Yields what `field` of each page holds, as `Caller` does."""
         raise NotImplementedError

@@ -145,7 +145,7 @@ def _decode_record(record: Any, value: dict[str, Any], place: str) -> Any:
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
-    """Of several records the first whose required fields are all there."""
+    """Returns the first of several records whose required fields are all there."""
     candidates = [kind for kind in kinds if kind is not type(None)]
     records: list[Any] = [kind for kind in candidates if is_dataclass(kind)]
     if isinstance(value, dict) and records:

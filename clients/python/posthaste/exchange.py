@@ -147,7 +147,7 @@ def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | No
 
 
 def error_body(answer: Answer) -> dict[str, Any] | None:
-    """The API's error in an answer; None if it holds none, such as a proxy's page."""
+    """Returns the API's error in an answer; None if it holds none, as when it is a proxy's page."""
     if answer.status < 300:
         return None
     try:

@@ -1,7 +1,7 @@
 """When a call is repeated, and after which pause. Pure.
 
-A call is repeated only if that cannot do anything twice: reads, writes with an idempotency key, and any call that the
-server certainly did not take.
+A call is repeated only if it then cannot take effect twice: reads, writes with an idempotency key, and any call that
+the server certainly did not take.
 """
 
 from __future__ import annotations

@@ -168,19 +168,19 @@ def read_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> WebhookEvent:
-    """The event of a delivery, once `verify_delivery` has passed. Raises as that does, and MalformedEvent."""
+    """Returns the event of a delivery, once `verify_delivery` has passed. Raises as that does, and MalformedEvent."""
     verify_delivery(body, headers, secret, tolerance_seconds=tolerance_seconds, now=now)
     return _event(body)
 
 
 def read_event(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> WebhookEvent:
-    """The event of a delivery, once its signature is verified. Raises as `verify` does, and MalformedEvent."""
+    """Returns the event of a delivery, once its signature is verified. Raises as `verify` does, and MalformedEvent."""
     verify(body, header, secret)
     return _event(body)
 
 
 def _event(body: bytes | bytearray | memoryview) -> WebhookEvent:
-    """Raises MalformedEvent."""
+    """Parses the body of an event. Raises MalformedEvent."""
     try:
         said = json.loads(bytes(body))
         event = WebhookEvent(
@@ -213,7 +213,7 @@ def _text(header: object) -> str:
 
 
 def _standard_headers(headers: Headers) -> tuple[str, str, str]:
-    """Id, timestamp and signatures. Raises MissingSignature; TypeError."""
+    """Returns id, timestamp and signatures. Raises MissingSignature; TypeError."""
     if not hasattr(headers, "items"):
         raise TypeError(f"Pass all of the request's headers, not {type(headers).__name__}")
     given = {str(name).lower(): value for name, value in headers.items()}
@@ -226,7 +226,7 @@ def _standard_headers(headers: Headers) -> tuple[str, str, str]:
 
 
 def _standard_key(secret: object) -> bytes:
-    """The bytes that a secret stands for: base64, of which the padding may be left out."""
+    """Returns the bytes that a secret stands for. It is base64, and its padding may be left out."""
     text = _key(secret).decode().removeprefix(_KEY_PREFIX).rstrip("=")
     try:
         key = b64decode(text + "=" * (-len(text) % 4), validate=True)

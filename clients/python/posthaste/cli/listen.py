@@ -66,7 +66,7 @@ class Forwarder:
         self._waiting += [(one, 0) for one in deliveries]
 
     def forward(self) -> None:
-        """Tries each waiting delivery. Raises as the client does; then nothing of it is lost."""
+        """Tries each waiting delivery. Raises the errors of the client; then no delivery is lost."""
         waiting, left = self._waiting, []
         try:
             while waiting:

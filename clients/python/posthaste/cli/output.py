@@ -33,7 +33,7 @@ def print_json(value: Any) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], nothing: str) -> str:
-    """Columns of text, or `nothing` if there is no row."""
+    """Returns columns of text, or `nothing` if there is no row."""
     lines = [tuple(_cell(value) for value in row) for row in rows]
     if not lines:
         return nothing
@@ -46,14 +46,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], nothing: str) ->
 
 
 def facts(rows: Iterable[tuple[str, Any]]) -> str:
-    """One fact a line; those without a value are left out."""
+    """Returns one fact a line, without facts that have no value."""
     told = [(name, _text(value)) for name, value in rows if value not in (None, "", [], ())]
     width = max((len(name) for name, _ in told), default=0)
     return "\n".join(f"{name.ljust(width)}  {text}" for name, text in told)
 
 
 def local(at: datetime | None) -> str:
-    """A time on this machine's clock, with its offset."""
+    """Returns a time on this machine's clock, with its offset."""
     return at.astimezone().strftime("%a %Y-%m-%d %H:%M %z") if at is not None else ""
 
 

@@ -22,7 +22,7 @@ _KEY = click.option("--key", help="Idempotency key: a repetition with the same k
 
 
 def _content(command: F) -> F:
-    """The options of a new post."""
+    """Adds the options of a new post to a command."""
     options = (
         click.argument("message", required=False),
         click.option(
@@ -56,7 +56,7 @@ def _fields(
     first_comment: str | None,
     key: str | None,
 ) -> dict[str, Any]:
-    """The arguments of schedule_post and publish_post. Uploads the files."""
+    """Returns the arguments of schedule_post and publish_post. Uploads the files."""
     if not (message or files or media_ids or media_urls):
         raise click.UsageError("Write a message, or name a file.")
     uploaded = [upload_file(session, file).media_id for file in files]

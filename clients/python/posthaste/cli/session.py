@@ -31,7 +31,7 @@ class Session:
 
     @cached_property
     def client(self) -> Posthaste:
-        """Raises NotSignedIn."""
+        """The client of the chosen server. Raises NotSignedIn."""
         stored = credentials.load()
         url = self.url or (stored.url if stored else None)
         # A stored token belongs to its own server: it is not sent to another one.

@@ -14,7 +14,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class NotATime(ValueError):
-    """The text is not a time, or not one time; says what to write instead."""
+    """The text is not a time, or can be two times. The message says what to write instead."""
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
@@ -38,7 +38,7 @@ def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _relative(words: str, now: datetime) -> datetime:
-    """A day and a clock time, or a clock time alone, which is the next such time."""
+    """Reads a day and a clock time, or a clock time alone, which is the next such time."""
     day, _, rest = words.partition(" ")
     rest = rest.removeprefix("at ")
     if day in ("today", "tomorrow"):
