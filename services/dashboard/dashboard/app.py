@@ -84,9 +84,9 @@ def _add_words(app: Flask, config: Config) -> None:
 
 
 def _cached(macro: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """Returns a macro whose first arguments are fixed, and whose results are kept by its further arguments.
+    """Returns a macro whose first arguments are fixed. Its results are kept, by its further arguments.
 
-    It is for what a page repeats hundreds of times.
+    Use it for what a page repeats hundreds of times.
     """
     return cache(partial(macro, *first))
 

@@ -69,7 +69,7 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that a call has found. Does not if `drop` or `clear` ran meanwhile: the caller may be out
+        """Caches the caller that a call has found, unless `drop` or `clear` ran during the call: the caller may be out
         of date."""
         with self._lock:
             if self._calls.get(token_sha256) is not call:

@@ -132,7 +132,7 @@ class Exchange:
     def await_admission(self) -> None:
         """Waits for quota's verdict, if it has not come yet. Raises ApiError if a limit was hit.
 
-        The handler of a read starts before the verdict. One that calls a platform or reads the counters calls this
+        The handler of a read starts before the verdict. If it calls a platform or reads the counters, it calls this
         first.
         """
         if self.admission is None:

@@ -38,7 +38,7 @@ Step = Callable[[Exchange], Answer | None]
 
 
 def take_body(exchange: Exchange) -> None:
-    """Reads the body, unless the endpoint streams it. Refuses one that is too large (413) or of the wrong type
+    """Reads the body, unless the endpoint streams it. Refuses a body that is too large (413) or of the wrong type
     (415)."""
     if exchange.endpoint.streams:
         return
@@ -222,8 +222,7 @@ def _note(exchange: Exchange, answer: Answer) -> None:
 
 
 def _operation_of(exchange: Exchange) -> str | None:
-    """Returns the operation id of a write, None for a read. A replay has that of the request whose answer it
-    repeats."""
+    """Returns the operation id of a write; None for a read. For a replayed answer it is the id of the first request."""
     claim = exchange.claim
     return claim.operation_id if claim is not None and claim.operation_id else exchange.caller.operation_id
 

@@ -19,7 +19,7 @@ _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
 
 class Log(Logger):  # type: ignore[misc]
-    """Sends gunicorn's own log lines through the same handler as all others (`chassis.telemetry.logs`)."""
+    """Sends gunicorn's own log lines through the same handler as all other log lines (`chassis.telemetry.logs`)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -68,7 +68,8 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
 
 
 def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
-    """Returns the key by which subscriptions are grouped into one event: one maker, visible to the same tokens."""
+    """Returns the key that groups subscriptions into one event: they have one maker, and are visible to the same
+    tokens."""
     return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())
 
 

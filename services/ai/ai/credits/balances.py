@@ -1,7 +1,7 @@
 """Changes and shows an account's credits, inside a transaction that the caller has opened.
 
-So a job and its charge are committed together. The account's ledger stays locked until the transaction ends: charge as
-its first write, and keep it short.
+So a job and its charge are committed together. The account's ledger stays locked until the transaction ends: keep the
+transaction short, and charge as its first write.
 """
 
 from ai.rules import ledger

@@ -2,8 +2,8 @@
 given again.
 
 How much of a payment is refunded and the status of its disputes are stored, and determine how many credits to take
-back. Every notification adjusts the ledger to that number, so those that are repeated, out of order or ahead of the
-purchase lead to the same result.
+back. Every notification adjusts the ledger to that number. So the result is the same if notifications are repeated, out
+of order or ahead of the purchase.
 
 Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
 refund takes exactly what was bought.
@@ -84,7 +84,7 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adjusts the ledger to what is refunded and disputed of the payment, whose row must be locked.
+    """Adjusts the ledger to how much of the payment is refunded and disputed. The payment's row must be locked.
 
     `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. Returns the change,
     which the caller announces after the commit; None when nothing changes.

@@ -21,7 +21,7 @@ def receive(
 ) -> None:
     """Handles one notification of the payment provider. Notifications about something else are accepted and ignored.
 
-    Raises ApiError VALIDATION_ERROR, and does nothing, unless the provider has signed it.
+    Raises ApiError VALIDATION_ERROR for a notification that the provider has not signed.
     """
     if request.provider != settings.payment_provider:
         raise errors.invalid("provider", "is not configured")

@@ -227,7 +227,7 @@ def note_failure(failed: Job | None) -> Job | None:
 
 
 def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
-    """Stages an event about a job. It continues the trace of the step that ended the job or, without one, of the
+    """Stages an event about a job. The event continues the trace of the step that ended the job, or else of the
     request."""
     cause = tracing.traceparent() or job.traceparent or ""
     staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)

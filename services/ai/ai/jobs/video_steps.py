@@ -170,8 +170,8 @@ def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation
 
 @contextmanager
 def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Yields the video's size in bytes and its chunks. Storage needs the size first, so a video whose provider does not
-    tell it is written to a temporary file."""
+    """Yields the video's size in bytes and its chunks. Storage needs the size first. If the provider does not tell the
+    size, the video is written to a temporary file."""
     too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
     if clip.size_bytes is not None:
         if clip.size_bytes > max_bytes:

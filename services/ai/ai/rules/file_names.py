@@ -1,4 +1,4 @@
-"""Names generated files, which people find again in their library by what they asked for. Pure."""
+"""Names generated files after their prompts, so that people find them again in their library. Pure."""
 
 import re
 

@@ -219,7 +219,7 @@ class Jobs:
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Marks another worker's job as failed, if it is still lost, and returns it. Refund it in the same
+        """Marks a lost job (see `lost`) as failed and returns it; None if it is no longer lost. Refund it in the same
         transaction."""
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)

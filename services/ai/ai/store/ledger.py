@@ -77,7 +77,7 @@ class LedgerState(Record):
 
 
 class Ledgers:
-    """Ledgers of accounts, over an open transaction. `read` works without one."""
+    """Ledgers of accounts, over an open transaction. Only `read` works without a transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

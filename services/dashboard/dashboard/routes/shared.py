@@ -149,8 +149,8 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
     """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
     (with `with_new_pages`, as they are now), and its brands.
 
-    The function makes up to two calls of the API side by side, and one more for each further hundred. Only for screens
-    that make another call as well, which notices when the session has ended.
+    The function makes up to two calls of the API side by side, and another call for each further hundred pages or
+    brands. Only for screens that make another call as well, which notices when the session has ended.
     """
     if with_new_pages:
         forget("pages")

@@ -22,7 +22,7 @@ _SESSION = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConnectCookie:
-    """The secret of one browser for one session of linking pages."""
+    """The secret of one browser for one link session."""
 
     session_id: str
     secret: str = field(repr=False)

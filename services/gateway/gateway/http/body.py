@@ -98,7 +98,7 @@ def form_of(body: bytes) -> dict[str, str]:
 
 
 def _check_content_type(value: str) -> None:
-    """Raises UNSUPPORTED_MEDIA_TYPE unless the body is JSON. Without a content type it counts as JSON."""
+    """Raises UNSUPPORTED_MEDIA_TYPE unless the body is JSON. A body without a content type counts as JSON."""
     kind = value.partition(";")[0].strip().lower()
     if (
         kind

@@ -4,8 +4,8 @@ All fields are checked before one error is raised: for missing fields first (MIS
 (INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored, except in a
 record that forbids them.
 
-Values that cannot be stored (bad strings, numbers out of range, deep nesting) are found here, so that they are answered
-with the documented error and never reach a service.
+Values that cannot be stored (bad strings, numbers out of range, deep nesting) are refused here with the documented
+error, and never reach a service.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Idempotency keys: which requests run, get a stored answer, or have to wait (decisions "Idempotency").
 
 A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is stored, or
-the key is deleted or unlocked. Only a killed process leaves a key locked; if the same request is repeated, it takes
-the key over.
+the key is deleted or unlocked. Only a killed process leaves a key locked. When the lock is over, the same request can
+be repeated and takes the key over.
 """
 
 import hashlib

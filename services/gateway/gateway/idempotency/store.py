@@ -193,7 +193,7 @@ class Store:
         _KEEP.fetch(self._connection, values)
 
     def unlock(self, claim: Claim) -> None:
-        """Unlocks a key, so that the same request can take it over at once, with the same operation id."""
+        """Unlocks a key. The same request can then take the key over at once, with the same operation id."""
         self._connection.execute(_UNLOCK, _of(claim))
 
     def release(self, claim: Claim) -> None:

@@ -50,8 +50,8 @@ class Schemas:
     def of_body(self, reader: Reader, name: str) -> Schema:
         """Returns the schema of a request's body: a component called `name`, without the fields that are in the path.
 
-        Some requests must have exactly one of several fields. Their schema is a choice between components: one
-        component for each of these fields, which has that field and not the other ones.
+        Some requests must have exactly one of several fields. Their schema offers a component for each of these fields,
+        which lacks the other ones.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
@@ -75,7 +75,7 @@ class Schemas:
 
 
 def _not_beside(reader: Reader, given: str) -> frozenset[str]:
-    """Returns the fields that may not be sent together with `given`, which is one of several alternatives."""
+    """Returns the fields that may not be sent together with `given`, one of the fields that exclude each other."""
     bound = {name for name, other in reader.only_with.items() if other != given}
     return frozenset(reader.one_of) - {given} | bound
 

@@ -43,8 +43,8 @@ class RequestLog:
     def note(self, line: Line, *, is_over_limit: bool = False) -> None:
         """Takes a line to write later; drops it if too many wait. Never blocks, never raises.
 
-        `is_over_limit`: quota refused the request. Each batch takes one such line per token, so that a client in a
-        loop, which nothing else slows down, cannot fill the table.
+        `is_over_limit`: quota refused the request. Each batch takes at most one such line per token, so that a client
+        that goes on calling over its limit cannot fill the table.
         """
         if is_over_limit:
             if line.token_id in self._over_limit:

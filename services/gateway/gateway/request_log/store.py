@@ -15,7 +15,7 @@ DAYS_KEPT = 400
 
 
 class Line(Record):
-    """A line of the request log: one request of an account, as it is written."""
+    """A line of the request log as it is written: one request of an account."""
 
     id: str
     account_id: str
@@ -40,7 +40,7 @@ class Line(Record):
 
 
 class Found(Record):
-    """A line of the request log, as it is listed."""
+    """A line of the request log as lists show it."""
 
     id: str
     at: datetime

@@ -1,8 +1,8 @@
 """Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
 
-They are begun when a file is attached to a post, and made in the background; a picture that is needed earlier is made
-at once. Each is a row with a lease: if the process that makes it dies, another one makes it, and stores the same
-bytes under the same name.
+When a file is attached to a post, its renditions are begun, and then made in the background. A picture that is needed
+earlier is made at once. Each rendition is a row with a lease: if its process dies, another process makes it, and stores
+the same bytes under the same name.
 """
 
 import time

@@ -118,7 +118,7 @@ def is_acknowledged(status_code: int | None) -> bool:
 
 
 def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
-    """Returns the seconds until the next attempt in case this one fails; None when it is the last.
+    """Returns the seconds until the next attempt if this one fails; None if this one is the last.
 
     `failures`: this delivery's failed attempts before this one; `waits`: the retry schedule, in seconds.
     """

@@ -172,8 +172,8 @@ class EndpointQueue:
 def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
     """Whether the receiver, and not our network, is to blame for a failure to reach its endpoint.
 
-    That is so if another endpoint was reached meanwhile. `unreachable_since`: the time since which each attempt to this
-    endpoint has failed; `others_at`: the last success of another endpoint.
+    That is so if another endpoint was reached after this one had been unreachable for a minute. `unreachable_since`:
+    the time since which each attempt to this endpoint has failed; `others_at`: the last success of another endpoint.
     """
     return others_at >= unreachable_since + _BLAME_SECONDS
 

@@ -1,10 +1,10 @@
 """SQL of endpoint queues: which process holds each, which of its deliveries are due, and the outcomes of attempts.
 
-Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time
-(`clock_now()`). The table is called `lanes`.
+Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time (`clock_now()`).
+The table is called `lanes`.
 
-No statement waits long for a row that another transaction has locked, for example one of a process that was stopped
-in the middle: that would hold up all other endpoints.
+No statement waits long for a row that another transaction has locked, for example because its process hangs: that would
+hold up all other endpoints.
 """
 
 import time

@@ -59,7 +59,7 @@ def cancel_email_change(exchange: Exchange, _request: Nothing) -> api.EmailChang
     idempotent=False, outside=True,
 )  # fmt: skip
 def confirm_email(exchange: Exchange, request: ConfirmEmail) -> api.EmailChange:
-    """Change the account's address with the link of the mail, which works once, and the account's password."""
+    """Change the account's address with the account's password and the link of the mail, which works once."""
     confirmed = api.ConfirmEmailChange.made_from(request)
     return exchange.ask(exchange.services.accounts.confirm_email_change, confirmed)
 
