@@ -84,7 +84,7 @@ def _add_words(app: Flask, config: Config) -> None:
 
 
 def _cached(macro: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """Returns a macro whose first arguments are fixed. Its results are kept, by its further arguments.
+    """Returns a macro whose first arguments are fixed. Its results are cached by the other arguments.
 
     Use it for what a page repeats hundreds of times.
     """

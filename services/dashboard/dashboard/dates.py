@@ -82,7 +82,8 @@ def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
 
 
 def clock_or_day(at: datetime, zone: str) -> str:
-    """Returns a time in the person's zone as text: the time of day alone if `zone` has the same day."""
+    """Returns a time in the person's zone as text: the time of day alone, or with its day if `zone` has another day
+    then."""
     mine: Dates = g.dates
     here, there = at.astimezone(times.zone_of(mine.zone)), at.astimezone(times.zone_of(zone))
     return languages.clock(here, mine.language) if here.date() == there.date() else shown(at, mine.zone)

@@ -134,7 +134,8 @@ class Rendition(Record):
 
 
 class Attachment(Record):
-    """A file of a post that is pending (confirmed) or about to be stored."""
+    """A file attached to a post: confirmed for a pending post, otherwise provisional for a post that is about to be
+    stored."""
 
     media_id: str
     post_id: str
@@ -148,7 +149,7 @@ class Attachment(Record):
 
 
 class Post(Record):
-    """The newest revision of a post that is known from `post.media`."""
+    """The newest revision of a post that an event `post.media` has told."""
 
     id: str
     revision: int
@@ -177,7 +178,7 @@ class Removal(Record):
 
 
 class Chore(Record):
-    """Periodic work of one replica at a time."""
+    """Periodic work that only one replica does at a time."""
 
     name: str
     due_at: datetime

@@ -2,9 +2,9 @@
 
 A charge that leaves too few credits marks the account (balances.py). The worker stores a refill, requests its payment
 with the refill's id as idempotency key, and records the result. If no answer arrives it requests the payment again
-while the owner's settings still want it; later it only searches for the payment. A notification of the payment
-provider (payment_notifications.py) may report the result earlier. The operation id of the ledger entry is the
-refill's id, so credits are given once.
+while the owner's settings still ask for it; later it only searches for the payment. A notification of the payment
+provider (payment_notifications.py) may report the result earlier. The operation id of the ledger entry is the refill's
+id, so credits are given once.
 """
 
 from collections.abc import Sequence

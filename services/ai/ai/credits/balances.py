@@ -76,8 +76,8 @@ def _mark_if_low(connection: Connection, state: LedgerState, caller: Caller, boo
 
 
 def refund(connection: Connection, operation_id: str) -> bool:
-    """Gives back the credits that an operation was charged. Returns False without such a charge, or if it was refunded
-    before."""
+    """Gives back the credits that an operation was charged. Returns False if there is no such charge, or if it was
+    refunded before."""
     store = Ledgers(connection)
     if (found := store.find("charge", operation_id)) is None:
         return False

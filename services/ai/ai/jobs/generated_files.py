@@ -102,8 +102,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """Commits the upload: media inspects and keeps the file. Repeated for the same upload or operation, returns the
-    same file.
+    """Commits the upload: media inspects and keeps the file. A repeated call for the same upload or operation returns
+    the same file.
 
     Raises CommitOutcomeUnknown, ApiError.
     """

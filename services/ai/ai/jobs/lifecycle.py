@@ -54,7 +54,8 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Runs `work` once per operation and returns its result; or `show` of the job that the operation has made already.
+    """Runs `work` once per operation and returns its result. If the operation has made a job already, returns `show` of
+    that job.
 
     After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work` and
     `job_of_earlier_call`.

@@ -124,7 +124,7 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Calls Stripe and returns status and JSON of an answer that tells an outcome.
+        """Calls Stripe and returns status and JSON of an answer that shows the outcome.
 
         For any other answer raises OutcomeUnknown or AnswerReplayed.
         """

@@ -55,7 +55,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A finished video as it arrives, never all in memory. Iterating `chunks` raises GenerationFailed."""
+    """A finished video as it arrives, never all in memory. Iterating `chunks` may raise GenerationFailed."""
 
     #: The announced size; None when the provider does not say.
     size_bytes: int | None
@@ -71,7 +71,7 @@ def whole_sentences_of(text: str) -> str:
 
 
 class Provider:
-    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and raises GenerationFailed."""
+    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed."""
 
     name = ""
     #: The kinds of work that the provider offers.

@@ -48,8 +48,7 @@ def whole_sentences(text: str) -> str:
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """Returns the longest beginning of whole sentences whose length fits `words`, if possible all; None if nothing
-    fits.
+    """Returns the longest beginning of the text, in whole sentences, whose length fits `words`; None if nothing fits.
 
     Reads the text once, however long it is: this runs on the event loop.
     """

@@ -125,7 +125,7 @@ class Ledgers:
             self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
 
     def wrong_count(self) -> int:
-        """Returns how many ledgers are out of balance, below zero or wrongly closed. Reads the whole ledger."""
+        """Returns how many ledgers are out of balance, below zero or have a wrong closing. Reads the whole ledger."""
         return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
 
 

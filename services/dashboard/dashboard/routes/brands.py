@@ -145,10 +145,8 @@ def _shown(brand_id: str, problem: str = "") -> str:
     client, cursor = api.reader(), request.args.get("after") or None
 
     def people() -> tuple[CollaboratorList, Sequence[Invitation]] | None:
-        """Returns the brand's people and invitations; None if the person may not see them.
-
-        Only the owner of the account may see them.
-        """
+        """Returns the brand's people and invitations; None if the person may not see them, because only the owner
+        may."""
         try:
             found = client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor)
             return found, client.list_invitations(brand_id).invitations

@@ -77,7 +77,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """Redirects to the list of pages from the address that the API names for reconnecting a page."""
+    """Redirects from the address that the API names for reconnecting a page to the list of pages."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 

@@ -36,7 +36,7 @@ def credits() -> str:  # noqa: A001
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """Redirects to the screen of the credits from the address of billing that the API's answers name."""
+    """Redirects from the address of billing that the API's answers name to the screen of the credits."""
     return redirect(url_for("usage.show", _anchor="credits"))
 
 

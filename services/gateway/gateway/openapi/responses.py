@@ -142,7 +142,7 @@ def _header(kind: str, text: str) -> dict[str, Any]:
 
 
 def _refusals(row: Endpoint) -> dict[str, Any]:
-    """Returns one response per HTTP status of an error, with the error codes that it may have."""
+    """Returns one response for each HTTP status of an error, with the error codes that have this status."""
     codes: dict[int, list[str]] = {}
     for error in refusals_of(row):
         found = codes.setdefault(error.http_status, [])

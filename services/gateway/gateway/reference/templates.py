@@ -1,4 +1,4 @@
-"""The template of every page of /docs, and their style sheet. Pages load nothing else and run nothing."""
+"""The template of every page of /docs, and their style sheet. Pages load no other file and run no script."""
 
 STYLE = """\
 :root{color-scheme:light dark;--line:#8885;--code:#8881;--link:#1f54a3;--get:#2a7d46;--write:#a15c00;--delete:#b3372f}

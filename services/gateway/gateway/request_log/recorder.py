@@ -54,7 +54,7 @@ class RequestLog:
             self._dropped += 1
 
     def write(self) -> int:
-        """Writes the waiting lines to the database. Returns how many. Raises SERVICE_UNAVAILABLE; the lines go on
+        """Writes the waiting lines to the database. Returns how many. If it raises SERVICE_UNAVAILABLE, the lines stay
         waiting."""
         self._tell_dropped()
         self._over_limit.clear()

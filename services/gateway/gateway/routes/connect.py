@@ -168,8 +168,7 @@ def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
 
 
 def _to_page(session_id: str) -> Answer:
-    """Redirects to the web page of a linking session: the code leaves the address bar, and reloading repeats
-    nothing."""
+    """Redirects to the web page of a link session: the code leaves the address bar, and reloading repeats nothing."""
     headers = {
         "Location": f"../start/{session_id}",  # relative to the callback's path and to its own
         "Cache-Control": "no-store",

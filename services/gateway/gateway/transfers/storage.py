@@ -40,7 +40,7 @@ class Storage:
             raise _away("put", f"status {answer.status}")
 
     def get(self, url: str, first: int, last: int) -> "Download":
-        """Fetches the bytes from `first` to `last`, both included. Raises NOT_FOUND too."""
+        """Fetches the bytes from `first` to `last`, both included. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
         headers = {"Range": f"bytes={first}-{last}"}
         try:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)

@@ -80,8 +80,8 @@ def bits_a_second(need: Need, film: Film) -> int:
 
 
 def filters(need: Need, film: Film) -> list[str]:
-    """Returns ffmpeg's filters for the pictures: frame rate, size, and from HDR to SDR. ffmpeg itself has turned them
-    upright."""
+    """Returns ffmpeg's filters for the pictures: frame rate, size, and conversion from HDR to SDR. ffmpeg itself has
+    turned them upright."""
     width, height = size(need, film)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
     scaled = f"scale={width}:{height}:flags=bicubic" + ("" if film.hdr else ":out_range=tv")

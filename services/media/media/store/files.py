@@ -53,7 +53,8 @@ _READ = 1_000
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
     """Returns the SQL conditions of a filtered list of files.
 
-    `kind`: photos or videos only. `unused`: only files that no post has or had. `search`: only names with this text.
+    `kind`: photos or videos only. `unused`: only files that no post uses or has used. `search`: only names with this
+    text.
     """
     found = []
     if kind is not None:
@@ -130,7 +131,7 @@ class Files(Store):
     def _within(
         self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
     ) -> list[ColumnElement[bool]]:
-        """Returns the conditions of the first `most` files within the caller's reach that come behind `after`."""
+        """Returns the conditions of the first `most` files after the place `after`, within the caller's reach."""
         found = [] if after is None else [_place < after]
         if brand_ids is None:
             return [media.c.account_id == account_id, *found]

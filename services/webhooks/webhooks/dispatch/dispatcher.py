@@ -2,7 +2,8 @@
 attempts.
 
 Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint. Each tick loads
-deliveries for all queues that have room. It considers all endpoints with due deliveries, however long their queues are.
+deliveries for all queues that have room. A tick considers all endpoints with due deliveries, however long their queues
+are.
 """
 
 import threading

@@ -122,8 +122,8 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides whether a failure that may lie in our own network does, by whether other endpoints answer. Returns
-        the outcome with that decision."""
+        """Decides from the successes of other endpoints whether a failure lies in our own network or at the receiver.
+        Returns the outcome with that decision."""
         if not outcome.is_local:
             self.unreachable_since = math.inf
             return outcome

@@ -40,7 +40,7 @@ class OutcomeWriter:
         newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats the
         attempts. The fence makes a late write harmless.
 
-        Endpoints share a statement. After it met a lock, each endpoint is written alone, so that the locked one does
+        Endpoints share a statement. If it meets a lock, each of them is then written alone, so that the locked one does
         not delay the others again.
         """
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds

@@ -172,7 +172,8 @@ def _enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api
 
 
 def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
-    """Gives the subscription a new secret and returns it. The one before stays valid for 24 hours. Raises NOT_FOUND."""
+    """Gives the subscription a new secret and returns it. The previous secret stays valid for 24 hours. Raises
+    NOT_FOUND."""
     with app.database.transaction() as connection:
         access.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)

@@ -226,7 +226,8 @@ class Subscriptions:
         return list(self._connection.execute(statement.order_by(secrets.c.id.desc())).scalars())
 
     def stored_secrets(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Returns ids and encrypted secrets of all subscriptions, in the order of ids."""
+        """Returns the next `limit` secrets of all subscriptions after the id `after`, as (id, encrypted secret), in the
+        order of ids."""
         statement = select(secrets.c.id, secrets.c.secret).where(secrets.c.id > after)
         rows = self._connection.execute(statement.order_by(secrets.c.id).limit(limit))
         return [(row.id, row.secret) for row in rows]

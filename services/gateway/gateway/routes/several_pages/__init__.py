@@ -155,6 +155,6 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 def _error_of_all(errors: list[ApiError]) -> ApiError:
     """Returns the error that answers a call in which no page succeeded.
 
-    An error with an unknown outcome takes precedence, because it keeps the key, so that nothing is sent twice.
+    An error with an unknown outcome takes precedence: with it the key is kept, so that nothing is sent twice.
     """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])
