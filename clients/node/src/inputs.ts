@@ -158,7 +158,7 @@ export interface EditBrand {
 }
 
 /**
- * A request to change a role. With `limited`, tokens that the person issued answer
+ * A request to change a role. With `limited`, requests with the person's tokens fail with
  * COLLABORATOR_INSUFFICIENT.
  */
 export interface EditCollaborator {

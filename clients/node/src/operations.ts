@@ -420,7 +420,7 @@ export abstract class Operations {
   // Linking
 
   /**
-   * Begin to link pages; answers the address that a person has to open within ten minutes.
+   * Begin to link pages; returns the address that a person has to open within ten minutes.
    *
    * `POST /api/v1/pages/connect`. Needs the scope `write:pages`.
    */
@@ -429,7 +429,7 @@ export abstract class Operations {
   }
 
   /**
-   * Get the state of a login, and the accounts that were found.
+   * Get the state of a link session, and the accounts that were found.
    *
    * `GET /api/v1/pages/connect/{session_id}`. Needs the scope `write:pages`.
    */
@@ -1467,8 +1467,7 @@ export abstract class Operations {
   }
 
   /**
-   * Change the account's address with the link of the mail, which works once, and the account's
-   * password.
+   * Change the account's address with the account's password and the link of the mail, which works once.
    *
    * `POST /auth/email/confirm`.
    */

@@ -59,8 +59,8 @@ class EmailAddressOperations(Caller):
         )
 
     def confirm_email(self, *, change_id: str, code: str, password: str) -> records.EmailChange:
-        """Change the account's address with the link of the mail, which works once, and the account's
-        password.
+        """Change the account's address with the account's password and the link of the mail, which works
+        once.
 
         `POST /auth/email/confirm`.
         """
@@ -127,8 +127,8 @@ class AsyncEmailAddressOperations(AsyncCaller):
         )
 
     async def confirm_email(self, *, change_id: str, code: str, password: str) -> records.EmailChange:
-        """Change the account's address with the link of the mail, which works once, and the account's
-        password.
+        """Change the account's address with the account's password and the link of the mail, which works
+        once.
 
         `POST /auth/email/confirm`.
         """

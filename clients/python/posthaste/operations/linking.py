@@ -24,7 +24,7 @@ class LinkingOperations(Caller):
         account_type: Literal["member", "organization"] | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.LinkBegun:
-        """Begin to link pages; answers the address that a person has to open within ten minutes.
+        """Begin to link pages; returns the address that a person has to open within ten minutes.
 
         `POST /api/v1/pages/connect`. Needs the scope `write:pages`.
         """
@@ -45,7 +45,7 @@ class LinkingOperations(Caller):
         )
 
     def get_link(self, session_id: str) -> records.LinkSession:
-        """Get the state of a login, and the accounts that were found.
+        """Get the state of a link session, and the accounts that were found.
 
         `GET /api/v1/pages/connect/{session_id}`. Needs the scope `write:pages`.
         """
@@ -88,7 +88,7 @@ class AsyncLinkingOperations(AsyncCaller):
         account_type: Literal["member", "organization"] | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.LinkBegun:
-        """Begin to link pages; answers the address that a person has to open within ten minutes.
+        """Begin to link pages; returns the address that a person has to open within ten minutes.
 
         `POST /api/v1/pages/connect`. Needs the scope `write:pages`.
         """
@@ -109,7 +109,7 @@ class AsyncLinkingOperations(AsyncCaller):
         )
 
     async def get_link(self, session_id: str) -> records.LinkSession:
-        """Get the state of a login, and the accounts that were found.
+        """Get the state of a link session, and the accounts that were found.
 
         `GET /api/v1/pages/connect/{session_id}`. Needs the scope `write:pages`.
         """
