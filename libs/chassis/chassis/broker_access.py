@@ -1,9 +1,9 @@
 """RabbitMQ's users and their permissions to declare, write and read, derived from the contracts.
 
-`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. Each process (a
-sender, or SERVICES for the one that all services share) gets a user if AMQP_PASSWORD_<PROCESS> holds its password, or
-AMQP_PASSWORD_<PROCESS>_FILE names a file that does. Load the definitions with `load_definitions` or `rabbitmqctl
-import_definitions`, which change existing objects and delete nothing.
+`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A process gets a
+user if the variable AMQP_PASSWORD_<PROCESS> holds its password, or if AMQP_PASSWORD_<PROCESS>_FILE names a file with
+the password. <PROCESS> is a sender, or SERVICES for the one process in which all services run. Load the definitions
+with `load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete nothing.
 
 No process may declare exchanges or queues, so that an attacker in one process can neither delete a queue nor read
 another process's queue. Every process may write to the default exchange, which carries calls and replies. RabbitMQ has
@@ -46,7 +46,7 @@ class Access(Record):
 
 
 def access_of(process: str) -> Access:
-    """Returns the permissions of a sender, or of the process that all services share."""
+    """Returns the permissions of a sender, or of the one process in which all services run."""
     services = tuple(SERVICES) if process == SHARED else (process,)
     sent = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
     write, read = [re.escape(_DEFAULT_EXCHANGE)], []
@@ -126,7 +126,7 @@ def definitions(
 
 
 class _Declared:
-    """Collects declarations of exchanges and queues as RabbitMQ's definitions, in place of a channel."""
+    """Replaces a channel while `topology` declares exchanges and queues, and keeps them as RabbitMQ's definitions."""
 
     def __init__(self, virtual_host: str, queue_type: str | None) -> None:
         self._virtual_host = virtual_host

@@ -45,7 +45,8 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the address of a web page: the dashboard's `page`, or without DASHBOARD_URL the API's /docs/`tag`."""
+    """Returns the address of the dashboard's `page`. If DASHBOARD_URL is not set, returns that of the API's page
+    /docs/`tag`."""
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
     return f"{dashboard}/{page}" if dashboard else f"{public}/docs/{tag}"
@@ -233,7 +234,7 @@ def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult,
 def signatures(name: str) -> Signatures:
     """Returns the keys that sign and verify the messages of `name`.
 
-    Raises ConfigError when a key is malformed, or missing although unsigned messages are not allowed.
+    Raises ConfigError when a key is malformed. Unless unsigned messages are allowed, a missing key is an error too.
     """
     unsigned_allowed = flag("UNSIGNED_MESSAGES_ALLOWED")
     keys = text("MESSAGE_KEYS", "" if unsigned_allowed else None)

@@ -35,9 +35,10 @@ def encode_position(at: datetime, row_id: str) -> str:
 
 
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
-    """Decodes a cursor of `encode_position` into its time and id, which PostgreSQL accepts in a query; None for None.
+    """Decodes a cursor of `encode_position` into its time and id; None for None.
 
-    Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
+    Raises ApiError VALIDATION_ERROR for a cursor that we did not create. So the id has only characters that PostgreSQL
+    accepts.
     """
     if cursor is None:
         return None

@@ -1,9 +1,10 @@
 """`python -m chassis.database_roles <service>…` creates a role and a database for each service.
 
 DATABASE_URL_<SERVICE> names both. The role gets its password and owns the database, to which no other service's role
-may connect. On a server that is in use, databases, tables and functions that belong to another role are handed over. A
-release that still runs with that role continues to work while KEPT_DATABASE_ROLES names it (superusers need not be
-named). The command may be repeated at any time, and changes only what differs.
+may connect. If the database exists already and another role owns it, its tables and functions, the new role becomes
+their owner. The previous release may still be connected with the old role: name that role in KEPT_DATABASE_ROLES,
+unless it is a superuser, and it keeps its rights. The command may be repeated at any time, and changes only what
+differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
 would not protect the rows: an attacker in the process could read and delete them with the rights that the service

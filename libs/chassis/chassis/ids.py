@@ -32,7 +32,8 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Whether the value has the form of our ids. Query for no other value: PostgreSQL refuses some characters."""
+    """Whether the value has the form of our ids. Use no other value in a query, because PostgreSQL refuses some
+    characters."""
     return _ID.fullmatch(value) is not None
 
 

@@ -65,7 +65,8 @@ def _take_turn(session: Connection) -> None:
     """Takes the advisory lock that keeps other processes from migrating this database, for as long as the session
     lasts.
 
-    Polls, because a waiting statement holds a snapshot, for which the building of an index would wait.
+    Polls: a statement that waits for the lock would hold a snapshot, and building an index waits until older snapshots
+    end.
     """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)

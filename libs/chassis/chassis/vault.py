@@ -61,7 +61,7 @@ class Vault:
             raise UnreadableSecret("the stored value has another format") from None
 
     def rotate(self, stored: str) -> str | None:
-        """Returns a stored secret encrypted with the first key; None if that key has encrypted it. Raises
+        """Returns a stored secret encrypted with the first key; None if it is encrypted with that key already. Raises
         UnreadableSecret."""
         try:
             self._newest.decrypt(stored.encode())

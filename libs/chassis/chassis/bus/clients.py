@@ -1,7 +1,7 @@
 """The typed clients of services: `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
 
-A client has the methods of the service's Protocol in contracts. Each also takes `timeout_seconds`, and can be started
-without waiting for its answer; `remote` gives a method its full type.
+A client has the methods of the service's Protocol in contracts. Each method also takes `timeout_seconds`, and has a
+method `start` that does not wait for the answer. `remote` shows both to the type checker.
 """
 
 from abc import ABC, abstractmethod
@@ -62,9 +62,9 @@ class RemoteMethod(Protocol[RequestIn, ResultOut]):
 
 
 def remote(method: Callable[[Caller, Request], Result]) -> RemoteMethod[Request, Result]:
-    """Returns a client's method, typed so that it can also be called with a deadline or in the background.
+    """Returns `method` unchanged, but with the type `RemoteMethod`, which has `timeout_seconds` and `start`.
 
-    Used as `remote(services.publishing.get_page)`: the services' own Protocols know only the plain call.
+    Used as `remote(services.publishing.get_page)`. The type of `get_page` in the service's Protocol has neither.
     """
     return cast("RemoteMethod[Request, Result]", method)
 
@@ -111,7 +111,7 @@ class _Client:
 
 
 class _BoundMethod:
-    """One method of a client: a `RemoteMethod`."""
+    """Implements `RemoteMethod` for one method of a client."""
 
     __slots__ = ("_clients", "_method", "_service")
 

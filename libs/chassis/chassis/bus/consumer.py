@@ -1,4 +1,5 @@
-"""Receives events, as nameko extensions: inbox row and effect in one transaction, delayed retries, then quarantine.
+"""Receives events, as nameko extensions. An event's inbox row and its effect share a transaction. An event that fails
+is tried again after delays, then quarantined.
 
 While the service's database is away, an event waits without using up its retries.
 """
@@ -99,8 +100,10 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._all_begun.set()
 
     def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
-        """Acknowledges the events of a handled batch. If the handler raised `error`, schedules a retry of each, or
-        after the last retry quarantines it."""
+        """Acknowledges a batch of events that was handled, or schedules a retry of each if the handler raised `error`.
+
+        An event that has no retry left is quarantined.
+        """
         if error is not None:
             for one in batch:
                 self._try_later(one.channel, one.tag, one.headers, one.body, error)
@@ -230,7 +233,8 @@ def _is_outage(error: BaseException) -> bool:
 def on_events(*names: str) -> Callable[[F], F]:
     """Marks `def handler(self, connection, events)`, which handles a batch of events; for frequent events.
 
-    Events that wait at the same time share a transaction. Each is handled once, and a failing event fails alone.
+    Events that wait at the same time share a transaction. Each event is handled once. If one fails, the others are not
+    affected.
     """
 
     def mark(function: F) -> F:

@@ -1,9 +1,9 @@
 """Distinguishes an absent service from a busy one, by asking the broker for the consumers of its call queue.
 
-Both leave calls unanswered, so a caller asks the broker once calls have been unanswered for a while. A busy service has
-a consumer, however long its queue is. Without a consumer, the caller gives up the calls that wait in the queue. It
-cannot remove them, because only the service may read its queue. A process of the service that starts later refuses them
-(`server.py`), so that no call runs whose caller was refused.
+A service of either kind leaves calls unanswered. When calls have been unanswered for a while, the caller asks the
+broker. A busy service has a consumer, however long its queue is. If there is no consumer, the caller fails the calls
+that wait in the queue. It cannot remove them, because only the service may read its queue. When a process of the
+service starts later, it refuses these calls (`server.py`): their callers already know them as failed.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class ConsumerWatch:
     only."""
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
-        """Calls `on_away` with the number of waiting frames, at each check while the service counts as away."""
+        """`on_away` is called with the number of waiting frames, at each check while the service counts as away."""
         self._link = link
         self._service = service
         self._on_away = on_away
@@ -39,7 +39,7 @@ class ConsumerWatch:
         self.is_away = False
 
     def reset(self) -> None:
-        """Starts again after the link was lost."""
+        """Forgets the channel and all checks, because the link was lost. The next check opens a new channel."""
         self._channel = None
         self._is_looking = self.is_away = False
         self._empty_looks = 0

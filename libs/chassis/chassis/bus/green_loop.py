@@ -1,8 +1,8 @@
 """pika's I/O loop in a green thread: it waits in the process's hub, which watches its sockets all the time.
 
-With a patched `select`, each wait of pika's own loop makes and removes a listener per socket, and each call from
-another green thread wakes it through a pipe. Here the listeners stay, and a green thread of the same process wakes the
-loop without a system call. Real threads still use the pipe.
+pika's own loop, with `select` patched, makes and removes a listener for each socket at every wait, and other green
+threads wake it through a pipe. Here the listeners stay, and green threads of the same process wake the loop without a
+system call. Real threads still use the pipe.
 
 Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). Others use pika's loop.
 """
@@ -21,7 +21,7 @@ Cancel = Callable[[], object]
 class Hub(Protocol):
     """The functions of gevent's or eventlet's hub that the I/O loop needs.
 
-    Callbacks run in the hub. `pause` returns when one of them switches back.
+    Callbacks run in the hub. `pause` returns when one of them switches back to the paused green thread.
     """
 
     def watch(self, file: int, is_write: bool, ready: Callable[[], object]) -> Cancel:

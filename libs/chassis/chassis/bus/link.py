@@ -40,10 +40,10 @@ class NotConfirmed(Exception):
 class Link:
     """A connection with one plain channel and one channel with publisher confirms.
 
-    `on_open(channel)` runs in the I/O thread after every (re)connection, when the topology has been declared;
-    `on_lost()` runs in the I/O thread whenever an open connection was lost; `on_tick()` every TICK_SECONDS, connected
-    or not. `declare(channel)` adds to the topology. For a user that may not declare, the broker's administrator has
-    created the topology (`broker_access.py`).
+    All callbacks run in the I/O thread. `on_open(channel)` runs after every (re)connection, when the topology has been
+    declared. `on_lost()` runs whenever an open connection was lost. `on_tick()` runs every TICK_SECONDS, connected or
+    not. `declare(channel)` adds to the topology. If the user may not declare, the broker's administrator has created
+    the topology (`broker_access.py`).
     """
 
     def __init__(
@@ -245,7 +245,8 @@ class Link:
             self._connection.close()
 
     def _on_consumer_cancelled(self, _frame: Any) -> None:
-        """Reconnects, and so declares the queues again: the broker cancels a consumer when its queue is gone."""
+        """Reconnects, which declares the queues again. The broker cancels a consumer when its queue has been
+        deleted."""
         if self._connection is not None and self._connection.is_open:
             log.warning("consumer_cancelled", link=self.name)
             self._connection.close()

@@ -82,7 +82,7 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
 
 
 def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
-    """Sends up to `limit` staged events in their order, all but broadcasts signed. Returns how many.
+    """Sends up to `limit` staged events in their order, and signs those that are not broadcasts. Returns how many.
 
     If the broker does not confirm them, raises NotConfirmed, and the events stay in the outbox.
     """

@@ -4,10 +4,10 @@
 request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the service's
 refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
-SERVICE_UNAVAILABLE comes within 2 s, as a `ServiceAway`, when no process consumes the service's calls
-(`consumer_watch.py`) or the broker is away. As long as such an outage lasts, further calls are refused at once. A call
-whose process or connection was lost may have run, or may still run until its deadline. So repeat a write with the same
-operation id, as after any SERVICE_UNAVAILABLE.
+If no process consumes the service's calls (`consumer_watch.py`) or the broker is away, a call raises `ServiceAway`, a
+kind of SERVICE_UNAVAILABLE, within 2 s. Further calls are refused at once as long as such an outage lasts. If a process
+or connection is lost during a call, the call may have run, or may still run until its deadline. So after any
+SERVICE_UNAVAILABLE repeat a write with the same operation id.
 
 Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
 answer, or for 2 ms, and is sent together with other waiting calls.
@@ -238,8 +238,8 @@ class Bus(Clients):
             self._fail(call.id, f"{method.routing_key} does not exist", ServiceAway)
 
     def _lost(self) -> None:
-        """Fails the calls that were sent when the connection was lost: their answers are lost too. Others go out on the
-        next one."""
+        """Fails the calls that were sent over the lost connection, because their answers are lost too. Calls that were
+        not sent yet wait for the next connection."""
         self.ready, self._disconnected_at = False, time.monotonic()
         for pending in list(self._pending.values()):
             if pending.sent_at:
@@ -295,7 +295,7 @@ class _SendQueue:
         self._unanswered.pop(frame_id, None)
 
     def reset(self) -> None:
-        """Starts again on a new connection: sends the waiting calls, and awaits no answer to earlier frames."""
+        """Starts again on a new connection: forgets the unanswered frames, and sends the waiting calls."""
         self.watch.reset()
         self._unanswered.clear()
         self._timer_set = False
@@ -312,7 +312,7 @@ class _SendQueue:
     def drop_ended(self) -> None:
         """Drops ended calls at the head of the queue, so that they do not accumulate while there is no connection.
 
-        Other threads only append calls, so the call that is dropped is the one that was inspected.
+        Needs no lock, because other threads only append calls.
         """
         now = time.monotonic()
         while self._waiting and self._waiting[0].is_over(now):

@@ -2,9 +2,10 @@
 
 A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
 without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
-If no process consumed the queue for longer than a caller's interval between two checks, the frames that waited in it
-are refused: their callers may know already that the calls failed. Replies are transient and unconfirmed; replies that
-are ready at the same time share a message.
+After a time without any process that consumes the queue, the frames that waited in it are refused, because their
+callers may know already that the calls failed. If that time is shorter than a caller's interval between two checks,
+they are handled as usual. Replies are transient and unconfirmed; replies that are ready at the same time share a
+message.
 """
 
 import math
@@ -222,16 +223,16 @@ class RpcServer(SharedExtension, ProviderCollector):
                 self._begin_call(peer, call, now + call.ttl - waited)
 
     def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
-        """Refuses the calls of a frame whose signature is invalid. The answers are unsigned: its sender may have no
-        key."""
+        """Refuses the calls of a frame whose signature is invalid. The answers are unsigned, because the sender may
+        have no key."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", error.reason, error.sender, methods=methods)
         for call in frame.calls:
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
 
     def _note_replay(self, peer: Peer, frame: RequestFrame) -> None:
-        """Counts and logs a repeated frame. An answer would be taken for the answer to the original, so it gets
-        none."""
+        """Counts and logs a repeated frame. Sends no answer, because the caller would take it for the answer to the
+        original."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", REPLAYED, peer.name, methods=methods)
 

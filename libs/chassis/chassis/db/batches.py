@@ -125,10 +125,10 @@ class LaterBatches(Generic[Item]):
         return True
 
     def write(self, wait_seconds: float = 0) -> int:
-        """Passes all waiting items to `run`, `at_once` of them at a time. Returns how many. If there are none, waits
-        `wait_seconds` for the first.
+        """Passes all waiting items to `run`, at most `at_once` in each call, and returns how many. If none is waiting,
+        waits up to `wait_seconds` for the first.
 
-        If `run` raises ApiError, raises it too; the items of that batch go on waiting.
+        If `run` raises ApiError, raises it too, and keeps the items of that call for the next time.
         """
         if not self._has_items.wait(wait_seconds):
             return 0

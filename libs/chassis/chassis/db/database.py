@@ -56,8 +56,9 @@ class LockTimeout(ApiError):
 class Database:
     """A pool of connections to one PostgreSQL database.
 
-    All connections are in autocommit. A single statement costs one round trip. A transaction sends BEGIN with its first
-    statement (and COMMIT with its last, see `end_with`), while a driver would use a round trip for each.
+    All connections are in autocommit. A single statement costs one round trip. A transaction sends BEGIN together with
+    its first statement, and with `end_with` COMMIT together with its last one. A driver would use a round trip for
+    each.
     """
 
     def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
@@ -135,8 +136,8 @@ class Database:
 def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
     """Runs a statement directly on the driver, and returns all rows.
 
-    For frequent statements: SQLAlchemy's overhead is as large as a small query. Values are passed to the driver
-    unchanged. Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    Used for frequent statements, because SQLAlchemy's overhead is as large as a small query. Values are passed to the
+    driver unchanged. Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
     """
     if connection.info.get(_STATE) == _ASKED:
         connection.info[_STATE] = _OPEN
@@ -233,9 +234,9 @@ def _note_made(_connection: Any, record: Any) -> None:
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
 
-    Looks at what has arrived, without a round trip (0.4 µs): first comes the server's last message, then the end. A
-    connection that was opened just now is not checked, because the pool would then try again and raise its own error.
-    Its first statement reports an outage.
+    Reads what the server has already sent, without a round trip (0.4 µs): its last message, then the end of the
+    connection. Does not check a connection that was opened just now, because the pool would try again and raise its own
+    error. Its first statement reports an outage instead.
     """
     if record.info.pop(_MADE_NOW, False):
         return

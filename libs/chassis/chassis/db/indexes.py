@@ -1,9 +1,9 @@
 """Indexes that a migration adds to an existing table, built before the migration without blocking writers.
 
 A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`. `chassis.migrate` builds
-them right before its `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So an index and its
-new column or table need two migrations. The tuple `DROPS` names indexes that they replace, which are dropped
-CONCURRENTLY before `upgrade`.
+them right before the migration's `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So the
+column or table must come from an earlier migration. The tuple `DROPS` names old indexes that the new ones replace. They
+are dropped CONCURRENTLY before `upgrade` too.
 """
 
 from collections.abc import Collection, Mapping

@@ -110,7 +110,7 @@ def local_deadline(lease_seconds: float) -> float:
 class WorkerLease:
     """The lease of this process. Thread-safe.
 
-    Tests pass another clock as `now` and, as `own`, a database for the lease alone.
+    Tests may pass another clock (`now`) and a separate database for the renewals (`own`).
     """
 
     def __init__(

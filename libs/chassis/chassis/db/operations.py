@@ -120,10 +120,10 @@ def voided() -> ApiError:
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
     """Runs `work` and returns its result. If another try was first, returns `again` of that try's stored result.
 
-    A refusal is recorded before it is raised, and from then on no earlier try stores anything. If an earlier try has
-    stored a result by then, as after a commit whose answer was lost, returns that result and does not raise the
-    refusal. `again` returns None for a result that does not count, such as a post that its platform refused. Then this
-    raises the refusal, or IDEMPOTENCY_IN_PROGRESS.
+    If `work` raises a refusal, the refusal is recorded, and from then on no earlier try stores anything. Then the
+    refusal is raised, unless an earlier try had already stored a result (for example, its commit worked but the answer
+    was lost): then returns `again` of that result. `again` returns None for a result that does not count, such as a
+    post that its platform refused. In that case the refusal is raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
     """
     try:
         return work()
@@ -148,7 +148,7 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
 def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
     """Returns the result that the operation has although this try raised `error`, or None.
 
-    If the error is a refusal, it voids the earlier tries, so None is final. Raises ApiError SERVICE_UNAVAILABLE.
+    For a refusal, first voids the earlier tries, so that None is final. Raises ApiError SERVICE_UNAVAILABLE.
     """
     if caller.operation_id is None or error.code in _OPEN:
         return None
@@ -191,8 +191,8 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids all tries of operations up to a number. Takes (operation id, number); returns id → result, or None
-        without one.
+        """Voids all tries of operations up to a number. Takes pairs of operation id and number. Returns for each id the
+        operation's result, or None if it has none.
 
         Waits for a try that is storing something now.
         """

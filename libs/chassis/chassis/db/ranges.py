@@ -1,13 +1,13 @@
 """Finds the distinct values of an indexed column by skipping from each to the next (a loose index scan).
 
-For a list that reads the newest rows of each value from an index. The cost does not depend on the number of rows.
+Used where a list reads the newest rows of each value from an index. The cost does not depend on the number of rows.
 """
 
 
 def distinct_values(name: str, table: str, column: str, condition: str) -> str:
     """Returns a recursive query `name` (`column`), for use after WITH RECURSIVE. Its last row is null.
 
-    The index of `table` starts with the columns of `condition`, followed by `column`.
+    Needs an index of `table` whose first columns are those of `condition`, followed by `column`.
     """
     first = (
         f"SELECT {column} FROM {table} WHERE {condition} AND {column} IS NOT NULL ORDER BY {column} LIMIT 1"

@@ -157,8 +157,9 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
     """Checks and parses an http(s) URL of a public host. The host's addresses are checked later, when connecting.
 
-    Accepts also the names in `routed_hosts` (of OUTBOUND_HOST_MAP, lower case) and the addresses and ports in `allowed`
-    networks. At such a port it accepts every name, which may have such an address. Raises UnsafeAddress.
+    Names in `routed_hosts` (of OUTBOUND_HOST_MAP, lower case) and addresses with a port in `allowed` networks are
+    accepted too. If the URL's port is in an `allowed` network, every host name is accepted, because it may have an
+    address there. Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")

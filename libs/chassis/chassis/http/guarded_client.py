@@ -1,6 +1,6 @@
 """Fetches URLs given by strangers, without connecting to our own network (SSRF).
 
-The host name is resolved here, all its addresses must be public, and the connection goes to exactly the address that
+The host name is resolved here, and all its addresses must be public. The connection goes to exactly the address that
 was checked, so that DNS rebinding has no effect. Every redirect is checked in the same way. Proxies from environment
 variables are not used, because they would resolve the name themselves.
 """

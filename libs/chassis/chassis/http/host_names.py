@@ -1,8 +1,8 @@
 """DNS lookups under eventlet, in real threads: the C library's resolver would block every green thread.
 
-A resolver without an answer takes tens of seconds (5 s, twice, for each search domain). eventlet's own thread pool is
-not used: its few threads also hash passwords, which must not wait for a lookup, and a process that ends waits for them.
-Each lookup has its own thread. Once the caller has given up, nothing waits for that thread.
+If no DNS server answers, a lookup takes tens of seconds (5 s, twice, for each search domain). Each lookup has its own
+thread, for which nothing waits once the caller has given up. eventlet's own thread pool is not used. Its few threads
+also hash passwords, which must not wait for lookups, and a process that ends would wait for these threads.
 
 libpq, which resolves in C itself, gets addresses (`db.database`).
 """
@@ -36,9 +36,9 @@ def look_up_in_threads() -> None:
 
 
 def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
-    """Replaces socket.getaddrinfo: runs each lookup in a thread of its own.
+    """Replaces socket.getaddrinfo: runs each lookup in a separate thread.
 
-    An IP address needs no such thread, and neither does a lookup that a real thread asks for.
+    Lookups of IP addresses, and lookups that a real thread asks for, run in the calling thread.
     """
     look_up = partial(_look_up, host, *args, **options)
     if not host or (isinstance(host, str) and is_address(host)) or _threading.get_ident() != _loop:

@@ -1,8 +1,8 @@
 """Sockets to other servers, with limits of time and bytes, that yield to other green threads.
 
-A green thread yields only when it waits. A server that always has more to send never makes it wait, so no timer runs
-either. The limit of bytes is needed because `http.client` and OpenSSL read some data without one: heads of 1xx answers,
-trailers, extensions of chunks, TLS tickets.
+A green thread yields only when it waits. If a server always has more to send, the thread never waits: no other thread
+runs, and no timer. The limit of bytes is needed because `http.client` and OpenSSL read some data without one: heads of
+1xx answers, trailers, extensions of chunks, TLS tickets.
 """
 
 import math
@@ -43,9 +43,9 @@ class MeasuredSocket(socket.socket):
     ) -> None:
         """Sets new limits: one HTTP head and a body of `body_bytes`, until the deadline (monotonic).
 
-        From now on reads and writes raise TimeoutError after the deadline, or when no byte moves for `read_seconds` or
-        `send_seconds`, and HTTPException beyond the limit of bytes. With `counts_our_time=False`, the deadline moves on
-        by the time that we spend between reads and writes, so only waiting for the peer uses it up.
+        From now on, reads and writes raise TimeoutError after the deadline, and when no byte moves for `read_seconds`
+        or `send_seconds`. They raise HTTPException beyond the limit of bytes. With `counts_our_time=False`, only the
+        time spent waiting for the peer counts: the deadline moves later by the time between reads and writes.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
         self._counts_our_time, self._rested_at = counts_our_time, time.monotonic()
@@ -53,7 +53,7 @@ class MeasuredSocket(socket.socket):
         self._left_bytes = _HEAD_BYTES + _WIRE_BYTES * body_bytes
 
     def extend(self, seconds: float) -> None:
-        """Gives the peer some seconds more until the deadline, once the size of the body is known."""
+        """Moves the deadline some seconds later, once the size of the body is known."""
         self._deadline += seconds
 
     def recv(self, *arguments: Any) -> bytes:
@@ -77,10 +77,10 @@ class MeasuredSocket(socket.socket):
         return count
 
     def sendall(self, data: Any, *arguments: Any) -> None:
-        """Sends all data in pieces, so that a slowly reading peer does not count as silent.
+        """Sends all data in pieces, so that a peer that reads slowly does not count as silent.
 
-        Skips empty data, which TLS sends before each read. If the peer has closed the connection, sending it would
-        raise an error before the peer's last bytes are read.
+        Sends nothing for empty data, which TLS passes before each read. If the peer has closed the connection, a send
+        would raise an error before the peer's last bytes are read.
         """
         with memoryview(data) as view, view.cast("B") as left:
             sent = 0
@@ -96,8 +96,8 @@ class MeasuredSocket(socket.socket):
         self._limit(self._read_seconds)
 
     def _limit(self, silence_seconds: float) -> None:
-        """Sets the socket's timeout to the remaining time: a constant one would start again with every byte. Raises
-        TimeoutError."""
+        """Sets the socket's timeout to the remaining time, because a constant timeout would start again with every
+        byte. Raises TimeoutError."""
         now = time.monotonic()
         if not self._counts_our_time:
             self._deadline += now - self._rested_at

@@ -107,16 +107,15 @@ class Outbound(urllib3.PoolManager):
 def with_system_authorities() -> ssl.SSLContext:
     """Returns a TLS context that trusts the public authorities and those of the system.
 
-    For a storage whose certificate the operator has issued. When the system's files change, the next call returns a
-    context that trusts the new ones; earlier contexts stay as they are.
+    Used for a storage whose certificate the operator has issued. When the system's files change, the next call returns
+    a context that trusts the new ones; earlier contexts stay as they are.
     """
     system = ssl.get_default_verify_paths()
     return _with_authorities_of(system, _version_of(system.cafile), _version_of(system.capath))
 
 
 def _version_of(path: str | None) -> tuple[int, int, int] | None:
-    """Returns values that change when a file is replaced or written, or a folder gets or loses a file; None without
-    one."""
+    """Returns values that change when the file or folder at `path` changes; None if there is none."""
     try:
         found = os.stat(path or "")
     except OSError:
@@ -126,8 +125,7 @@ def _version_of(path: str | None) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=4)
 def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) -> ssl.SSLContext:
-    """Makes the context once per process and version of the system's files: reading all certificates takes 40 ms of
-    CPU."""
+    """Makes the context, once for each version of the system's files: reading all certificates takes 40 ms of CPU."""
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()
@@ -136,7 +134,8 @@ def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) ->
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The limits of the running call, in a context variable: urllib3 passes no such parameter to the connection."""
+    """The limits of the running call. Held in a context variable, because urllib3 cannot pass them to the
+    connection."""
 
     limits: Limits
     ceiling_seconds: float | None

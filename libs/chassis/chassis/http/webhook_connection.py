@@ -61,8 +61,8 @@ class PostFailed(Exception):
     def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
         """`is_ours` says that this machine or its network failed, so the server got no request.
 
-        For a DNS lookup without an answer and for a missing route this is a guess. `others_at` is when other hosts last
-        succeeded (monotonic): if others succeed for a while in which this host fails, the failure is the host's.
+        If a DNS lookup got no answer or there is no route, that is a guess. `others_at` (monotonic) is when another
+        host last succeeded: if other hosts go on succeeding while this one fails, the fault is this host's.
         """
         super().__init__(problem.value)
         self.problem = problem
@@ -155,7 +155,8 @@ class WebhookConnection:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing has arrived on the idle connection. If data or the end has, the server is closing it.
+        """Whether nothing has arrived on the idle connection. If anything has, data or its end, the server is closing
+        the connection.
 
         Returns True without a check for a connection that was used just now.
         """
@@ -252,8 +253,8 @@ def _problems(deadline: float) -> Iterator[None]:
 
 
 def _is_ours(error: Exception, address: str = "") -> bool:
-    """Whether an error shows that this machine or its network failed. A missing IPv6 route does not: many networks have
-    none."""
+    """Whether an error shows that this machine or its network failed. A missing IPv6 route does not show that, because
+    many networks have no IPv6."""
     if isinstance(error, socket.gaierror):
         return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
     number = error.errno if isinstance(error, OSError) else None

@@ -1,6 +1,6 @@
 """GET /healthz of a service: 200 while its consumers are attached to the broker, otherwise 503.
 
-nameko's container can live on without its consumers; the supervisor then restarts it.
+nameko's container can live on without its consumers. The supervisor restarts a service that answers 503.
 """
 
 from collections.abc import Callable, Iterable

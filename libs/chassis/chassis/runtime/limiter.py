@@ -14,8 +14,8 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Counts the slots that each holder has. A holder gets at most a fixed share of those that the other holders
-    leave."""
+    """Counts the slots that each holder has. A holder may have at most the share `max_share` of the slots that no other
+    holder has."""
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share
@@ -43,9 +43,10 @@ class _Slots:
 class Limiter:
     """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
-    A holder has at most `max_share` of all slots, the next one the same share of the rest. Calls that find no slot wait
-    for one; `waiting_per_slot` limits and shares the waiting calls in the same way. `refusal` makes the error for a
-    call that gets no slot in time; by default SERVICE_UNAVAILABLE.
+    A holder may have at most the share `max_share` of the slots that no other holder has. A call that finds no slot
+    waits for one. At most `waiting_per_slot` times as many calls wait as there are slots, and holders share the waiting
+    places in the same way. `refusal` makes the error for a call that gets no slot in time; by default
+    SERVICE_UNAVAILABLE.
     """
 
     def __init__(
@@ -64,8 +65,8 @@ class Limiter:
 
     @contextmanager
     def slot(self, holder: Hashable = None, wait_seconds: float | None = None) -> Iterator[None]:
-        """Takes a slot for the length of the block. `wait_seconds` replaces the limiter's. Raises the errors of
-        `take`."""
+        """Takes a slot for the length of the block. `wait_seconds` replaces the limiter's default. Raises as `take`
+        does."""
         self.take(holder, wait_seconds)
         try:
             yield

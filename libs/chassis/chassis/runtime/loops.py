@@ -3,8 +3,8 @@
 A loop runs again at once while it finds work (returns 1 or more), otherwise after its interval or when its `Waker`
 wakes it. A run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
 
-When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Only loops
-with `until_the_end` run until those have ended, because they renew what those depend on.
+When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Loops with
+`until_the_end` go on until these calls and tasks have ended, for example to renew their leases.
 """
 
 import threading
@@ -93,7 +93,8 @@ class Loop(Entrypoint):
         self._ended.send()
 
     def _tick(self) -> int:
-        """Runs the method once, in a worker, and returns how many rows it processed. A failure counts as none."""
+        """Runs the method once, in a worker, and returns how many rows it processed; 0 if it failed or took too
+        long."""
         done: Signal = Signal()
 
         def on_result(_context: Any, result: Any, exc_info: Any) -> tuple[Any, None]:
@@ -130,8 +131,8 @@ def loop(
 ) -> Callable[[F], F]:
     """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
-    `until_the_end`: the loop continues while the service stops, during the last calls and the method marked `@finish`,
-    for example to renew their leases. The database stays open for it; the bus may be closed by then.
+    `until_the_end`: while the service stops, the loop goes on during the last calls and the method marked `@finish`,
+    for example to renew their leases. The database stays open until the loop has ended; the bus may be closed before.
     """
 
     def mark(function: F) -> F:
@@ -173,7 +174,7 @@ class Finish(Entrypoint):
 
 
 def finish(function: F) -> F:
-    """Marks `def method(self)`, which runs when the service stops and its loops have ended. It waits for tasks they
-    started."""
+    """Marks `def method(self)`, which runs when the service stops and its loops have ended. The method waits for tasks
+    that the loops have started."""
     register_entrypoint(function, Finish())
     return function

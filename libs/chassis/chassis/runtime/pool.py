@@ -1,5 +1,5 @@
-"""Runs a limited number of tasks at the same time, so that a slow task does not delay the loop that starts it; and of
-tasks that must not run beside each other one at a time.
+"""Runs a limited number of tasks at the same time, so that a slow task does not delay the loop that starts it. `InTurn`
+keeps two tasks from working on the same name at once.
 
 Rows are claimed only for free places: a claimed row that waits for a place would be kept from other processes.
 """

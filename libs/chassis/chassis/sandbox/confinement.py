@@ -3,8 +3,8 @@
 - **Landlock** refuses all files but Python's and the system's libraries; from ABI 4 on also TCP, from ABI 6 on also
   signals and abstract unix sockets. Without Landlock the process can read every file that its user can.
 - **seccomp** refuses sockets, opening files for writing, starting processes, signals, ptrace, io_uring and every other
-  call that a decoder does not need. Threads are for programs and the functions that ask for them. Without seccomp the
-  process can open UDP and unix sockets and start processes.
+  call that a decoder does not need. Only programs, and functions that ask for that, may start threads. Without seccomp
+  the process can open UDP and unix sockets and start processes.
 - **A network namespace** hides all addresses of the host. It needs root or user namespaces, and most containers give
   neither.
 - **No capabilities and no_new_privs** remove root's powers and setuid programs, on every kernel.
@@ -75,7 +75,7 @@ class Sandbox:
         """Confines this process permanently. Raises OSError when any part of the confinement fails.
 
         `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: the path of the program, if execve
-        follows. `has_threads`: threads may be started, as in every program.
+        follows. `has_threads`: threads may be started; a program may always start them.
         """
         if sys.platform == "linux":
             _give_up_privileges()

@@ -52,7 +52,7 @@ _system = ctypes.CDLL(None)
 
 
 class WorkFailed(Exception):
-    """The work raised an exception, whose name and message are the text of this one."""
+    """The work raised an exception. The text of this one holds its name and message."""
 
 
 class OutOfLimits(WorkFailed):
@@ -154,8 +154,8 @@ class SandboxPool:
     def turn(self) -> Iterator[None]:
         """Reserves one of the pool's processes for the block. Raises NotStarted when none becomes free in time.
 
-        For programs that run one after another, and for work whose files are fetched first, so that the disk holds no
-        more files than are worked on.
+        Used for programs that run one after another. Also used for work whose files are fetched first: so the disk
+        holds files only for work that has a process.
         """
         if not self._turns.acquire(timeout=_TURN_SECONDS):
             raise NotStarted("too many tasks are waiting")
@@ -194,7 +194,7 @@ class SandboxPool:
                 yield ours
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
-        """Passes the descriptors to the fork server for its next fork. Starts a server that has died again. Raises
+        """Passes the descriptors to the fork server for its next fork. If the server has died, starts a new one. Raises
         NotStarted."""
         with self._lock:
             for last in (False, True):

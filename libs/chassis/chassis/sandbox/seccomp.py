@@ -2,8 +2,8 @@
 permanently.
 
 The list has what a decoder needs: memory, files already open, reading files (Landlock restricts which), time. It
-permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. Threads
-are for programs and functions that ask for them: neither ffmpeg nor libde265 runs without.
+permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. Only
+programs, and functions that ask for that, may start threads: neither ffmpeg nor libde265 runs without threads.
 
 A refused call fails with ENOSYS, as on a kernel without it, so libc falls back to an older call. A call of another
 architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.

@@ -84,7 +84,7 @@ class Histogram(Summed[Buckets]):
         self.bounds = bounds
 
     def record(self, value: float, attributes: Attributes | None = None) -> None:
-        """Records a value. A negative one, the difference of two clocks, counts as zero."""
+        """Records a value. A negative value, which two different clocks may give, counts as zero."""
         if not _is_on:
             return
         key = tuple(attributes.items()) if attributes else ()

@@ -1,7 +1,7 @@
 """Spans, while tracing is on. Only `tracing` calls this.
 
-Recorded spans are the SDK's. Attributes contain no URL, statement, token or text: of an address only the host, of an
-error only its code or type, of an account the first 16 hex digits of SHA-256 of its id.
+Recorded spans are the SDK's. Attributes contain no URL, statement, token or text. They hold only the host of an
+address, the code or type of an error, and the first 16 hex digits of the SHA-256 of an account's id.
 """
 
 import hashlib
@@ -139,8 +139,8 @@ class Traced:
 
 
 class DatabaseTraced:
-    """A block of code whose span does not become the current one, so that what it stores continues the caller's
-    trace."""
+    """A block of code with a span that does not become the current one: events and rows stored in the block get the
+    traceparent of the span around it."""
 
     __slots__ = ("_span",)
 
@@ -219,7 +219,7 @@ class Spans:
     """Does the work of the hooks in `tracing` while tracing is on. One per process."""
 
     def __init__(self, tracer: Tracer, *, follows: bool) -> None:
-        """`follows` says that the tracer's sampler follows the decision of a span's parent."""
+        """`follows`: the tracer's sampler records a span if its parent is recorded."""
         self._tracer, self._follows = tracer, follows
 
     def traceparent(self) -> str:
@@ -364,7 +364,8 @@ class Spans:
 
 
 def _remote(traceparent: str) -> Span:
-    """Turns another process's traceparent into a span; not a recorded one if it says so, or is empty or malformed."""
+    """Turns another process's traceparent into a span. If the traceparent is empty or malformed, or says that its trace
+    is not recorded, returns a `NotRecorded`."""
     context = parse(traceparent) if traceparent.endswith("-01") else None
     return NonRecordingSpan(context) if context else NotRecorded(traceparent)
 

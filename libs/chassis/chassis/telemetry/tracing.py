@@ -1,8 +1,8 @@
 """The hooks that other code calls to trace its work. While tracing is off (the default), each costs one branch.
 
-While tracing is on, `spans.Spans` does the work. The W3C `traceparent` is passed on in each call of a frame, in the
-header of an event's message, and in rows that a worker processes later. `tracestate` is not passed on. No hook raises
-an error.
+While tracing is on, `spans.Spans` does the work. The W3C `traceparent` travels in each call of a frame, in the header
+of an event's message, and in rows that a worker processes later. `tracestate` is not passed on. No hook raises an
+error.
 """
 
 from collections.abc import Sequence
