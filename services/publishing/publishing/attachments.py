@@ -1,8 +1,8 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
 An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If the
-process dies before that, the media service drops the attachment. Some calls here do at once what an event does later,
-so that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
+process dies before that, the media service drops the attachment. `settle` and `restore` do not wait for that event, so
+that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,9 +75,8 @@ def attach(
 ) -> tuple[Attached, ...]:
     """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
 
-    `revision` is the version of the post's list of files (`media_revision`). The media service then begins the
-    renditions that the platform needs. Returns the files in the order of `media_ids`. Raises NOT_FOUND,
-    SERVICE_UNAVAILABLE.
+    Returns the files in the order of `media_ids`. The media service then begins the renditions that the platform needs.
+    `revision` is the version of the post's list of files (`media_revision`). Raises NOT_FOUND, SERVICE_UNAVAILABLE.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
@@ -97,8 +96,8 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the media service at once which files a post uses now. If media does not answer, the event post.media does
-    so.
+    """Tells the media service at once which files a post uses now. If the service does not answer, it learns that later
+    from the event `post.media`.
 
     `revision` is that of the newest such event, so that media ignores older events that arrive later.
     """
@@ -136,7 +135,7 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
-    """Calls a method of the media service. Its NOT_FOUND names the field media_ids."""
+    """Calls a method of the media service. A NOT_FOUND that the call raises names the field media_ids."""
     try:
         return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:

@@ -14,8 +14,8 @@ from publishing.store.posts import Posts
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
     """Stages the events of those posts that have ended; a pending post has none.
 
-    A publish at once whose client still waits for the outcome has an event only for the subscriptions that ask for such
-    posts (decisions). Returns the revision of each post's event to the media service, by post id.
+    If a post is published at once and its client still waits for the outcome, its event goes only to subscriptions that
+    ask for such posts (decisions). Returns the revision of each post's event to the media service, by post id.
     """
     ended = [post for post in posts if post.state not in PENDING]
     media, revisions = _media_events(connection, [post for post in ended if post.media_ids])
@@ -27,8 +27,8 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the events that `stage_ended` left out because clients waited, for posts whose clients were answered
-    without the outcome."""
+    """Stages the events that `stage_ended` left out because the posts' clients were still waiting. Called for posts
+    whose clients were then answered without the outcome."""
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 
@@ -40,8 +40,8 @@ def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages the event posts.hold.ended for each brand and maker: who released or cancelled these posts. `posts` are as
-    they were while held."""
+    """Stages the event posts.hold.ended, which tells who released or cancelled held posts: one for each brand and
+    maker. `posts` have the values that they had while held."""
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(

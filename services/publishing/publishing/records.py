@@ -67,7 +67,7 @@ def column_names(kind: type[Row]) -> tuple[str, ...]:
 
 @cache
 def _untouched(kind: type[Row]) -> dict[str, Any]:
-    """Returns a value for each column of a row that nobody has set: 0 for numbers, else None."""
+    """Returns the value of each column before anybody sets it: 0 for numbers, else None."""
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 

@@ -1,8 +1,8 @@
 """Receives the platforms' webhooks about new comments: checks them, stores their comments, then answers.
 
-If a webhook leaves a detail out (Instagram omits the time), a worker loop reads the comment from the platform before
-the event comment.received is sent. If the platform does not answer soon, or no longer knows the comment, the event has
-only what the webhook contained.
+If a webhook leaves a detail out (Instagram omits the time), a worker loop first reads the comment from the platform,
+and then sends the event comment.received. If the platform does not answer soon, or no longer knows the comment, the
+event has only what the webhook contained.
 """
 
 import hmac

@@ -1,7 +1,7 @@
 """Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
-A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. Each
-poll is claimed, called and recorded. One transaction stores the comments of a page and the position in the list. If the
+A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. A poll
+is claimed first. After each page, one transaction stores the page's comments and the position in the list. If the
 process dies, another one continues at that position after the claim has lapsed.
 """
 
@@ -43,8 +43,7 @@ _REFUSED_SECONDS = 3_600.0
 
 
 def poll_comments(app: AppContext) -> int:
-    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop waits a full tick before the
-    next."""
+    """Claims due polls and starts them. Returns 0, so that the loop waits for its whole interval."""
     most = max(int(app.settings.polls_per_second * TICK_SECONDS), 1)
     app.polling.fill("polls", partial(_claim, app), most)
     return 0
@@ -118,7 +117,8 @@ def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> flo
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """If the platform refuses the poll for good, removes its position in the list: the next poll starts at the top."""
+    """Returns the poll; without its position in the list if the refusal is permanent, so that the next poll starts at
+    the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 
@@ -131,8 +131,8 @@ def _put_off(app: AppContext, poll: Poll, wait_seconds: float) -> None:
 def _save(
     connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
 ) -> bool:
-    """Stores the progress of a poll and its next time; without `wait_seconds` ends the poll. Returns whether it goes
-    on: False also if the claim was lost.
+    """Stores the progress of a poll and the time of the next one, or ends the poll if `wait_seconds` is None. Returns
+    whether the poll continues: False if it ended or the claim was lost.
 
     `ended_full`: the whole list of comments has been read.
     """

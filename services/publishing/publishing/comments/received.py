@@ -36,7 +36,7 @@ def store_comments(
 ) -> StoredComments:
     """Gives these comments ids of ours, and stages comment.received once for each new comment.
 
-    With `tells` False the comments only get ids; the next call for them stages the events.
+    If `tells` is False, the comments only get ids: a later call with the same comments stages their events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
@@ -58,8 +58,9 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment: by the author's id or, where names are unique, name. If the platform
-    names no author, a text of our replies or first comment counts as ours."""
+    """Whether the page itself wrote the comment, judged by the author's id, or by the author's name on platforms where
+    names are unique. If the platform names no author, judged by whether the text is that of one of our replies or of
+    the first comment."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:

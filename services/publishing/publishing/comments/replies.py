@@ -52,7 +52,7 @@ _LOOK_LEASE_SECONDS = 60.0
 
 
 class _Sent(NamedTuple):
-    """The outcome of a reply's call: done, failed (with the client's error) or unknown."""
+    """The outcome of a reply's call: done, failed (with the error for the client) or unknown."""
 
     state: str
     remote_id: str | None = None
@@ -65,7 +65,7 @@ def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
     """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
-    `answer` allows, the client has been told PLATFORM_OUTCOME_UNKNOWN meanwhile (`posts/answers.py`).
+    `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN before (`posts/answers.py`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the operation's reply is being sent or looked up.
@@ -100,7 +100,7 @@ def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer:
 
 
 def look_up_replies(app: AppContext) -> int:
-    """Runs one tick: starts looking up replies whose outcome is unknown. Returns how many."""
+    """Starts looking up replies whose outcome is unknown. Returns how many."""
     return app.side.fill("replies", partial(_claim_replies, app))
 
 

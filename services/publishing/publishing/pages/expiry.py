@@ -28,7 +28,8 @@ def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> Non
 def expire(connection: Connection, found: Expired) -> PageRow | None:
     """Marks the page as expired and stages page.expired. Returns the page.
 
-    Returns None if it was marked before, or has new credentials by now, which the refusal does not concern.
+    Returns None if the page is expired already, or if it has new credentials by now: the refusal was about the old
+    ones.
     """
     page = Pages(connection).expire(found.page)
     if page is not None:

@@ -103,8 +103,8 @@ def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) 
 
 
 def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
-    """Decrypts what `locked` encrypted. Raises NOT_FOUND for another browser's accounts, or without a key that decrypts
-    them."""
+    """Decrypts what `locked` encrypted. Raises NOT_FOUND if it was encrypted for another browser, or no configured key
+    decrypts it."""
     if stored is None:
         return []
     try:

@@ -1,10 +1,10 @@
 """Links pages by OAuth: a client begins a link session, a browser comes back from the platform's login, the client
 chooses accounts.
 
-The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the
-code for tokens is claimed before the platform is called. The accounts found wait for the person's consent
-(`link_consent.py`). With it, pages that the brand had linked before get the new credentials and keep their ids, even
-if the client does not choose them.
+The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the code
+for tokens is claimed before the platform is called. The accounts found wait for the person's consent
+(`link_consent.py`). When the person agrees, pages that the brand had linked before get the new credentials and keep
+their ids, even if the client does not choose them.
 """
 
 import re
@@ -115,8 +115,8 @@ def other_browser() -> ApiError:
 
 
 def redirect_uri(app: AppContext, platform: str) -> str:
-    """Returns the redirect URI of a platform's login, as registered with the platform; the same in both calls of a
-    login."""
+    """Returns the redirect URI of a platform's login, as registered with the platform. Both calls of a login must have
+    the same."""
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
@@ -124,8 +124,8 @@ def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
     """Handles a browser's return from the platform's login. Nothing is linked yet. A repeated return shows the same
     result.
 
-    Raises NOT_FOUND for a state that we did not sign or that is too old, and with reason other_browser for one that
-    was made for another browser.
+    Raises NOT_FOUND for a state that we did not sign or that is too old. For a state that was made for another browser,
+    the error has the reason other_browser.
     """
     link_id, made_for = _read_state(app, request.state)
     platform = parse_platform(request.platform)
@@ -199,7 +199,7 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 
 def forget_links(app: AppContext) -> int:
-    """Runs one tick: removes expired link sessions with the accounts that were not chosen. Returns how many."""
+    """Removes expired link sessions with the accounts that were not chosen. Returns how many."""
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 

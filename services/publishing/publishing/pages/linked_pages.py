@@ -116,8 +116,8 @@ def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the credentials of the next pages with the newest key. Skips those renewed meanwhile: they use it
-    already."""
+    """Encrypts the credentials of the next pages with the newest key. Skips credentials that were renewed meanwhile:
+    they are encrypted with that key already."""
     caller.check_operator()
     with app.database.transaction() as connection:
         pages = Pages(connection)

@@ -1,8 +1,8 @@
 """Renews page credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
 
-A renewal is claimed, begun, called and recorded: a new refresh token is stored before anything uses it. Only a definite
-refusal by the platform ends a connection; any other failure is tried again. If a call finds its token expired, the
-token is renewed at once.
+A renewal is claimed and begun before the platform is called. The new refresh token is stored before anything uses it.
+Only a definite refusal by the platform ends a connection; any other failure is tried again. If a call finds its token
+expired, the token is renewed at once.
 """
 
 import time
@@ -55,7 +55,7 @@ class Grant(Record):
 
     @classmethod
     def of(cls, tokens: Tokens, grant_id: str, connection: Connection) -> "Grant":
-        """Returns what is stored of tokens that were issued just now."""
+        """Returns the grant to store for tokens that were issued just now."""
         now = clock.now(connection)
         lifetime = tokens.lifetime_seconds
         credentials = Credentials(
@@ -81,7 +81,7 @@ def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
 
 
 def renew_credentials(app: AppContext) -> int:
-    """Runs one tick: claims pages whose renewal is due and starts the renewals; returns how many."""
+    """Claims pages whose renewal is due and starts the renewals. Returns how many."""
     return app.side.fill("renewals", partial(_claim, app))
 
 
@@ -170,8 +170,8 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Starts the renewal's lease anew. Returns False if the claim was lost: the refresh token may work only once, and
-    must not be used then."""
+    """Starts the renewal's lease anew. Returns False if the claim was lost. Then the refresh token must not be used,
+    because it may work only once."""
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 

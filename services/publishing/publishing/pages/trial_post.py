@@ -52,9 +52,12 @@ class Subject(NamedTuple):
 def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
-    """Makes the test post and removes it again, or removes the one that an earlier check left. Returns the check's
-    result: skipped if posts cannot be deleted on the platform, or the request lacks a photo or allows no public
-    post."""
+    """Makes the test post and removes it again, or only removes the one that an earlier check left. Returns the check's
+    result.
+
+    The check is skipped on a platform that cannot delete posts. It is skipped as well if a needed photo is missing
+    (neither the request nor the page has one), or if the test post would be public and the request does not allow that.
+    """
     title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
     if trial is None:
         return _told(

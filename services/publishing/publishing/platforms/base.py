@@ -166,7 +166,8 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint (real time); else None. Later calls are missing in it."""
+        """The time (real) at which a restored backup replaced this checkpoint; None if none has. Steps that were stored
+        after the backup are missing in it."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
@@ -210,7 +211,8 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first candidate, with all as its `guess`. `by_text`: their texts are equal to the attempt's."""
+    """Returns the first candidate, with all candidates as its `guess`. `by_text`: their texts are equal to the
+    attempt's."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 

@@ -24,7 +24,7 @@ class HookComment:
 class Hooks(NamedTuple):
     """The functions that read one platform's webhooks, which arrive at /hooks/<the platform's full lowercase name>.
 
-    The first parameter of all but `comments_in` are the platform's settings.
+    All of them except `comments_in` take the platform's settings as their first argument.
     """
 
     #: Whether webhooks are configured.

@@ -1,11 +1,10 @@
-"""HTTP to a platform: makes one call if it may still be sent, decides whether a call without an answer may have worked,
-and reads values out of answers, which may hold anything.
+"""HTTP to a platform: makes a call if it may still be sent, and decides whether a call without an answer may have
+worked. Reads values out of answers, which may contain anything.
 
 What an answer means is decided in each platform's folder. No call is repeated here and no redirect is followed.
 
-Right before a visible call is sent, the caller of the connector is asked whether the call may still be sent
-(`permission`). The question is not a parameter of connectors: a connector that forgot to pass it on would send after
-the claim was lost.
+Right before a visible call is sent, the function given to `permission` is asked whether the call may still be sent. It
+is not a parameter of connectors, because a connector that forgot to pass it on would send after the claim was lost.
 """
 
 import builtins
@@ -81,8 +80,8 @@ class Response:
 class HttpClient:
     """Makes calls to platforms over connections that it keeps open. Thread-safe.
 
-    A call ends after `read_timeout_seconds` plus the time that what it sends takes at the slowest rate of
-    `chassis.http.outbound`, even if the platform still transfers a byte now and then.
+    The time limit of a call is `read_timeout_seconds`, plus the time that its body takes at the slowest rate of
+    `chassis.http.outbound`. The call then ends even if the platform still transfers a byte now and then.
     """
 
     def __init__(self, timeouts: Timeouts, *, pool_size: int = _POOL_SIZE) -> None:
@@ -134,7 +133,7 @@ class HttpClient:
 
 
 def _granted() -> None:
-    """Allows every visible call that is made outside of `permission`, as tests of connectors do."""
+    """Allows every visible call that is made outside of `permission`, as in tests of connectors."""
 
 
 _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)

@@ -48,7 +48,8 @@ def default_settings(**given: Any) -> dict[str, Any]:
 
 
 def connectors(settings: Mapping[str, Any]) -> dict[str, Connector]:
-    """Makes the connector of each platform, by code. Each keeps its own pool of connections: a process makes one."""
+    """Makes the connector of each platform, by code. Call it once in a process: each connector has its own
+    connections."""
     return {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
 
 

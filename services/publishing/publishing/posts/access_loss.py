@@ -26,7 +26,7 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
 def hold_posts(app: AppContext) -> int:
     """Holds posts of one maker who lost access. Returns 1, or 0 when no maker is due.
 
-    A maker is due again and again until the calls that were in progress at the loss of access can queue no more posts.
+    Each maker is looked at repeatedly, until calls that were in progress when access was lost can queue no more posts.
     """
     with app.database.transaction() as connection:
         holds = Holds(connection)

@@ -1,9 +1,9 @@
 """Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
 
-The answer then is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. Whether the answer
-or an event reports the outcome, the database decides (`posts.awaited_until`): before an answer without the outcome is
-given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is down,
-`awaited_until` passes without the mark, and an event reports the outcome once it is stored.
+That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, and is given while the gateway still waits. Before it is
+given, the post is marked in the database as no longer awaited by its client (`posts.awaited_until`). From then on an
+event reports the outcome. If the outcome is stored before the mark, it is the answer. If the database is down, nothing
+is marked: then an event reports an outcome that is stored after the time in `awaited_until`.
 """
 
 import time
@@ -55,8 +55,8 @@ Leave = Callable[[Caller], Left]
 
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """Runs work that calls a platform, in one of the account's slots for live calls. Returns or raises what it does; if
-    the time runs out, raises the error of `run`."""
+    """Runs `work`, which calls a platform, in one of the account's slots for live calls. Returns its result or raises
+    its error; if it takes too long, raises the error described at `run`."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -67,8 +67,8 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited. Returns what is known of it. Raises
-    SERVICE_UNAVAILABLE."""
+    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the operation.
+    Raises SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -76,10 +76,10 @@ def leave(database: Database, caller: Caller) -> Left:
 
 
 def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
-    """Runs all parts in parallel. Returns done futures, in order, with what each part returned or raised.
+    """Runs all parts in parallel. Returns finished futures, in order, with what each part returned or raised.
 
-    A part that takes too long goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If its post was not begun, the
-    future raises SERVICE_UNAVAILABLE and the post will not be begun.
+    If a part takes too long, it goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had not
+    been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")

@@ -78,8 +78,8 @@ def check_page(app: AppContext, page: PageRow) -> None:
 
 
 def check_connected(app: AppContext, page: PageRow) -> None:
-    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not for scheduled posts: it may exist by
-    their time."""
+    """Raises UNSUPPORTED_PLATFORM if the page's platform has no connector. Not called for a scheduled post, because
+    there may be a connector when the post is due."""
     try:
         app.connector(page.platform)
     except NotConnected as error:

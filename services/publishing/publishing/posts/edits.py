@@ -37,7 +37,7 @@ def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedule
     """Changes a queued or held post. The rules are checked again for what changes.
 
     The caller becomes the maker of a queued post; a held post stays held. A repeated operation gets the post. Raises
-    NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and what schedule raises.
+    NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and the errors of schedule.
     """
     work = partial(_edit, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
@@ -95,7 +95,7 @@ def _new_files(
 
 
 def _check(app: AppContext, page: PageRow, post: Post, changed: api.PostContent, find: content.Find) -> None:
-    """Raises the first error in the changed content. The permission to comment counts only if the first comment
+    """Raises the first error in the changed content. Checks the permission to comment only if the first comment
     changes."""
     if changed.first_comment != post.content.first_comment:
         check_first_comment(app, changed, page)

@@ -80,8 +80,11 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
 
 
 def calendar(app: AppContext, caller: Caller, request: api.ListCalendarPosts) -> api.CalendarPosts:
-    """Lists the posts of a span of time in brief, soonest first. Of more posts than the limit, shows the first that are
-    not published, and the last that are."""
+    """Lists the posts of a span of time in brief, soonest first.
+
+    If more posts than the limit are not published, returns the earliest of them. If more than the limit are published,
+    returns the latest of those.
+    """
     statuses, platform = statuses_in(request.status), platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     where: dict[str, Any] = {"brand_ids": _brands(caller, request.brand_id), "page_id": request.page_id}

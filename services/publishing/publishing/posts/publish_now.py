@@ -42,8 +42,8 @@ def publish(
 ) -> api.PublishResult:
     """Publishes a post and returns when the platform has answered.
 
-    The client waits as long as `answer` says. Then it is told PLATFORM_OUTCOME_UNKNOWN; the result, which comes later,
-    is stored.
+    If that takes longer than `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN, and the result is only
+    stored.
 
     Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and the errors of schedule
     that are not about times. Raises MEDIA_PROCESSING when files are not ready: nothing was sent then. Raises
@@ -54,11 +54,10 @@ def publish(
 
 
 def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
-    """Makes posts that the account publishes at once report their outcome by an event too, for subscriptions with
-    `immediate_posts`.
+    """Turns on events for posts that the account publishes at once, for subscriptions with `immediate_posts`.
 
-    This holds for all posts that begin from now on, and is never undone: webhooks drops events that no subscription
-    asks for.
+    Applies to all posts that begin from now on. It is never turned off: webhooks drops events that no subscription asks
+    for.
     """
     with app.database.transaction() as connection:
         Sending(connection).report_at_once(caller.account_id)
@@ -96,12 +95,12 @@ def _publish(
 def _claim(
     app: SendingContext, caller: Caller, request: api.PublishPost, attachment: Attachment, answer: Answer
 ) -> tuple[PageRow, Post]:
-    """Stores the post with its attempt, or begins the operation's failed post again. The guardrails count it from now
-    on.
+    """Stores the post with its attempt, or begins the operation's failed post again. The guardrails count the post from
+    now on.
 
     Returns the page as it is now, with the credentials to use, and the post. The page cannot be unlinked before the
-    outcome is stored. Raises NOT_FOUND, PAGE_EXPIRED, the guardrails' errors, and POST_IN_PROGRESS if another try sends
-    it.
+    outcome is stored. Raises NOT_FOUND, PAGE_EXPIRED, the guardrails' errors, and POST_IN_PROGRESS if another try is
+    sending the post.
     """
     with app.outcomes.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
@@ -128,8 +127,8 @@ def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Pos
     """Stores the outcome and returns the post; None if the database is down for too long: a look-up finds the outcome
     later.
 
-    Tries for longer than the client waits; then an event reports the outcome. Raises SERVICE_UNAVAILABLE for a post
-    that was certainly not published.
+    Goes on trying after the client has stopped waiting; then an event reports the outcome. Raises SERVICE_UNAVAILABLE
+    for a post that was certainly not published.
     """
     try:
         return app.outcomes.write(outcome, more_seconds=answer.left_seconds).post

@@ -132,8 +132,8 @@ def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> di
 
 
 def override_errors(request: OnPages, page: PageRow) -> list[ApiError]:
-    """Returns the errors in the settings that the request overrides for this page, besides those that are errors in
-    any post."""
+    """Returns an error for each unknown setting that the request overrides for this page, except those that the check
+    of a single post finds as well."""
     named = next(one for one in request.pages if one.page_id == page.id)
     settings = None if named.settings is UNSET else named.settings
     return open_setting_errors(page.platform, settings or {})
@@ -149,7 +149,8 @@ def _run(
 ) -> api.PageResults:
     """Runs `one` for every page in parallel and returns the results.
 
-    Runs `check` first. But if an earlier try has made a post, each page is checked by itself, as a single post is.
+    Runs `check` before. If an earlier try has already made a post, leaves `check` out: `one` checks each page by
+    itself.
     """
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
@@ -199,7 +200,7 @@ def _part(
 
 
 def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:
-    """Makes a page's result of what its part returned or raised."""
+    """Returns a page's result: what its part returned, or the error that the part raised."""
     try:
         return ended.result()
     except ApiError as problem:

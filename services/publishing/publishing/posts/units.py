@@ -13,8 +13,8 @@ log = structlog.get_logger()
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
     """Gives back the units of operations that made nothing, and voids the tries that quota asks about.
 
-    Operations that are being sent or looked up are undecided: quota asks about them again. All others have made a post
-    or a reply, so their units stay used.
+    An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. The remaining
+    operations have made a post or a reply, so their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

@@ -1,7 +1,7 @@
 """Decides which post on the platform an attempt of ours made, if nothing but the content matches. Pure.
 
-A post is assigned to an attempt only if no other open post of ours could have made it. Otherwise one of our posts could
-take another's, and that one would be sent again.
+A post is assigned to an attempt only if no other open post of ours could have made it. Otherwise the wrong one of our
+posts could count as published, and the other one would be sent again.
 """
 
 from collections.abc import Collection
@@ -19,11 +19,11 @@ def own_post(
     `taken`: the remote ids that other posts have by now. `others`: the page's other posts that may be on the platform
     although their remote ids are not known.
 
-    While a similar post is being sent nothing is decided, because the platform's answer will name that post. Which of
-    two equal posts gets the remote id does not matter. A post that differs in what the look-up cannot see (pictures,
-    settings) may own one of the candidates; only if there are more candidates than such posts, one certainly belongs
-    to `post`. A page's posts are sent one after another, so the candidates are assigned in the order in which the
-    attempts began.
+    Decides nothing while a similar post is being sent, because the platform's answer will name that post. It does not
+    matter which of two equal posts gets which candidate. But each other post with a similar text and other pictures or
+    settings, which a look-up does not see, may own one candidate. So `post` gets a candidate only if there are more
+    candidates than such posts. Candidates are assigned in the order in which the attempts began, because a page's posts
+    are sent one after another.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found

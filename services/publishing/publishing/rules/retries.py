@@ -13,8 +13,8 @@ LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) -> float | None:
     """Returns the seconds until the next attempt after `attempts` retryable failures; None when no attempt is left.
 
-    A longer wait that the platform asks for is kept, up to a day (our choice), so that no post is sent more than a day
-    late.
+    If the platform asks for a longer wait, returns that, but at most a day (our choice), so that no post is sent more
+    than a day late.
     """
     if attempts >= MAX_ATTEMPTS:
         return None
@@ -24,9 +24,10 @@ def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) 
 def wait_before_look(unknown_seconds: float, first_seconds: float, settle_seconds: float) -> float:
     """Returns the seconds until the next look-up of an outcome that has been unknown for `unknown_seconds`.
 
-    The first look-up comes `first_seconds` after the attempt, each further one when the outcome has been unknown for
-    twice as long as at the one before. One comes exactly at `settle_seconds`, because a post that the platform does
-    not show by then was not published. After that the intervals go on growing.
+    The first look-up comes `first_seconds` after the attempt. At each further look-up the outcome has been unknown for
+    twice as long as at the one before. One comes exactly at `settle_seconds`, because a post that the platform does not
+    show by then was not published. After that, the interval is a quarter of the time that has passed, but 30 s to an
+    hour.
     """
     if unknown_seconds >= settle_seconds:
         return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""What all sending of posts shares within one process, besides `AppContext`; and the function that creates it."""
+"""What the use cases that send posts share within one process, in addition to `AppContext`."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -127,7 +127,7 @@ def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSou
 
 
 def await_final_id(app: AppContext, post: Post, published: Published) -> None:
-    """If the platform will give the post's final id only later, stores that this process must ask for it."""
+    """If the platform gives the post's final id only later, stores that the id must still be asked for."""
     if published.is_named_later:
         with app.database.transaction() as connection:
             FinalIds(connection).wait(post.id, FIRST_ID_SECONDS)
@@ -146,11 +146,11 @@ def published_outcome(post: Post, published: Published, *, looked_up: bool = Fal
 
 
 def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> AttemptOutcome:
-    """Returns the outcome of an attempt that published nothing: the post is queued again if a retry can help and is
-    left, else it has failed.
+    """Returns the outcome of an attempt that published nothing. If a retry can help and one is left, the post is queued
+    again; otherwise it has failed.
 
-    A post published at once is tried only once (decisions). `post.attempts` includes this attempt; `outcome` is stored
-    as the attempt's.
+    A post published at once is tried only once (decisions). `post.attempts` includes this attempt. `outcome` is the
+    outcome to store with the attempt.
     """
     expired = refusal.kind is Refusal.EXPIRED
     wait = None
@@ -170,8 +170,8 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> A
 
 
 def not_begun(post: Post, reason: post_files.FilesNotReady) -> AttemptOutcome:
-    """Returns the outcome of an attempt whose files are not ready: it does not count as an attempt, and a scheduled
-    post is due again soon."""
+    """Returns the outcome of an attempt whose files are not ready. A scheduled post is due again soon, and the attempt
+    does not count. A post published at once has failed."""
     if post.origin == "immediate":
         refusal = PlatformRefusal(Refusal.TRANSIENT, MEDIA_PROCESSING.code, MEDIA_PROCESSING.message)
         return refused(post, refusal)

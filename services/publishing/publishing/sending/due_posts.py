@@ -41,10 +41,10 @@ _BRAND_SECONDS = 1.0
 
 
 def publish_due_posts(app: SendingContext) -> int:
-    """Runs one tick: claims as many due posts as the pool has free tasks for, and starts sending them.
+    """Claims as many due posts as the pool has free tasks for, and starts sending them.
 
-    Before that waits a moment until a good part of the pool is free, so that one claim serves many pages. Due posts of
-    a brand whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many
+    Waits a moment first, until a good part of the pool is free, so that one claim serves many pages. Due posts of a
+    brand whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many
     posts were claimed, put off or given up; 1 if no task became free, so that the loop tries again at once.
     """
     if not app.page_queues.wait_free(
@@ -77,16 +77,16 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
 
 def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
     """Claims the due posts of up to `count` pages. Returns the pages with their posts, how many posts were put off or
-    given up, and by brand the pages left out because their brand was locked."""
+    given up, and the pages that were left out because their brand was locked, by brand."""
     per_queue = app.settings.posts_per_queue
     return _claim(app, lambda queues: queues.lock_due(count, per_queue))
 
 
 def _claim_contended(app: SendingContext, brand_id: str, page_ids: Sequence[str]) -> None:
-    """Claims the due posts of a brand as soon as its lock is free: frequent schedule calls must not keep it from
-    sending.
+    """Claims the due posts of a brand as soon as the brand's lock is free, so that frequent schedule calls do not keep
+    the brand from sending.
 
-    If the pool has no free task by then nothing is claimed; the next tick tries the brand again.
+    If the pool has no free task by then, nothing is claimed; the loop tries the brand again.
     """
 
     def lock(queues: PageQueues) -> Locked:
@@ -161,7 +161,8 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
 
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:
-    """Puts off the page's other posts for as long as the platform asks: refusals of each would only use up attempts."""
+    """Puts off the page's other posts for as long as the platform asks. If they were sent now, each would be refused
+    and lose an attempt."""
     with app.database.transaction() as connection:
         waiting = Sending(connection).put_off_page(page.id, seconds)
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)

@@ -1,7 +1,7 @@
 """Asks for the final ids of published posts whose platform gives them later (TikTok: after moderation).
 
-The wait for the id is stored before the post is recorded as published. Each look-up is claimed, called and recorded,
-and only reads.
+The wait for the id is stored before the post is recorded as published. A look-up is claimed before the platform is
+called, and only reads.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
 def name_posts(app: AppContext) -> int:
-    """Runs one tick: claims published posts that lack their final id and starts asking for it. Returns how many."""
+    """Claims published posts that lack their final id and starts asking for it. Returns how many."""
     return app.side.fill("final ids", partial(_claim, app))
 
 

@@ -1,7 +1,7 @@
 """Makes first comments after their post is published, once each. If one fails, its post stays published.
 
-Like posts they are claimed, begun, called and recorded; a comment whose outcome is unknown is looked up under the
-post before another try.
+A first comment takes the same steps as a post: claim, begin, call, record. If its outcome is unknown, it is looked up
+under the post before another try.
 """
 
 from functools import partial
@@ -62,7 +62,7 @@ class _Step(NamedTuple):
 
 
 def send_first_comments(app: AppContext) -> int:
-    """Runs one tick: claims due first comments and starts making them. Returns how many."""
+    """Claims due first comments and starts making them. Returns how many."""
     return app.side.fill("first comments", partial(_claim, app))
 
 

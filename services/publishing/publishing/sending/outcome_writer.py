@@ -31,8 +31,8 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Write:
-    """What one page queue asks the writer to store. While it is unknown whether that was committed, it is submitted
-    again unchanged."""
+    """What one page queue asks the writer to store. If it is not certain that a `Write` was committed, the same one is
+    submitted again."""
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None
@@ -101,8 +101,8 @@ class OutcomeWriter:
         *,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores an outcome, marks its page as expired if it says so, and begins the attempt at another post, each if
-        given. All is committed when the call returns.
+        """Stores `outcome`, if given, and marks its page as expired if the outcome says so. Begins the attempt at the
+        post of `begin`, if given. All is committed when the call returns.
 
         While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
         SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.

@@ -129,8 +129,8 @@ def _source(file: MediaFile) -> MediaSource:
 
 
 def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
-    """Returns the upload that a public URL of our own leads to, from the media service without fetching it; None for
-    any other URL."""
+    """Returns the upload that has this public URL, as the media service describes it; None for a URL that is not
+    ours."""
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None

@@ -37,7 +37,7 @@ GIVE_UP_SECONDS = DAY_SECONDS
 
 
 def look_up_posts(app: SendingContext) -> int:
-    """Runs one tick: claims posts whose look-up is due and starts the look-ups. Returns how many."""
+    """Claims posts whose look-up is due and starts the look-ups. Returns how many."""
     return app.side.fill("look-ups", partial(_claim, app))
 
 
@@ -89,7 +89,7 @@ def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) 
 
 
 def conclude(app: SendingContext, unknown: UnknownOutcome, outcome: Outcome) -> AttemptOutcome:
-    """Returns what a look-up's outcome means for the attempt: the outcome to store."""
+    """Returns the outcome to store for an attempt, given the outcome of its look-up."""
     post = unknown.post
     if isinstance(outcome, Published):
         return published_outcome(post, outcome, looked_up=True)

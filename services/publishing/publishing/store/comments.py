@@ -109,7 +109,7 @@ class ReplyRow(Row):
 
 
 class FirstComment(NamedTuple):
-    """A claimed first comment that must be made or looked up. In real time."""
+    """A claimed first comment that must be made or looked up. Its times are in real time."""
 
     post: Post
     #: Since the call that may have made the comment.

@@ -1,7 +1,8 @@
 """SQL of the lists of posts.
 
-A list is put together from the first rows of a few index ranges (those of an account and platform, a brand or a page,
-each in one state). Its cost depends on how much it shows and on the number of ranges, not on the length of the history.
+A list merges the first rows of a few index ranges. Each range has the posts of one state that belong to an account and
+platform, to a brand or to a page. Its cost depends on how much it shows and on the number of ranges, not on the length
+of the history.
 """
 
 from collections.abc import Collection
@@ -165,7 +166,7 @@ def _scheduled(
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """Returns the index ranges, the states and the values of a statement with these filters. `after`: the last row of
-    the page before."""
+    the previous page."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -195,8 +196,8 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns the index ranges and the values of a statement with these filters. `before`: the last row of the page
-    before."""
+    """Returns the index ranges and the values of a statement with these filters. `before`: the last row of the previous
+    page."""
     if page_id is not None:
         ranges = _OF_PAGE
     elif brand_ids is None:

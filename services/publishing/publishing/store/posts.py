@@ -189,9 +189,8 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the page on the platform until the transaction ends. Then reads the posts that
-        count for a post at `at` (None: now), those within a day of it, except the post `without`. Posts of sibling
-        pages are included.
+        """Locks the page's brand and the page on the platform until the transaction ends. Then reads the posts within a
+        day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
 
         With an `effect`, its operation and the page are locked first; raises Done if the operation has made another
         post, IDEMPOTENCY_IN_PROGRESS for a voided try. A page of another account is neither locked nor read. A dry run
@@ -237,13 +236,14 @@ class Posts:
         return Plans(row.page or [], (is_scheduled and row.scheduled) or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post and returns it; None when the previous release has made a post for the same operation."""
+        """Adds a queued post and returns it. Returns None if the previous release has already made a post for the same
+        operation."""
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """Adds a post and commits in the same round trip. Returns None, all rolled back, if the operation had made a
-        post already."""
+        """Adds a post and commits in the same round trip. If the operation has made a post already, rolls everything
+        back and returns None."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -273,7 +273,7 @@ class Posts:
         return self.change(post_id, {"state": "cancelled", "out_at": None}, states=states)
 
     def pending_of_page(self, page_id: str) -> list[Post]:
-        """Locks and returns the posts of a page that are neither published nor ended, until the transaction ends."""
+        """Returns the posts of a page that are neither published nor ended, locked until the transaction ends."""
         return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
 
     def cancel_queued_of_page(self, page_id: str) -> list[Post]:
@@ -315,8 +315,8 @@ def taken_over(caller: Caller) -> dict[str, Any]:
 
 
 def _counted(is_scheduled: bool) -> list[str]:
-    """Returns the states of posts that a schedule call's guardrails count, else a publish call's (decisions "Guardrail
-    windows")."""
+    """Returns the states of the posts that guardrails count (decisions "Guardrail windows"): for a publish at once,
+    sent posts and those being sent or of unknown outcome; for a scheduled post, queued ones as well."""
     return ["queued", *OUT] if is_scheduled else [*OUT]
 
 

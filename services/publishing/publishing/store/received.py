@@ -145,8 +145,8 @@ class Received:
         return set(self._connection.execute(_END, values).scalars())
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
-        """Stores what a webhook said about comments until their details are known. Comments whose event was staged
-        already stay as they are."""
+        """Stores comments as a webhook described them, to be reported once their details are known. Comments that were
+        reported already stay as they are."""
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:
             self.add(post_id, said)

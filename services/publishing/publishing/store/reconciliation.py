@@ -106,7 +106,7 @@ _DOUBT_FIRST_COMMENTS = text(
 
 
 class UnknownOutcome(NamedTuple):
-    """A claimed post whose unknown outcome must be looked up. In real time."""
+    """A claimed post whose unknown outcome must be looked up. Its times are in real time."""
 
     post: Post
     unknown_seconds: float
@@ -150,12 +150,12 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Makes due first comments be looked for on the platform before they are made, because a call since `began_at`
-        may have made them."""
+        """Makes sure that due first comments are looked up on the platform before they are made: a call since
+        `began_at` may have made them."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
-        """Takes, until the transaction ends, the lock under which one process decides which posts on the page belong to
+        """Takes a lock until the transaction ends: only one process at a time decides which posts on the page belong to
         which attempts."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 

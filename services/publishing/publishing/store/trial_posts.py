@@ -1,5 +1,5 @@
-"""SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Times are
-real."""
+"""SQL of test posts of `posthaste platform check --post`: at most one for each page, until it is removed. Times are in
+real time."""
 
 from datetime import datetime
 from typing import Any

@@ -127,8 +127,8 @@ class FacebookConnector(FacebookReading):
         """Gives a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
         OutcomeUnknown.
 
-        If we have the bytes, sends them in pieces. If an answer is lost then, the upload session shows what happened.
-        If we have no bytes, or Facebook takes no pieces, sends the video's public address.
+        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what has
+        arrived. If we have no bytes, or Facebook takes no pieces, sends the video's public address.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -232,7 +232,7 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns the outcome. If a video was not found but Facebook may still be processing it, that is StillUnknown."""
+    """Returns the outcome, or StillUnknown if a video was not found but Facebook may still be processing it."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 

@@ -1,4 +1,5 @@
-"""Instagram's login: finds professional accounts through the Facebook page they belong to, and uses its token."""
+"""Instagram's login: finds each professional account through the Facebook page it belongs to, and uses the page's
+token."""
 
 from publishing.platforms.base import Profile
 from publishing.platforms.http_client import Answer

@@ -137,8 +137,7 @@ class Calls:
 
 
 def _refused_part(response: Response) -> PlatformRefusal:
-    """Returns the refusal of a part of a file. Only its HTTP status is known: the part's upload address may have
-    expired."""
+    """Builds the refusal of a part of a file from the HTTP status alone: 5xx, 408 and 429 are temporary."""
     kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
     return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")
 

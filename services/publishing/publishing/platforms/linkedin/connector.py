@@ -35,7 +35,7 @@ class LinkedInConnector(LinkedInReading):
     """Publishes on LinkedIn.
 
     Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (of the first call, seconds since 1970) and
-    `duplicate_of` (the post of which LinkedIn called a later call a duplicate).
+    `duplicate_of` (the id of the post that LinkedIn named when it refused a later call as a duplicate).
     """
 
     def __init__(self, settings: LinkedInSettings) -> None:

@@ -74,8 +74,9 @@ class LinkedInLogin(CodeLogin):
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
         """Returns the scopes that the page lacks.
 
-        Pages that an earlier release linked have OpenID's scopes as well as those for company pages, and need no more.
-        LinkedIn gives the new scopes to new apps (a guess, docs/platforms/linkedin.md).
+        LinkedIn gives new apps other scopes than older ones (a guess, docs/platforms/linkedin.md). So a page that an
+        earlier release linked, recognised by the scope `openid`, needs only the scopes that the earlier release asked
+        for.
         """
         needed = (*_MEMBER, *_PAGES) if self._has_pages and "openid" in granted else self.scopes
         return tuple(scope for scope in needed if scope not in granted)

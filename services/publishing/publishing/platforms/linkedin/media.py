@@ -117,7 +117,7 @@ class Uploads(StagedFiles):
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
         """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
 
-        Returns {} if LinkedIn does not let us read the file. The list `refused` gets each refusal to show the file.
+        Returns {} if LinkedIn does not let us read the file. Appends each such refusal to the list `refused`.
         """
         try:
             file = self._calls.read(account, path)

@@ -86,7 +86,7 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 def wait_in(headers: Mapping[str, str]) -> float | None:
     """Returns for how many seconds to wait; None if the headers do not say.
 
-    They say it in Retry-After or, in minutes, in X-Business-Use-Case-Usage.
+    The headers are Retry-After (seconds) and X-Business-Use-Case-Usage (minutes).
     """
     if (after := retry_after(headers)) is not None:
         return after

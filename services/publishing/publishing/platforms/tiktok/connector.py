@@ -170,8 +170,8 @@ class TikTokConnector(TikTokReading):
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
         """Whether TikTok still waits for chunks of the video.
 
-        Before the last chunk was sent, this is certain. Once `last_chunk_seconds` have passed since then, it is
-        assumed.
+        This is certain as long as the last chunk was not sent. It is assumed if TikTok has not received the last chunk
+        `last_chunk_seconds` after it was first sent.
         """
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False

@@ -1,6 +1,7 @@
-"""TikTok's login. It departs from the standard (platforms.md 5).
+"""TikTok's login, which departs from the standard (platforms.md 5).
 
-It has `client_key`, commas between scopes, PKCE in hex, and errors in answers with HTTP 200.
+It calls the client id `client_key`, puts commas between scopes, takes the PKCE challenge in hex, and answers with HTTP
+200 even for errors.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from publishing.platforms.tiktok.settings import TikTokSettings
 
 
 def _s256_hex(verifier: str) -> str:
-    """Returns the PKCE challenge in hex. TikTok wants that, and not base64url."""
+    """Returns the PKCE challenge in hex, which TikTok requires instead of base64url."""
     return hashlib.sha256(verifier.encode("ascii")).hexdigest()
 
 

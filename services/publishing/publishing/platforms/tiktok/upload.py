@@ -63,8 +63,8 @@ class Upload:
         Calls `before_last` before the last chunk. After each chunk calls `arrived` with the number of the next chunk.
         Raises PlatformRefusal if TikTok does not take a chunk.
 
-        With the last chunk there is an exception: if TikTok does not answer it, or no longer knows the upload address,
-        returns without an error. The post's status then shows whether the chunk has arrived.
+        For the last chunk, returns without an error if TikTok does not answer, or no longer knows the upload address:
+        the post's status then shows whether the chunk has arrived.
         """
         self._number = number
         while self._number < self._chunks.count:

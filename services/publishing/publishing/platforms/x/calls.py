@@ -133,7 +133,7 @@ class Calls:
 
 
 def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
-    """Adds to a query the request for these fields of posts, by the parameter with this name."""
+    """Adds the parameter with this name to a query, to ask X for these fields of posts."""
     fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
     if parameter != _FIELD_NAMES[0]:
         expansions += [_EXPANDED[field] for field in fields if field in _EXPANDED]

@@ -141,17 +141,17 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin at `start`: at the text's beginning, or after a character that belongs to no earlier
-    link.
+    """Whether a link may begin at `start`: at the text's beginning, or after a character that may precede a link and is
+    not part of one.
 
-    The earlier links end at `searched`.
+    The links found so far end at `searched`.
     """
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
-    """Returns the position in text[first:end] where a name without a scheme begins, -1 if there is none. Earlier
-    links end at `searched`."""
+    """Returns the position in text[first:end] where a name without a scheme begins, -1 if there is none. The links
+    found so far end at `searched`."""
     # A sign at the text's beginning is taken for what precedes the link, if a link can follow it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
@@ -167,10 +167,8 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
-    """Returns for each label where the longest name ends that begins with this label and has at least three labels.
-
-    None if there is no such name.
-    """
+    """Returns for each label the end of the longest name of at least three labels that begins with it; None if there is
+    none."""
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]

@@ -1,4 +1,4 @@
-"""The test post on X: public, and deleted at once. X has no other posts, and charges for each."""
+"""The test post on X: public, and deleted at once. X has no private posts, and charges for each post."""
 
 from publishing.platforms.base import Account, Content, PlatformRefusal, Refusal
 from publishing.platforms.trial import Trial

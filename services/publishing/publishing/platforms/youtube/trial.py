@@ -46,8 +46,8 @@ def _remove(settings: YouTubeSettings, account: Account, video_id: str) -> None:
 
 
 def _left(checkpoint: Mapping[str, Any]) -> str | None:
-    """Returns the id of a video that YouTube accepted but failed to process, or None: such a video stays in the
-    channel."""
+    """Returns the id of the video if YouTube accepted one, else None. A video that YouTube fails to process stays in
+    the channel until it is deleted."""
     return checkpoint.get("video_id")
 
 
