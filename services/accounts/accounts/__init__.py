@@ -1,5 +1,5 @@
 """The accounts service: users, brands, collaborators, API tokens and the audit log. It decides who may do what.
 
-What is for the operator raises MISSING_SCOPE for everybody else; what is for the account's owner raises
+Operations for the operator alone raise MISSING_SCOPE for everybody else. Operations for the account's owner raise
 COLLABORATOR_INSUFFICIENT for a collaborator.
 """

@@ -29,7 +29,7 @@ def check_verified(user: User) -> User:
 
 
 def check_owner(caller: Caller) -> None:
-    """Refuses everybody but the account's owner; a collaborator manages nothing. Raises COLLABORATOR_INSUFFICIENT."""
+    """Raises COLLABORATOR_INSUFFICIENT unless the caller is the account's owner: collaborators manage nothing."""
     if caller.user_id != caller.account_id:
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 

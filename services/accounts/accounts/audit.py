@@ -20,7 +20,8 @@ SYSTEM = "system"
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
     """Returns entries of audit logs, newest first. Raises NOT_FOUND naming `brand_id`.
 
-    The operator names a brand; an owner gets one page of the entries of all their brands, or of one.
+    The operator gets the newest entries of the brand that the request names. An owner gets one page of entries: those
+    of a brand, or without `brand_id` those of all their brands.
     """
     store = AuditStore(connection)
     if caller.is_operator:

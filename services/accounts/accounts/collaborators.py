@@ -35,11 +35,11 @@ def list_collaborators(
 
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
-    """Changes the role of a collaborator, or adds one, which only the operator may do.
+    """Changes the role of a collaborator. The operator may also add a collaborator.
 
-    With another role than full, the collaborator's tokens answer COLLABORATOR_INSUFFICIENT. Repeating the operation
-    changes nothing, even after a later change, so it does not bring a removed person back. Raises NOT_FOUND,
-    VALIDATION_ERROR, EMAIL_NOT_VERIFIED.
+    Unless the role is full, requests with the collaborator's tokens are refused with COLLABORATOR_INSUFFICIENT.
+    Repeating the operation changes nothing, even after a later change, so it does not bring a removed person back.
+    Raises NOT_FOUND, VALIDATION_ERROR, EMAIL_NOT_VERIFIED.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)

@@ -1,8 +1,8 @@
 """Derives tokens and codes that may have to be shown twice, although only their hash is stored.
 
-A write may run twice (a connection lost during a call) and must answer the same both times. So the token of an
-operation is HMAC-SHA256(TOKEN_SECRET, operation id), and an account's sandbox token is HMAC-SHA256(TOKEN_SECRET,
-account id), so that the dashboard can show it again (spec "Authentication" 7). Neither can be computed from the
+A write may run twice (a connection lost during a call) and must answer the same both times. So the token that an
+operation creates is HMAC-SHA256(TOKEN_SECRET, operation id). An account's sandbox token, which the dashboard shows
+again at any time (spec "Authentication" 7), is HMAC-SHA256(TOKEN_SECRET, account id). Neither can be computed from the
 database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
 The codes of invites and of links in mails, the secrets of authenticator apps and recovery codes are derived in the same
@@ -70,7 +70,7 @@ def recovery_codes(config: AccountsConfig, totp_id: str) -> tuple[str, ...]:
 
 
 def is_code(expected: str, given: str) -> bool:
-    """Compares two codes in constant time."""
+    """Whether two codes are equal, compared in constant time."""
     return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
 
 

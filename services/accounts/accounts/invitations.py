@@ -125,8 +125,9 @@ def accept_invitation(
 ) -> AcceptedInvitation:
     """Makes the account with the invited address a collaborator; opens the account if there is none.
 
-    Raises INVALID_LINK, INVALID_CREDENTIALS for a wrong password, RATE_LIMITED after too many of them,
-    TOTP_REQUIRED and INVALID_TOTP if the account asks for a code, SIGNUPS_CLOSED where nobody may open an account.
+    Raises INVALID_LINK, INVALID_CREDENTIALS for a wrong password, and RATE_LIMITED after too many of them. Raises
+    TOTP_REQUIRED and INVALID_TOTP if the account asks for a code, SIGNUPS_CLOSED if there is no account and nobody may
+    open one.
     """
     with database.reading() as connection:
         found = _linked(connection, config, request)
@@ -206,8 +207,8 @@ def _linked(connection: Connection, config: AccountsConfig, link: InvitationLink
 
 
 def _holder(connection: Connection, email: str) -> User | None:
-    """Returns the verified account with this address, or None. An unverified one is replaced: a stranger may have
-    opened it."""
+    """Returns the verified account with this address, or None. An unverified account does not count, because a stranger
+    may have opened it: accepting the invitation replaces it."""
     user = UserStore(connection).find_by_email(email)
     return user if user is not None and user.verified else None
 

@@ -50,9 +50,9 @@ class AccountsDatabase(DatabaseProvider):
 
 
 def call(use_case: Callable[..., Any], *, is_read: bool = False) -> Callable[..., Any]:
-    """Makes the RPC method that answers a call with `use_case`, which gets what its parameters name: of `caller`,
-    `request`, `config`, and `database` or a `connection`.
+    """Makes the RPC method that answers a call with `use_case`.
 
+    Each parameter of `use_case` gets the value of its name: `caller`, `request`, `config`, `database` or `connection`.
     The connection is in a transaction or, if `is_read`, for single statements.
     """
     names = tuple(signature(use_case).parameters)

@@ -1,6 +1,6 @@
 """The rule of admission: allows or refuses requests and units by an account's or sandbox token's counters (pure).
 
-A batch is decided like its demands one after another. A refused demand changes nothing.
+A batch gets the same decisions as its demands would get one after another. A refused demand changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -137,9 +137,10 @@ def roll(counters: Counters, now: datetime) -> Counters:
 
 
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
-    """Decides whether a request may run (its demand), and returns the account's counters afterwards.
+    """Decides whether a request may run, and returns the account's counters afterwards.
 
-    `charge`: the unit that the request's operation has taken so far; None without an operation.
+    `demand`: what the request uses. `charge`: the unit that the request's operation has taken so far; None without an
+    operation.
     """
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
@@ -231,8 +232,10 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 
 
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
-    """Whether this use reaches 80 % of the month's limit and no warning was sent yet: one per bucket and month (spec
-    "Events"), also if units are refunded and taken again."""
+    """Whether this use reaches 80 % of the month's limit and no warning was sent yet.
+
+    There is one warning for each bucket and month (spec "Events"), even if units are refunded and taken again.
+    """
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):
         return False

@@ -1,9 +1,9 @@
 """All SQL of the quota service.
 
 A transaction that changes the units of one account locks the account's counters row before any other row. Because every
-transaction locks in this order, none can deadlock. The only exception are statements about the charges of many
-accounts, which lock no counters row. Such a statement is sent together with its COMMIT, so that no charge stays locked
-if the process dies in between.
+transaction locks in this order, none can deadlock. There is one exception: statements about the charges of many
+accounts lock no counters row. Such a statement is sent together with its COMMIT, so that no charge stays locked if the
+process dies in between.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -263,8 +263,8 @@ class Store:
         end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
-        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM), but no used sandbox token's.
-        Returns how many."""
+        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM). Keeps those of sandbox tokens
+        that were used. Returns how many it deleted."""
         idle = (
             select(counters.c.subject)
             .where(counters.c.year_month < before_month, counters.c.lifetime == 0)

@@ -60,8 +60,8 @@ def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none. Past months'
-    counts stay."""
+    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none. The counts of past
+    months stay."""
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])
@@ -80,10 +80,11 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 
 
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
-    """Asks publishing about one batch of units that are still held. Returns how many charges were looked through.
+    """Asks publishing about the next batch of charges, as far as their units are still held. Returns how many charges
+    are in the batch.
 
-    Looks at charges oldest first, and at each once, because the event and the new position are committed together. A
-    charge commits within seconds of its time, so no charge appears before the position later.
+    Takes charges in the order of their times, each once: the event and the new position are committed together. No
+    charge appears before the position later, because each commits within seconds of its time.
     """
     reached = store.lock_confirmation()
     found = store.unconfirmed(reached, older_than, ASK_BATCH) if reached is not None else []
@@ -108,19 +109,19 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters last used before the previous month, except sandbox tokens'. Returns how many.
+    """Deletes one batch of counters last used before the previous month, except those of sandbox tokens. Returns how
+    many.
 
-    No row means zero, as does a past month's.
+    A missing row counts as zero, and so does a row of a past month.
     """
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
-    """Sets how many requests a sandbox token has used in total, once per operation. Only the operator may, not the
-    scope `*`.
+    """Sets how many requests a sandbox token has used in total, once per operation.
 
-    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Only the operator may do this; a token with the scope `*` may not. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:

@@ -40,7 +40,8 @@ class BrandStore:
         return self.connection.execute(mine).scalar_one()
 
     def edit(self, brand_id: str, *, archived: bool, **values: object) -> Brand:
-        """Changes the columns of a brand, which must exist. If it was archived before, the time of archiving stays."""
+        """Changes the columns of a brand, which must exist. A brand that is archived already keeps its time of
+        archiving."""
         at = func.coalesce(brands.c.archived_at, clock_now()) if archived else None
         edited = self._one(
             update(brands).where(brands.c.id == brand_id).values(archived_at=at, **values).returning(*_OWNED)

@@ -53,7 +53,7 @@ class SessionStore:
         return [_session(row) for row in self.connection.execute(statement)]
 
     def exists(self, account_id: str, session_id: str) -> bool:
-        """Whether the account has this session, or had it until recently."""
+        """Whether the account has this session. A session that has ended counts until its row is deleted."""
         statement = select(tokens.c.id).where(_of(account_id), tokens.c.id == session_id)
         return self.connection.execute(statement).first() is not None
 
@@ -107,8 +107,8 @@ class SessionStore:
     ) -> Session | None:
         """Makes a brand session of a row whose session ended. Returns None if the person has no such row on this brand.
 
-        A row from before `since` is not used: the person has been removed from the brand after it, and whatever is made
-        with its id is stopped.
+        Does not use a row from before `since`: the person has been removed from the brand since that session, and posts
+        made with its id are held.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id

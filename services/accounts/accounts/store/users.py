@@ -33,7 +33,8 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(users.c.operation_id == operation_id))
 
     def lock(self, user_id: str) -> User | None:
-        """Returns the account and locks its row until commit. So changes of its tokens and collaborators take turns."""
+        """Returns the account and locks its row until commit, so that changes of its tokens and collaborators wait for
+        each other."""
         return self._one(select(*_COLUMNS).where(users.c.id == user_id).with_for_update(key_share=True))
 
     def lock_unverified(self, email: str) -> User | None:

@@ -14,7 +14,7 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the caller that a token's hash stands for. Raises INVALID_TOKEN and the errors of `authenticated`."""
+    """Returns the caller of the token with this hash. Raises INVALID_TOKEN and the errors of `authenticated`."""
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
     if found is None:
@@ -23,7 +23,7 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 
 
 def authenticated(found: Credential) -> Authenticated:
-    """Returns the caller that a token stands for (pure).
+    """Returns the caller of a token (pure).
 
     A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
     TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.

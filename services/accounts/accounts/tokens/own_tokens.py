@@ -86,8 +86,12 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request with only what a person may ask for: a token for their own account, or for one brand that
-    they work on as a collaborator."""
+    """Returns the request without the fields that only the operator may set. If it has no IP allowlist or expiry, it
+    gets those of the caller's own token.
+
+    The token will be for the caller's own account or, if the request names one brand on which the caller is a
+    collaborator, for that brand.
+    """
     access.check_owner(caller)
     request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)
     if len(request.brand_ids) == 1 and is_id(request.brand_ids[0]):

@@ -93,7 +93,7 @@ def create(
 
 
 def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToken) -> api.Token:
-    """Revokes a token: its next request answers TOKEN_REVOKED.
+    """Revokes a token. Requests with it are refused with TOKEN_REVOKED from now on.
 
     Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
     posts held. Revoking it again changes nothing.

@@ -32,8 +32,8 @@ def list_shared_brands(connection: Connection, caller: Caller, request: ListShar
 
 
 def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:
-    """Begins a session on a brand of another account. If the caller's session has opened one already, that one gets a
-    new token.
+    """Begins a session on a brand of another account. If the caller's session has opened one for this brand already,
+    that brand session gets a new token.
 
     Raises NOT_FOUND for every brand that the caller does not work on; VALIDATION_ERROR for an API token.
     """

@@ -31,9 +31,10 @@ def check(
 ) -> Proof:
     """Checks an address's password and code.
 
-    Counts the attempt first, and takes the count back when the attempt succeeds. `asker`: the client's network. Raises
-    INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
-    TOTP_REQUIRED, which does not count as a failure, and INVALID_TOTP, which does.
+    Counts the attempt first, and takes the count back when the attempt succeeds. `asker`: the client's network.
+
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address. If the password is right, it may
+    raise TOTP_REQUIRED, which does not count as a failed attempt, or INVALID_TOTP, which does.
     """
     with database.reading() as connection:
         counted = limits.count_login(connection, config, asker, email)

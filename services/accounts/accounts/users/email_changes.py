@@ -1,7 +1,8 @@
 """Changes the e-mail address of an account: requested in a session, confirmed with a link mailed to the new address.
 
-Nothing changes before the confirmation. Whether the new address has an account shows neither in the answer nor in the
-mails, only to the reader of its mailbox. The old address gets two mails: about the request, and about the change.
+Nothing changes before the confirmation. Only the reader of the new mailbox learns whether the new address has an
+account: the answer and the mails do not show it. The old address gets two mails: about the request, and about the
+change.
 """
 
 from accounts import access, audit, derived_secrets, fields
@@ -88,8 +89,8 @@ def get_email_change(connection: Connection, caller: Caller, request: Nothing) -
 
 
 def cancel_email_change(connection: Connection, caller: Caller, request: Nothing) -> EmailChangeCancelled:
-    """Makes the link to the new address invalid, and deletes its mail if it has not been sent. Does nothing if none
-    waits."""
+    """Makes the link to the new address invalid, and deletes its mail if it has not been sent. Does nothing if no
+    change is waiting."""
     access.check_owner(caller)
     access.lock_account(connection, caller.account_id)
     if (row := EmailChangeStore(connection).delete_of(caller.account_id)) is not None:

@@ -44,7 +44,7 @@ def count_password(connection: Connection, linked_id: str) -> None:
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in from a network (`asker`) to an address; the network first, as in `count_sign_up`.
+    """Counts a sign-in from a network (`asker`) to an address. The network is counted first, as in `count_sign_up`.
 
     Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
     an address. Raises RATE_LIMITED, whether or not the address has an account.

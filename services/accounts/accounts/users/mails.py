@@ -1,8 +1,8 @@
 """The mails that accounts sends: their texts, and the queue (table `mails`) from which they are sent.
 
-Claim, send, delete: no transaction is open while a mail is sent, and the time of the next attempt is stored before
-that. If the process dies in between, another one sends the mail: at worst a second mail with the same Message-ID and
-link arrives. No link is stored, because its code is derived.
+A mail is claimed, then sent, then deleted. No transaction is open while it is sent, and the time of the next attempt is
+stored before. If the process dies in between, another one sends the mail: at worst a second mail with the same
+Message-ID and link arrives. No link is stored, because its code is derived.
 
 The person who causes a mail chooses nothing in it, so that nobody can send texts of their own through us.
 """
@@ -208,8 +208,8 @@ def queue_connect_refused(connection: Connection, event: Event) -> None:
 
 
 def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
-    """Sends the mail that has been due for longest. Returns 1 if it needs no further attempt: the mail server accepted
-    it or refused it for good, or nobody wants it any more. Otherwise returns 0."""
+    """Sends the mail that has been due for longest. Returns 1 if the mail needs no further attempt: it was accepted,
+    refused for good, or is no longer needed. Otherwise returns 0."""
     server = config.smtp
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0

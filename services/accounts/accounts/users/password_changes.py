@@ -1,7 +1,7 @@
 """Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
 Sessions end when the password changes. A reset link proves who reads the mailbox. It works once and for an hour. Only
-verified accounts get one: an unverified one may belong to somebody else than the reader.
+verified accounts get one: an unverified account may belong to somebody else than the reader of the mailbox.
 """
 
 from accounts import access, derived_secrets, fields
@@ -36,8 +36,8 @@ _MAIL_DAYS = 1
 def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
     """Queues a mail with a reset link, if a verified account has the address. An earlier link becomes invalid.
 
-    The same row is stored for every address; the loop that sends the mails checks whether there is an account. Raises
-    RATE_LIMITED, which does not reveal that either.
+    Nobody can tell from the answer whether the address has an account: the same row is stored for every address, and
+    only the loop that sends the mails looks for the account. Raises RATE_LIMITED, for every address alike.
     """
     email = fields.email(request.email)
     with database.reading() as connection:

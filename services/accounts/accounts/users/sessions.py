@@ -40,8 +40,8 @@ _BATCH = 1_000
 def log_in(database: Database, config: AccountsConfig, request: LogIn) -> LoggedIn:
     """Signs a person in with a password and begins a session.
 
-    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address; and only for the right password
-    EMAIL_NOT_VERIFIED, TOTP_REQUIRED and INVALID_TOTP.
+    Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address. Raises EMAIL_NOT_VERIFIED,
+    TOTP_REQUIRED and INVALID_TOTP only if the password is right.
     """
     proof = credentials.check(
         database,

@@ -18,8 +18,9 @@ from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED, ApiEr
 def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: SignUp) -> CreatedUser:
     """Opens an account on the free tier: verified with an invite, otherwise unverified with a verification mail queued.
 
-    Repeated without an invite, with the password of an unverified account, it queues the mail again.
-    Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address, and EMAIL_TAKEN.
+    Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address. Raises EMAIL_TAKEN
+    if the address has an account. If that account is unverified and has the same password, a sign-up without an invite
+    first queues its mail again.
     """
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)

@@ -62,8 +62,8 @@ def open_account(
 ) -> CreatedUser:
     """Creates the account and its sandbox token; repeating the operation returns the same answer.
 
-    A verified account replaces an unverified one with its address, under a new id, so that it inherits nothing from
-    the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
+    If the new account is verified, it replaces an unverified one with the same address. It gets a new id, so that it
+    inherits nothing from the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
     """
     profile = {
         "email": fields.email(request.email),
@@ -116,7 +116,7 @@ def _add(
     *,
     verified: bool,
 ) -> tuple[User, User | None, bool]:
-    """Adds the user. Returns it, the unverified user that it replaced, and whether it is new."""
+    """Adds a user. Returns the user, the unverified user that it replaced, and whether the user is new."""
     store, email = UserStore(connection), str(values["email"])
     voided: User | None = None
     for _ in range(_TRIES):
@@ -205,8 +205,8 @@ def _name(field: str, value: str) -> str:
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
     """Changes an account's tier from the next request on.
 
-    Active tokens above a lower limit stay; no new one can be created. Repeating the operation changes nothing, also
-    after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    If the new limit is lower, active tokens stay, but no more can be created above the limit. Repeating the operation
+    changes nothing, also after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
     """
     caller.check_operator()
     tier = fields.tier(request.tier)
