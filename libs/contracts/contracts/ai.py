@@ -259,7 +259,7 @@ class GrantCredits(Record):
 class SetAutoRefill(Record):
     """The operator's request to set an account's auto-refill.
 
-    `enabled` needs threshold and amount (500 to 5,000, in steps of 500).
+    If `enabled` is true, threshold and amount (500 to 5,000, in steps of 500) are required.
     """
 
     account_id: str
@@ -275,7 +275,7 @@ class SetAutoRefill(Record):
 class EditAutoRefill(Record):
     """A request of the account's owner to change auto-refill.
 
-    `enabled` needs threshold and amount; when it is false, those left out keep their value.
+    If `enabled` is true, threshold and amount are required. If it is false, a field that is left out keeps its value.
     """
 
     enabled: bool

@@ -64,9 +64,9 @@ class CommentReplied(Record, rename="camel"):
 
 
 class FirstCommentFailed(Record, rename="camel"):
-    """The first comment of a published post was given up.
+    """The first comment of a published post failed, and is not tried again.
 
-    The platform refused it, or did not show it after an answer was lost.
+    Either the platform refused it, or its answer was lost and the comment was not found on the platform.
     """
 
     user_id: str

@@ -200,8 +200,9 @@ class AttachMedia(Record):
     """Attaches files to a post that is about to be stored or changed.
 
     The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the files
-    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call only begins
-    the ten minutes again. Other `media_ids` replace those attached provisionally; confirmed files stay until the event.
+    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call starts the ten
+    minutes again. A call with other `media_ids` replaces the files that are attached provisionally; confirmed files
+    stay until the next event.
     """
 
     post_id: str
@@ -230,8 +231,8 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """A request for the files of a post that is being sent. A file that `platform` does not take comes as a
-    rendition."""
+    """A request for the files of a post that is being sent. If `platform` does not take a file, the answer has the
+    file's rendition instead."""
 
     media_ids: MediaIds
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is

@@ -6,7 +6,7 @@ from contracts.record import Record
 
 
 class CheckPlatform(Record):
-    """A request to check that a platform behaves as we rely on.
+    """A request to check that a platform behaves as Posthaste relies on.
 
     `page_id`: the page whose credentials are used. Without it, only the parts that need no credentials are checked.
     """

@@ -32,8 +32,8 @@ class Arrival(Record, omit_defaults=True):
     """A request that asks for admission.
 
     `meter` is the monthly counter that it uses: "reads", "publishes", "replies", "writes" (counted, without a limit) or
-    "" (only minute and day count: a replay, or a request whose scope is missing). A request metered as publishes or
-    replies also counts as a write.
+    "" for none. A replay, and a request whose scope is missing, use none: only the minute and the day count them. A
+    request metered as publishes or replies also counts as a write.
     """
 
     caller: Caller

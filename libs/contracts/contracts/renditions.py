@@ -1,7 +1,7 @@
 """How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
 
-Publishing tells the user what will be done, media makes the rendition: both ask here. What no conversion can mend
-(shape, length) is judged in publishing's `platforms/limits.py`.
+Publishing tells the user what will be done, and media makes the rendition: both use these functions. What no conversion
+can change (shape, length) is checked in publishing's `platforms/limits.py`.
 """
 
 import math
@@ -77,7 +77,8 @@ def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
 
 
 def need_of(platform_code: str, file: FileFacts) -> Need | None:
-    """Returns the rendition that the platform needs; None if it takes the file as it is, or nothing of its kind."""
+    """Returns the rendition that the platform needs. None if it takes the file as it is, or takes no files of this
+    kind."""
     limits = limits_of(platform_code, file)
     if limits is None:
         return None

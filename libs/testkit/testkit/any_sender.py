@@ -17,9 +17,9 @@ from contracts.senders import CTL, GATEWAY
 class AnySender(Clients):
     """Makes clients that send each call in the name of a process that may make it.
 
-    A call of the operator is sent as ctl, any other call as the gateway. If that process may not make the call, the
-    other one of the two sends it. If neither may make it, the alphabetically first process that may sends it. Each
-    sender has its own bus.
+    A call of the operator is sent as ctl or, if ctl may not make it, as the gateway. Any other call is sent as the
+    gateway or, if that may not make it, as ctl. If neither may make it, it is sent as the first process in alphabetical
+    order that may. Each sender has its own bus.
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:

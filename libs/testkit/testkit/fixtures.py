@@ -53,7 +53,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS with which a process of these services, of gateway or of ctl may call every service."""
+    """Returns MESSAGE_KEYS for a process that sends as each of `names` (services, gateway or ctl), to any service."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
@@ -197,7 +197,7 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service as a real process, which also runs those in `together_with`, and clients that call it as any sender."""
+    """A service that runs in a real process, with those in `together_with`. Its clients can call it as any sender."""
 
     def __init__(
         self,
@@ -292,7 +292,8 @@ def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """Like `running_service`, but shared by a module's tests, which leave it unchanged. Call it in a module fixture."""
+    """Does what `running_service` does, for tests of one module that share the service and do not change it. Use it in
+    a fixture of module scope."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 

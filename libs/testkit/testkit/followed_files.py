@@ -1,4 +1,4 @@
-"""Lists the files that somebody reads who follows a request or a post through the code.
+"""Lists the files that a reader has to open to follow a request or a post through the code.
 
 A file of services or libs counts if a function in it runs. The contracts, and the bus and the database of chassis, do
 not count: a reader who follows a post takes them as given.

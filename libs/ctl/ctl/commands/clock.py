@@ -86,8 +86,8 @@ def reset(session: Session) -> None:
 
 
 def _move(session: Session, *, by_seconds: float | None) -> None:
-    """Gives every service's database and the simulator the same shift, also those without one; `by_seconds` adds to the
-    present shift, None returns to real time."""
+    """Gives every service's database and the simulator the same shift. `by_seconds` is added to the present shift; None
+    means real time."""
     if not session.config.clock_shift_allowed:
         raise ApiError(CLOCK_SHIFT_NOT_ALLOWED)
     with _databases(session.config) as connections:

@@ -86,7 +86,8 @@ def unverified(session: Session) -> None:
 def verify(session: Session, user_id: str) -> None:
     """Verify the address of USER_ID by hand, where no mail can be sent.
 
-    Get the id from the owner of the address, who has it from the sign-up: others may have signed up with the address.
+    Get the id from the owner of the address, who got it at the sign-up: somebody else may have signed up with the
+    address too.
     """
     session.show(session.accounts.verify_user(session.caller, UserId(user_id=user_id)))
 

@@ -99,9 +99,10 @@ class RunScheduler:
         return thread.cut
 
     def _decide_alone(self) -> None:
-        """Decides which thread runs next and whether it is cut, in a thread that has stopped while no other one ran.
+        """Decides which thread runs next and whether it is cut. Called by a thread that stops while no other one is
+        running.
 
-        So the scheduler's own thread need not be woken, except to kill a process.
+        So the scheduler's own thread is woken only to kill a process.
         """
         self._progress += 1
         chosen, cut = self._decide([thread for thread in self._threads.values() if thread.stop is not None])
