@@ -61,7 +61,7 @@ class Verdicts(Record):
 
 
 class Refund(Record):
-    """A request to refund the month unit of a refused call, which the operation and try of the caller identify.
+    """A request to refund the month unit of a refused call. The caller's operation id and try number identify the unit.
 
     Only the previous release reads `meter` and `year_month`.
     """

@@ -109,8 +109,8 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters last used before the previous month, except those of sandbox tokens. Returns how
-    many.
+    """Deletes one batch of counters last used before the previous month, except those of used sandbox tokens. Returns
+    how many.
 
     A missing row counts as zero, and so does a row of a past month.
     """

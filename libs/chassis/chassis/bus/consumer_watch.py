@@ -39,7 +39,7 @@ class ConsumerWatch:
         self.is_away = False
 
     def reset(self) -> None:
-        """Forgets the channel and all checks, because the link was lost. The next check opens a new channel."""
+        """Forgets the channel and all earlier checks. The next check opens a new channel."""
         self._channel = None
         self._is_looking = self.is_away = False
         self._empty_looks = 0

@@ -43,9 +43,9 @@ class _Slots:
 class Limiter:
     """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
-    A holder may have at most the share `max_share` of the slots that no other holder has. A call that finds no slot
-    waits for one. At most `waiting_per_slot` times as many calls wait as there are slots, and holders share the waiting
-    places in the same way. `refusal` makes the error for a call that gets no slot in time; by default
+    A holder may have at most the share `max_share`, rounded up, of the slots that no other holder has. A call that
+    finds no slot waits for one. At most `waiting_per_slot` times as many calls wait as there are slots, and holders
+    share the waiting places in the same way. `refusal` makes the error for a call that gets no slot in time; by default
     SERVICE_UNAVAILABLE.
     """
 

@@ -52,7 +52,7 @@ _system = ctypes.CDLL(None)
 
 
 class WorkFailed(Exception):
-    """The work raised an exception. The text of this one holds its name and message."""
+    """The work raised an exception. The text of this one is that exception's name and message."""
 
 
 class OutOfLimits(WorkFailed):

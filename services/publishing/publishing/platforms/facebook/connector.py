@@ -127,8 +127,8 @@ class FacebookConnector(FacebookReading):
         """Gives a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
         OutcomeUnknown.
 
-        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what has
-        arrived. If we have no bytes, or Facebook takes no pieces, sends the video's public address.
+        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what happened.
+        If we have no bytes, or Facebook takes no pieces, sends the video's public address.
         """
         video = content.media[0]
         if video.has_bytes:

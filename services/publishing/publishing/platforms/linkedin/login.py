@@ -74,7 +74,7 @@ class LinkedInLogin(CodeLogin):
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
         """Returns the scopes that the page lacks.
 
-        LinkedIn gives new apps other scopes than older ones (a guess, docs/platforms/linkedin.md). So a page that an
+        LinkedIn gives the newer scopes only to new apps (a guess, docs/platforms/linkedin.md). So a page that an
         earlier release linked, recognised by the scope `openid`, needs only the scopes that the earlier release asked
         for.
         """
