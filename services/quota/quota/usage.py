@@ -84,7 +84,8 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
     are in the batch.
 
     Takes charges in the order of their times, each once: the event and the new position are committed together. No
-    charge appears before the position later, because each commits within seconds of its time.
+    charge is missed, because each is committed within seconds of its time, and only those older than `older_than` are
+    taken.
     """
     reached = store.lock_confirmation()
     found = store.unconfirmed(reached, older_than, ASK_BATCH) if reached is not None else []
