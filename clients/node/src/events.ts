@@ -60,8 +60,8 @@ export interface CommentReplied {
 }
 
 /**
- * The first comment of a published post was given up. The platform refused it, or did not show it
- * after an answer was lost.
+ * The first comment of a published post failed, and is not tried again. Either the platform refused
+ * it, or its answer was lost and the comment was not found on the platform.
  */
 export interface FirstCommentFailed {
   userId: string;

@@ -399,8 +399,8 @@ export interface WriteCaption {
 }
 
 /**
- * A request of the account's owner to change auto-refill. `enabled` needs threshold and amount; when
- * it is false, those left out keep their value.
+ * A request of the account's owner to change auto-refill. If `enabled` is true, threshold and amount
+ * are required. If it is false, a field that is left out keeps its value.
  */
 export interface EditAutoRefill {
   enabled: boolean;

@@ -470,7 +470,7 @@ export interface InvitationWithdrawn {
   id: string;
 }
 
-/** The person now works on the brand. `user_id` is the account that signs in with the address. */
+/** The answer to an accepted invitation. `user_id` is the account that has the invited address. */
 export interface AcceptedInvitation {
   brand_id: string;
   brand_name: string;

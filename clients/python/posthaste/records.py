@@ -537,7 +537,7 @@ class InvitationWithdrawn:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AcceptedInvitation:
-    """The person now works on the brand. `user_id` is the account that signs in with the address."""
+    """The answer to an accepted invitation. `user_id` is the account that has the invited address."""
 
     brand_id: str
     brand_name: str
