@@ -28,7 +28,7 @@ def show(context: AppContext, caller: Caller, request: api.JobId) -> api.AiResul
 
 
 def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None:
-    """Returns the job's file as it is now, or None when it was deleted."""
+    """Returns the job's file as it is now; None if it has none, or if the file was deleted."""
     if job.media is None:
         return None
     try:

@@ -49,8 +49,8 @@ def auto_refill(
 
 
 def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
-    """Returns the status of auto-refill: first what the operator must set up, then what the owner must, then how the
-    last payment ended."""
+    """Returns the status of auto-refill: the first reason why it cannot run, otherwise the state of the last
+    payment."""
     if not settings.takes_payments:
         return "not_configured"
     if settings_row is None or not settings_row.enabled:

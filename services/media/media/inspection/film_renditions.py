@@ -100,8 +100,8 @@ def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
 
 
 def make_thumbnail(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> None:
-    """Writes the first frame that is not black as a JPEG; if all are black, the very first. Raises Refused,
-    SERVICE_UNAVAILABLE."""
+    """Writes as a JPEG the first frame within 20 s that is not black; if there is none, the very first frame. Raises
+    Refused, SERVICE_UNAVAILABLE."""
     film = ffmpeg.describe(context, mime_type, files.source)
     options = f"-v error -threads 1 -t {_SECONDS_SEARCHED}"
     for chosen in (_LIGHT, ()):
