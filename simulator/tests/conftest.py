@@ -1,12 +1,10 @@
 """A simulator without a network and with a manual clock, and a client of the Graph API."""
 
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,8 +20,6 @@ from simulator.clock import Clock
 from simulator.config import Settings
 from simulator.fetching import Fetcher
 from simulator.simulation import Simulation
-
-sys.path.append(str(Path(__file__).parent))  # for simulator_kit
 
 T = TypeVar("T")
 MEDIA = "http://media.posthaste.test/media/"

@@ -4,29 +4,25 @@ Tests marked `alone` move the clock or kill processes: no other test runs beside
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from e2e_kit import secrecy
+from e2e_kit.api import Api
+from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.files import sample
+from e2e_kit.operator import Account, Accounts, Clock, Operator
+from e2e_kit.private import own_stack
+from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
+
+from local.processes.table import NotReady
+from local.servers import browser
 
 FOLDER = Path(__file__).parent
 #: Set by `./dev test --faults` to core or full.
 collect_ignore = [] if "FAULTS" in os.environ else ["faults"]
-sys.path.append(str(FOLDER))
-
-from e2e_kit import secrecy  # noqa: E402
-from e2e_kit.api import Api  # noqa: E402
-from e2e_kit.chromium import Chromium, chromium  # noqa: E402
-from e2e_kit.files import sample  # noqa: E402
-from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
-from e2e_kit.private import own_stack  # noqa: E402
-from e2e_kit.simulator import Simulator  # noqa: E402
-from e2e_kit.stack import Stack  # noqa: E402
-
-from local.processes.table import NotReady  # noqa: E402
-from local.servers import browser  # noqa: E402
-
 #: The process that uses the stack of `./dev test` in a run with own stacks.
 FIRST = "gw0"
 #: Whether this process starts a stack of its own.

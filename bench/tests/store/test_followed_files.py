@@ -20,6 +20,7 @@ import msgspec
 import pytest
 import requests
 from cryptography.fernet import Fernet
+from gateway_kit.fake_bus import TOKEN, FakeBus
 from sqlalchemy import text
 
 import publishing.service
@@ -39,15 +40,11 @@ from publishing.config import Settings
 from publishing.pages import linked_pages
 from publishing.sending.context import SendingContext
 from publishing.service import PublishingService
-from testkit.followed_files import ROOT, followed
+from testkit.followed_files import followed
 from webhooks.config import Settings as WebhookSettings
 from webhooks.context import AppContext as WebhooksContext
 from webhooks.management import subscriptions
 from webhooks.service import WebhooksService
-
-sys.path.append(str(ROOT / "services" / "gateway" / "tests"))
-
-from gateway_kit.fake_bus import TOKEN, FakeBus  # type: ignore[import-not-found]
 
 #: Bars of the project. A request with an Idempotency-Key runs `idempotency/` as well.
 MOST_FILES_OF_A_SCHEDULE, MOST_WITH_A_KEY, MOST_FILES_OF_A_DUE_POST = 22, 23, 35
@@ -149,7 +146,7 @@ def webhooks(
 def test_from_a_request_to_the_row_of_its_post(
     posts: Any, open_database: Callable[[str], Database], key: str | None, most: int
 ) -> None:
-    bus = FakeBus()
+    bus: Any = FakeBus()
     bus.answers["schedule_post"] = posts.service.schedule_post
     gateway = Services(Config(amqp_url="", database_url=""), bus=bus, database=open_database("gateway"))
     client = create_app(gateway).test_client()

@@ -1,17 +1,12 @@
 """A local server that misbehaves, and clients of it that do not really sleep."""
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from client_kit.misbehaving import MisbehavingServer
 
 from posthaste import Posthaste, RetryPolicy
-
-sys.path.append(str(Path(__file__).parent))
-
-from client_kit.misbehaving import MisbehavingServer
 
 
 @pytest.fixture

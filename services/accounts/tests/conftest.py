@@ -1,11 +1,11 @@
 """Gives a migrated database with the use cases bound to it as in service.py, and a mail server."""
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from accounts_kit.mail_server import MailServer
 from msgspec.structs import replace
 from sqlalchemy import text
 
@@ -35,10 +35,6 @@ from contracts.accounts import (
     User,
 )
 from contracts.caller import Caller, operator
-
-sys.path.append(str(Path(__file__).parent))
-
-from accounts_kit.mail_server import MailServer
 
 CONFIG = AccountsConfig(
     token_secret="a secret for tests, and a long one", legacy_token_prefix="sk_live_", signups="open"

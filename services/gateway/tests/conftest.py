@@ -1,23 +1,18 @@
 """A gateway over a fake bus: its calls to services are recorded, and the test sets their answers."""
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from gateway_kit.fake_bus import NOW, PAGE, POST, RESULT, TOKEN, USER, FakeBus, admitted, identity
 
 from chassis.db.database import Database
 from gateway.app import create_app
 from gateway.config import Config
 from gateway.periodic import PeriodicTask
 from gateway.services import Services
-
-sys.path.append(str(Path(__file__).parent))
-
-from gateway_kit.fake_bus import NOW, PAGE, POST, RESULT, TOKEN, USER, FakeBus, admitted, identity
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
-"""Puts `media_kit` on the path."""
+"""Gives tests the decoder of images."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ import pytest
 
 from media.decoder import images
 from media.decoder.formats import Refused
-
-sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture

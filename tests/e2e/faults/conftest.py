@@ -5,14 +5,10 @@ small part of each.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
-
 from fault_kit.figures import Figures, lines
 from fault_kit.stack import FaultyStack, faulty_stack
 
