@@ -32,6 +32,32 @@ _MAX_SHARE = Fraction(2, 3)
 _SLOT_SECONDS = 2.0
 
 
+class ContendedBrands:
+    """The brands with due posts whose lock another transaction holds. One task at a time waits for each lock, first for
+    that of the brand that has waited longest."""
+
+    def __init__(self) -> None:
+        self._busy: set[str] = set()
+        self._begun_at: dict[str, float] = {}
+
+    def in_turn(self, pages: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
+        """Returns the contended brands with their pages: first the one for which a task began to wait longest ago.
+        Forgets all other brands."""
+        self._begun_at = {brand_id: at for brand_id, at in self._begun_at.items() if brand_id in pages}
+        return sorted(pages.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
+
+    def begin(self, brand_id: str) -> bool:
+        """Reserves the brand for a task. Returns False when another task waits for it already."""
+        if brand_id in self._busy:
+            return False
+        self._busy.add(brand_id)
+        self._begun_at[brand_id] = time.monotonic()
+        return True
+
+    def end(self, brand_id: str) -> None:
+        self._busy.discard(brand_id)
+
+
 class AppContext:
     """Everything that one process of publishing shares, over one database."""
 

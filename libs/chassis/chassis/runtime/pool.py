@@ -1,21 +1,17 @@
-"""Runs a limited number of tasks at the same time, so that a slow task does not delay the loop that starts it. `InTurn`
-keeps two tasks from working on the same name at once.
+"""Runs a limited number of tasks at the same time, so that a slow task does not delay the loop that starts it.
 
 Rows are claimed only for free places: a claimed row that waits for a place would be kept from other processes.
 """
 
 import _thread
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import structlog
 
 log = structlog.get_logger()
 
 Task = Callable[[], None]
-T = TypeVar("T")
 
 
 class Pool:
@@ -86,28 +82,3 @@ class Pool:
             with self._changed:
                 self._running[kind] -= 1
                 self._changed.notify_all()
-
-
-class InTurn:
-    """Lets only one task at a time work on a name, and the name that has waited longest comes first."""
-
-    def __init__(self) -> None:
-        self._busy: set[str] = set()
-        self._begun_at: dict[str, float] = {}
-
-    def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
-        """Returns the waiting names with their values: first the one on which work began longest ago. Forgets all other
-        names."""
-        self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
-        return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
-
-    def begin(self, name: str) -> bool:
-        """Reserves the name for a task. Returns False when another task works on it already."""
-        if name in self._busy:
-            return False
-        self._busy.add(name)
-        self._begun_at[name] = time.monotonic()
-        return True
-
-    def end(self, name: str) -> None:
-        self._busy.discard(name)

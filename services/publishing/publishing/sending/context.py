@@ -7,11 +7,11 @@ from functools import cache
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.runtime.gauges import watch_pool
-from chassis.runtime.pool import InTurn, Pool
+from chassis.runtime.pool import Pool
 from contracts.errors import ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
-from publishing.context import AppContext
+from publishing.context import AppContext, ContendedBrands
 from publishing.platforms.base import Connector
 from publishing.sending import metrics
 from publishing.sending.outcome_writer import OutcomeWriter
@@ -30,8 +30,7 @@ class SendingContext(AppContext):
     ) -> None:
         super().__init__(database, settings, media, connectors)
         self.outcomes = OutcomeWriter(database, settings.lease_seconds)
-        #: Brands with due posts whose lock another transaction holds.
-        self.contended = InTurn()
+        self.contended = ContendedBrands()
 
 
 @cache
