@@ -52,7 +52,7 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
     """Changes those fields of a valid token that the request sets. A repeat of the operation changes nothing.
 
     Applies from the token's next request on. Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED,
-    TOKEN_EXPIRED; MISSING_SCOPE for a scope, old or new, that the caller lacks.
+    TOKEN_EXPIRED, COLLABORATOR_INSUFFICIENT; MISSING_SCOPE for a scope, old or new, that the caller lacks.
     """
 
     def edit() -> api.Token:

@@ -150,8 +150,6 @@ def rotate(
         return repeated
     check_usable(connection, old)
     check(old)
-    if old.on_behalf_of_brand_id is not None and old.issued_by_collaborator_id is not None:
-        _require_full_access(connection, old.on_behalf_of_brand_id, old.issued_by_collaborator_id)
     TokenStore(connection).revoke(old.id)
     access.announce_caller_changed(connection, owned.account_id, token_ids=(old.id,))
     kept = {field: getattr(old, field) for field in _KEPT_BY_ROTATION}
@@ -163,13 +161,15 @@ def rotate(
 
 def check_usable(connection: Connection, token: api.Token) -> None:
     """Raises TOKEN_REVOKED or TOKEN_EXPIRED for a token that is no longer valid, VALIDATION_ERROR for the sandbox
-    token."""
+    token, COLLABORATOR_INSUFFICIENT for the token of a collaborator who has lost full access."""
     if token.sandbox:
         raise invalid("token_id", "is the sandbox token, which cannot be changed or rotated")
     if token.revoked_at is not None:
         raise ApiError(TOKEN_REVOKED)
     if token.expires_at is not None and token.expires_at <= clock.now(connection):
         raise ApiError(TOKEN_EXPIRED)
+    if token.on_behalf_of_brand_id is not None and token.issued_by_collaborator_id is not None:
+        _require_full_access(connection, token.on_behalf_of_brand_id, token.issued_by_collaborator_id)
 
 
 def get_token(connection: Connection, caller: Caller, request: api.TokenId) -> api.Token:

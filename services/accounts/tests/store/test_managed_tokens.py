@@ -220,6 +220,24 @@ def test_a_collaborator_with_full_access_issues_manages_and_loses_tokens_of_the_
     )
 
 
+def test_a_collaborator_who_lost_full_access_only_lists_and_revokes_the_tokens_made_with_it(
+    accounts: Any, ann: User
+) -> None:
+    """Otherwise a token would be renewed or prolonged that the person could not create."""
+    brand = accounts.brand(accounts.user())
+    accounts.collaborator(brand, ann)
+    caller = signed_in(accounts)
+    made, other = (create(accounts, caller, brand_ids=(brand.id,)).token for _ in range(2))
+    accounts.collaborator(brand, ann, "limited")
+    for changes in ({"name": "x"}, {"scopes": ("read:posts",)}, {"expires_at": None}, {"ip_allowlist": ()}):
+        assert refusal(edit, accounts, caller, made.id, **changes) == "COLLABORATOR_INSUFFICIENT"
+    assert refusal(rotate, accounts, caller, made.id) == "COLLABORATOR_INSUFFICIENT"
+    assert made in accounts.call(tokens.list_tokens, caller, ListTokens()).tokens
+    revoke(accounts, caller, made.id)
+    accounts.collaborator(brand, ann)
+    assert edit(accounts, caller, other.id, name="again").name == "again"
+
+
 def test_an_owner_sees_and_revokes_a_collaborators_token_and_does_not_act_as_the_collaborator(
     accounts: Any, ann: User
 ) -> None:

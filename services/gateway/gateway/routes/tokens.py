@@ -89,8 +89,9 @@ def get_token(exchange: Exchange, request: TokenPath) -> api.Token:
 
 
 @endpoint(
-    "PATCH", "/tokens/{id}", scope=_SCOPE, meter="writes", errors=(NOT_FOUND, TOKEN_REVOKED, TOKEN_EXPIRED)
-)
+    "PATCH", "/tokens/{id}", scope=_SCOPE, meter="writes",
+    errors=(NOT_FOUND, TOKEN_REVOKED, TOKEN_EXPIRED, COLLABORATOR_INSUFFICIENT),
+)  # fmt: skip
 def edit_token(exchange: Exchange, request: EditedToken) -> api.Token:
     """Change a token; fields that are not sent keep their value."""
     edited = api.EditToken.made_from(request, token_id=request.id)
