@@ -110,6 +110,7 @@ export function settingsOf(options: SettingsOptions): Settings {
 /** Sends a call until it has an answer to keep. Throws NoAnswer, ApiError, UnexpectedAnswer; TypeError, RangeError. */
 export async function exchange<T>(sent: Sent, settings: Settings, options: CallOptions = {}): Promise<T> {
   const key = sent.keyed ? options.idempotencyKey || crypto.randomUUID() : undefined;
+  checkKey(key);
   const repeatable = sent.method === "GET" || key !== undefined;
   const answer = await send(outgoing(sent, settings, key), settings, { repeatable, key, signal: options.signal });
   if (answer.status >= 300) {
@@ -123,6 +124,14 @@ export async function exchange<T>(sent: Sent, settings: Settings, options: CallO
   const result = parsed(answer.text);
   if (typeof result === "object" && result !== null) return result as T;
   throw new UnexpectedAnswer("The answer is not JSON of the API: is baseUrl a Posthaste server?");
+}
+
+/** Throws what the API answers to an invalid key, for one that a header cannot carry: it would never arrive. */
+function checkKey(key: string | undefined): void {
+  if (key === undefined || /^[ -~]*$/.test(key)) return;
+  const error = "The idempotency key must be printable ASCII characters.";
+  const body = { code: "INVALID_IDEMPOTENCY_KEY", error };
+  throw apiError({ status: 400, body, retryAfterSeconds: undefined, idempotencyKey: key });
 }
 
 /**

@@ -43,6 +43,17 @@ test("an id is quoted, and one that would name another resource refused", async 
   for (const id of ["", undefined, "..", "."]) await assert.rejects(client.getPage(id), TypeError);
 });
 
+test("a key that a header cannot carry is refused before any request", async (test) => {
+  const { server, client } = await started(test);
+  for (const idempotencyKey of ["a\0", "a\n", "a\n\n", "a\x1f", "a\x7f", "ключ"]) {
+    await assert.rejects(client.publishPost({ page_id: "pag_1" }, { idempotencyKey }), (error) => {
+      assert.ok(error instanceof posthaste.IdempotencyError);
+      return error.status === 400 && error.code === "INVALID_IDEMPOTENCY_KEY";
+    });
+  }
+  assert.equal(server.requests.length, 0);
+});
+
 for (const ending of ["/", "/api/v1", "/api/v1/"]) {
   test(`the base URL may end with ${ending}`, async (test) => {
     const { server } = await started(test);

@@ -111,6 +111,7 @@ def settings_of(
 def exchange(call: Call[T], settings: Settings) -> Flow[T]:
     """Sends a call until it has an answer to keep. Raises NoAnswer, ApiError, UnexpectedAnswer; ValueError."""
     key = (call.idempotency_key or uuid.uuid4().hex) if call.keyed else None
+    _check_key(key)
     request = _request(call, settings, key)
     repeatable = call.method == "GET" or key is not None
     answer = yield from send(request, settings.retries, repeatable=repeatable, key=key)
@@ -125,6 +126,14 @@ def exchange(call: Call[T], settings: Settings) -> Flow[T]:
         return decode(call.result, json.loads(answer.content))
     except ValueError:
         raise UnexpectedAnswer("The answer is not JSON: is base_url a Posthaste server?") from None
+
+
+def _check_key(key: str | None) -> None:
+    """Raises what the API answers to an invalid key, for one that a header cannot carry: it would never arrive."""
+    if key is not None and not (key.isascii() and key.isprintable()):
+        text = "The idempotency key must be printable ASCII characters."
+        body = {"code": "INVALID_IDEMPOTENCY_KEY", "error": text}
+        raise api_error(400, body, retry_after_seconds=None, idempotency_key=key)
 
 
 def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | None = None) -> Flow[Answer]:

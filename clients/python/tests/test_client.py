@@ -11,7 +11,14 @@ from client_kit.misbehaving import LOST, MisbehavingServer, Reply, Request, erro
 
 import posthaste
 from posthaste import UNSET, AsyncPosthaste, Posthaste, PosthasteError, UnexpectedAnswer, records
-from posthaste.errors import FAMILIES, InvalidRequest, OutcomeUnknown, PermissionDenied, ResourceError
+from posthaste.errors import (
+    FAMILIES,
+    IdempotencyError,
+    InvalidRequest,
+    OutcomeUnknown,
+    PermissionDenied,
+    ResourceError,
+)
 
 PAGE = {
     "id": "pag_1", "platform": "FB", "name": "Bakery", "username": None, "account_id": "1", "brand_id": "brd_1",
@@ -130,6 +137,16 @@ def test_an_unknown_outcome_names_the_post_and_the_key(client: Posthaste, server
         client.publish_post(page_id="pag_1", idempotency_key="mine")
     assert (raised.value.post_id, raised.value.idempotency_key) == ("pst_7", "mine")
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("key", ["a\0", "a\n", "a\x1f", "a\x7f", "ключ", "\ud800"])
+def test_a_key_that_a_header_cannot_carry_is_refused_before_any_request(
+    client: Posthaste, server: MisbehavingServer, key: str
+) -> None:
+    with pytest.raises(IdempotencyError) as raised:
+        client.publish_post(page_id="pag_1", idempotency_key=key)
+    assert (raised.value.status, raised.value.code) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert server.requests == []
 
 
 def test_every_category_of_the_api_has_a_family() -> None:

@@ -116,13 +116,14 @@ class LaterBatches(Generic[Item]):
         self._has_items = threading.Event()
 
     def add(self, item: Item) -> bool:
-        """Adds an item. Returns False, and drops it, if `most` items wait already. Never blocks."""
-        if len(self._waiting) >= self._most:
-            return False
+        """Adds an item. If `most` items wait already, drops the oldest and returns False. Never blocks."""
         self._waiting.append(item)
+        is_full = len(self._waiting) > self._most
+        if is_full:
+            self._waiting.popleft()
         if not self._has_items.is_set():  # setting it again would cost more than all the rest
             self._has_items.set()
-        return True
+        return not is_full
 
     def write(self, wait_seconds: float = 0) -> int:
         """Passes all waiting items to `run`, at most `at_once` in each call, and returns how many. If none is waiting,

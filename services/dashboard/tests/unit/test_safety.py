@@ -170,3 +170,16 @@ def test_the_operators_terms_and_privacy_policy_are_linked_once_they_are_set() -
         assert (page.count(f'href="{terms}"'), page.count(f'href="{privacy}"')) == (times, times)
     with pytest.raises(ConfigError):
         Config.from_env(env | {"PRIVACY_URL": "javascript:alert(1)"})
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
+@pytest.mark.parametrize("key", ["k\0", "k\n", "\x1f", "\x7f", "ключ"])
+def test_a_form_whose_key_no_header_can_carry_is_refused_at_once(
+    visitor: FlaskClient, kind: str, key: str
+) -> None:
+    visitor.set_cookie("posthaste_session", "svc_session_x")
+    visitor.set_cookie("posthaste_form", "k" * 43)
+    data = {"form_token": form_token("k" * 43, "svc_session_x"), "key": key}
+    answer = visitor.post("/account/sessions/x/end", data=data, content_type=kind)
+    assert answer.status_code == 400
+    assert "The idempotency key must be printable ASCII characters." in answer.text

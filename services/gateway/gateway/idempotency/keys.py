@@ -6,6 +6,7 @@ be repeated and takes the key over.
 """
 
 import hashlib
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -30,6 +31,9 @@ from gateway.idempotency.store import Claim, Found, Offered, Store, Verdict
 
 #: Spec "Request field limits".
 MAX_KEY_LENGTH = 120
+#: No header can carry most of them, only the argument of a tool (/mcp). PostgreSQL refuses NUL, and with it the keys of
+#: others in the same statement.
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 #: decisions "Idempotency": only answers to calls that had an effect are kept.
 STORED_STATUSES = frozenset({200, 201, 202, 207})
 #: decisions "Idempotency": how long a second request waits for the first.
@@ -42,8 +46,9 @@ _OUTCOME_OPEN = frozenset(
     row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
 )
 _FORGET_AT_ONCE = 500
-#: Keys to give up and answers to store once the database is back. Beyond this number they are dropped: their locks
-#: expire.
+#: Keys to give up and answers to store once the database is back. Beyond this number the oldest are dropped: their
+#: clients repeated them long ago, or their locks have expired, so that a repetition runs the operation again, which
+#: answers as the first time. A dropped new one would make its client wait for the lock.
 _MOST_WAITING = 10_000
 #: Answers stored by one statement, which keeps its row locks short.
 _ANSWERS_AT_ONCE = 200
@@ -116,8 +121,10 @@ class IdempotencyKeys:
             return None
         if not key or len(key) > MAX_KEY_LENGTH:
             return _refused(token_id, key or "", ApiError(INVALID_IDEMPOTENCY_KEY))
-        if "\0" in key:  # PostgreSQL would refuse it, with the keys of others in the same statement
-            error = ApiError(INVALID_IDEMPOTENCY_KEY, "The Idempotency-Key must not contain NUL characters.")
+        if _CONTROL_CHARACTER.search(key):
+            error = ApiError(
+                INVALID_IDEMPOTENCY_KEY, "The Idempotency-Key must not contain control characters."
+            )
             return _refused(token_id, key, error)
         try:
             return self._claim(

@@ -16,8 +16,8 @@ log = structlog.get_logger()
 
 #: How long lines gather before they are written: as long as a request is missing from the log.
 WRITE_SECONDS = 0.5
-#: Lines that wait while the database is away: 7 MB, a few seconds of a process under full load. Further lines are
-#: dropped.
+#: Lines that wait while the database is away: 7 MB, a few seconds of a process under full load. Beyond that the
+#: oldest are dropped.
 _MOST_WAITING = 10_000
 #: Lines written by one statement.
 _LINES_AT_ONCE = 500
@@ -41,7 +41,7 @@ class RequestLog:
         return self._keep_days > 0
 
     def note(self, line: Line, *, is_over_limit: bool = False) -> None:
-        """Takes a line to write later; drops it if too many wait. Never blocks, never raises.
+        """Takes a line to write later; drops the oldest if too many wait. Never blocks, never raises.
 
         `is_over_limit`: quota refused the request. Each batch takes at most one such line per token, so that a client
         that goes on calling over its limit cannot fill the table.

@@ -11,7 +11,9 @@ from chassis.tokens import SESSION_PREFIX, make_token
 from contracts import errors, quota, webhooks
 from contracts.errors import ApiError
 from contracts.publishing import PageResult, PageResults
-from gateway.idempotency import sealing
+from gateway.http.answers import Answer
+from gateway.idempotency import keys, sealing
+from gateway.idempotency.store import Verdict
 
 PUBLISH = "/api/v1/posts/publish"
 BODY = {"page_id": "pag_1", "message": "Hello"}
@@ -63,6 +65,19 @@ class TestReplay:
         assert client.post(PUBLISH, json=BODY | {"message": "x"}, headers=KEY).status_code == 201
         first, second = (caller.operation_id for caller, _ in bus.asked("publish_post"))
         assert first != second
+
+    def test_of_too_many_answers_that_wait_for_the_database_the_newest_are_kept(
+        self, database, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(keys, "_MOST_WAITING", 1)
+        all_keys = keys.IdempotencyKeys(database)
+        for key in ("old", "new"):
+            claim = all_keys.claim("tok_1", key, b"f", 10)
+            assert claim is not None
+            all_keys.keep(claim, Answer(201, key.encode()))
+        all_keys.answers.write()
+        old, new = (all_keys.claim("tok_1", key, b"f", 10) for key in ("old", "new"))
+        assert (old.verdict, new.verdict) == (Verdict.RUNNING, Verdict.STORED)
 
     def test_deletes_and_patches_take_keys_too(self, client, bus) -> None:
         for _ in range(2):

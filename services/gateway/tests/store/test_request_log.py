@@ -205,7 +205,7 @@ class TestWriting:
             assert connection.execute(text("SELECT requests FROM request_days")).scalars().all() == [2]
         assert count(database) == 2
 
-    def test_lines_wait_while_the_database_is_away_and_further_ones_are_dropped_and_counted(
+    def test_lines_wait_while_the_database_is_away_and_beyond_a_number_the_oldest_are_dropped_and_counted(
         self, database, monkeypatch
     ) -> None:
         monkeypatch.setattr(recorder, "_MOST_WAITING", 3)
@@ -219,7 +219,7 @@ class TestWriting:
         request_log._database = database
         assert request_log.write() == 3
         found = request_log.page("usr_1", Criteria(), before=None, limit=9)
-        assert [one.id for one in found] == ["log_0002", "log_0001", "log_0000"]
+        assert [one.id for one in found] == ["log_0004", "log_0003", "log_0002"]
         assert dropped == [1, 1]
 
     def test_a_request_is_answered_while_the_log_cannot_be_written(self, make_gateway) -> None:

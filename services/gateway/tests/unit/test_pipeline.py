@@ -124,7 +124,7 @@ class TestOrder:
         client.get("/api/v1/me")
         assert [request.meter for _, request in bus.asked("admit")] == ["", "reads", "reads"]
 
-    @pytest.mark.parametrize("key", ["", "k" * 121, "k\0"])
+    @pytest.mark.parametrize("key", ["", "k" * 121, "k\0", "k\t", "\x7f"])
     def test_a_malformed_key_is_refused_after_the_scope_and_costs_no_month_unit(
         self, client, bus, key
     ) -> None:

@@ -136,10 +136,23 @@ def test_items_that_nobody_waits_for_are_written_in_their_order_so_many_at_a_tim
     assert later.write() == 0
 
 
-def test_items_beyond_the_limit_are_dropped() -> None:
-    later: LaterBatches[int] = LaterBatches(len, at_once=2, most=3)
+def test_beyond_the_limit_the_oldest_items_are_dropped_also_after_an_outage() -> None:
+    written: list[int] = []
+    is_away = True
+
+    def run(batch: list[int]) -> None:
+        if is_away:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        written.extend(batch)
+
+    later = LaterBatches(run, at_once=2, most=3)
     assert [later.add(number) for number in range(4)] == [True, True, True, False]
+    with pytest.raises(ApiError):
+        later.write()
+    assert not later.add(4)
+    is_away = False
     assert later.write() == 3
+    assert written == [2, 3, 4]
 
 
 def test_after_an_outage_the_items_are_written_next_time() -> None:
