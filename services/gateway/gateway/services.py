@@ -17,6 +17,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CallerChanged, Event
 from gateway.admission.batcher import AdmissionBatcher
 from gateway.admission.limited_tokens import LimitedTokens
+from gateway.admission.message_limit import MessageLimit
 from gateway.admission.refunds import Refunds
 from gateway.callers import INTERVAL_SECONDS, CallerCache, TokenUsage
 from gateway.config import Config
@@ -71,6 +72,7 @@ class Services:
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
         self.admissions = AdmissionBatcher(self.quota.admit_all)
         self.limited_tokens = LimitedTokens(self.clock.now)
+        self.message_limit = MessageLimit(self.clock)
         self.refunds = Refunds(self.quota)
         self.token_usage = TokenUsage(partial(self.accounts.record_use, GATEWAY))
         self.request_log = RequestLog(self.database, keep_days=config.request_log_days)

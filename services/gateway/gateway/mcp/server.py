@@ -44,6 +44,13 @@ def handle(exchange: Exchange, _request: Nothing) -> Answer:
     """Call the API's tools by the Model Context Protocol."""
     pipeline.identify(exchange)
     pipeline.check_address(exchange)
+    answer = _answer(exchange)
+    if exchange.admitted is None:  # no tool ran, so quota has not counted it
+        exchange.services.message_limit.count(exchange.identity.token.id)
+    return answer
+
+
+def _answer(exchange: Exchange) -> Answer:
     try:
         _check_origin(exchange)
         message = messages.read(exchange.body, exchange.environ)
@@ -96,7 +103,7 @@ def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
-    """Sends a tool's call through the pipeline, as a request of its own with the same token."""
+    """Sends a tool's call through the pipeline, as a request of its own with the same token, which quota counts."""
     target: Endpoint = tool.endpoint
     environ = {name: value for name, value in exchange.environ.items() if name not in _OWN_PARTS}
     environ |= {
@@ -110,7 +117,10 @@ def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
     }
     if call.key is not None:
         environ["HTTP_IDEMPOTENCY_KEY"] = call.key
-    return pipeline.run(Exchange(exchange.services, target, environ, call.path_values))
+    request = Exchange(exchange.services, target, environ, call.path_values)
+    answer = pipeline.run(request)
+    exchange.admitted = request.admitted
+    return answer
 
 
 def _shown(value: Any, *, is_error: bool) -> dict[str, Any]:

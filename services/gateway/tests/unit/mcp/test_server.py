@@ -1,12 +1,15 @@
 """`POST /mcp` at a gateway over a fake bus: who may call which tool, and what a call becomes."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chassis.db.clock import LocalClock
 from contracts.errors import PAGE_PUBLISH_GUARDRAIL, ApiError
+from gateway.admission.message_limit import MOST_A_MINUTE
 from gateway.mcp.tools import TOOLS, call_of
 from gateway.routes import ENDPOINTS
 
@@ -126,10 +129,48 @@ def test_a_call_is_a_request_of_the_api_with_the_same_token_and_limits(call: Any
     assert arrival.meter == "publishes"
 
 
+def test_a_calls_answer_carries_the_rate_of_its_request(ask: Any) -> None:
+    assert ask("tools/call", name="list_pages").headers["X-RateLimit-Remaining"] == "59"
+    assert "X-RateLimit-Remaining" not in ask("tools/list").headers
+
+
+def test_connecting_uses_no_request_of_the_account_but_has_a_limit(
+    client: Any, ask: Any, call: Any, bus: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalClock, "now", lambda _: kit.NOW + timedelta(seconds=20))
+    for method in ("initialize", "ping", "tools/list", "resources/list") * (MOST_A_MINUTE // 4 - 1):
+        assert ask(method).status_code == 200
+    client.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+    client.post("/mcp", data="no JSON", content_type="application/json")
+    ask("tools/call", name="no such tool")
+    call("cancel_post")  # without its id
+    assert bus.asked("admit") == []
+    for method in ("initialize", "ping", "tools/list"):
+        refused = ask(method)
+        assert (refused.status_code, refused.json["code"]) == (429, "RATE_LIMITED")
+        assert refused.headers["Retry-After"] == "40"
+    assert not call("publish_post", **NEW_POST)["isError"]  # only quota limits calls
+    monkeypatch.setattr(LocalClock, "now", lambda _: kit.NOW + timedelta(seconds=60))
+    assert ask("ping").status_code == 200
+
+
+def test_calls_are_limited_by_quota_alone(call: Any, bus: Any) -> None:
+    for _ in range(MOST_A_MINUTE + 1):
+        assert not call("list_pages")["isError"]
+    assert len(bus.asked("admit")) == MOST_A_MINUTE + 1
+
+
 def test_a_key_goes_with_the_call(call: Any) -> None:
     # The gateway's own database is away here, so no key can be claimed: the same answer as without MCP.
     result = call("publish_post", idempotency_key="k-1", **NEW_POST)
     assert result["structuredContent"]["code"] == "SERVICE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("key", ["", "k" * 121, "k\0", "k\n", "\x1b[0m"])
+def test_a_key_that_no_header_could_carry_is_refused_as_the_header_is(call: Any, bus: Any, key: str) -> None:
+    result = call("publish_post", idempotency_key=key, **NEW_POST)
+    assert (result["isError"], result["structuredContent"]["code"]) == (True, "INVALID_IDEMPOTENCY_KEY")
+    assert bus.asked("publish_post") == []
 
 
 def test_a_refusal_tells_the_assistant_what_to_do(call: Any, bus: Any) -> None:
