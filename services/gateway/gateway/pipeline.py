@@ -193,8 +193,10 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds the request to the request log, if its token is known. Leaves out a success of an endpoint that is not
-    logged. A tool's call over /mcp is a request of its own."""
+    """Adds the request to the request log, if its token is known. Of endpoints with `is_logged` False adds only errors.
+
+    A tool's call over /mcp is added as a request of its own.
+    """
     found, endpoint, request_log = exchange.authenticated, exchange.endpoint, exchange.services.request_log
     if found is None or not endpoint.token or not request_log.is_on:
         return

@@ -1,7 +1,7 @@
 """Searches the parts of a file that will be stored for embedded web pages, programs and archives.
 
-Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only at a file's
-first byte need none either, since that byte begins an image.
+Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only by a file's
+first byte need none either, because here the first byte begins an image.
 """
 
 import os

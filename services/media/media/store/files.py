@@ -112,8 +112,8 @@ class Files(Store):
         """Returns a page of files, newest first, and the place after which the next page begins; None at the list's
         end.
 
-        `brand_ids`: the brands that the caller's token may use, None for all. `narrowed`: conditions; the page then has
-        those of the next _READ files that meet them.
+        `brand_ids`: the brands that the caller's token may use, None for all. `narrowed`: conditions on files. With
+        them the page is chosen from the next _READ files.
         """
         within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
