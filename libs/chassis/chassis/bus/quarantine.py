@@ -51,7 +51,8 @@ def note(message: Message) -> None:
 
 
 def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
-    """Puts a message into quarantine. Returns False if the broker does not confirm that: then keep the original."""
+    """Puts a message into quarantine. Returns False if the broker does not confirm that: the caller must then keep the
+    original."""
     message = marked(queue, headers, body, error)
     try:
         link.publish_confirmed([message])

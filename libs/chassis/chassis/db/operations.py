@@ -120,10 +120,12 @@ def voided() -> ApiError:
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
     """Runs `work` and returns its result. If another try was first, returns `again` of that try's stored result.
 
-    If `work` raises a refusal, the refusal is recorded, and from then on no earlier try stores anything. Then the
-    refusal is raised, unless an earlier try had already stored a result (for example, its commit worked but the answer
-    was lost): then returns `again` of that result. `again` returns None for a result that does not count, such as a
-    post that its platform refused. In that case the refusal is raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
+    If `work` raises a refusal, this try and all earlier ones are voided, so that none of them stores anything later. If
+    an earlier try has already stored a result (for example, its commit worked but the answer was lost), returns `again`
+    of that result. Otherwise raises the refusal.
+
+    `again` returns None for a result that does not count, such as a post that its platform refused. Then the refusal is
+    raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
     """
     try:
         return work()

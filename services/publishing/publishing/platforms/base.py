@@ -150,10 +150,10 @@ class Checkpoint:
     """The progress of a publish, stored step by step. `save` returns once the step is stored: the next call may be
     irreversible.
 
-    The next attempt or look-up starts with the values of the last attempt: it reuses objects staged on the platform,
-    and ignores objects staged for other content. A publish of a single call needs no save, because its attempt is
-    stored already. A publish that may take long saves before its last call, so that a lost claim stops it. Saving None
-    deletes a value.
+    The next attempt or look-up starts with the values of the last attempt. It reuses objects that were staged on the
+    platform for the same content, and ignores all others. A publish of a single call need not save, because its attempt
+    is stored already. A publish that may take long saves right before its last call, which is not sent if saving shows
+    that the claim was lost. Saving None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.

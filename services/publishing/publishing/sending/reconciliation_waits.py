@@ -37,9 +37,11 @@ def wait_after_failure(
 
 
 def _least(refusal: PlatformRefusal, *, is_late: bool) -> float:
-    """Returns the shortest allowed wait in seconds after a refused look-up. If the platform limits the rate, it is as
-    long as the platform asks. If only the page's owner can help and the settle time has passed (`is_late`), it is an
-    hour. Otherwise it is 0."""
+    """Returns how many seconds to wait at least after a refused look-up.
+
+    If the platform limits the rate, this is as long as the platform asks. If only the page's owner can help and the
+    settle time has passed (`is_late`), it is an hour. Otherwise it is 0.
+    """
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
     needs_owner = refusal.kind in (Refusal.EXPIRED, Refusal.PERMISSION)
