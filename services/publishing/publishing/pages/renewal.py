@@ -71,8 +71,8 @@ class Grant(Record):
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
     """Returns when to renew tokens; None without a refresh token, or if they do not expire.
 
-    That is a tenth of their lifetime before they expire, which leaves time for retries: at least ten minutes before,
-    but never in the first half of the lifetime.
+    They are renewed when a tenth of their lifetime is left, or ten minutes if that is more, which leaves time for
+    retries; but never in the first half of the lifetime.
     """
     lifetime = tokens.lifetime_seconds
     if tokens.refresh_token is None or lifetime is None:

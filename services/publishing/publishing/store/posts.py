@@ -196,9 +196,10 @@ class Posts:
         post, IDEMPOTENCY_IN_PROGRESS for a voided try. A page of another account is neither locked nor read. A dry run
         takes no lock.
 
-        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
-        of them never take the last place under a cap. Other changes of a queued post's time (a retry, `bring_due`, a
-        claim that is given back, a page that takes no calls) take none: the post is checked again when it is claimed.
+        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks. So two of
+        them never take the last place under a cap. Other changes of a queued post's time (a retry, `bring_due`, a claim
+        that is given back, a page that takes no calls) need no lock, because the post is checked again when it is
+        claimed.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,
