@@ -622,6 +622,15 @@ export abstract class Operations {
   }
 
   /**
+   * List posts by their ids, each with its attempts and their errors.
+   *
+   * `GET /api/v1/posts`. Needs the scope `read:posts`.
+   */
+  async listPosts(query: { post_ids: string }, options: UnkeyedOptions = {}): Promise<records.PostList> {
+    return this.call({ method: "GET", path: "/api/v1/posts", query }, options);
+  }
+
+  /**
    * List the posts of a span of days in brief, planned and published ones together, soonest first.
    *
    * `GET /api/v1/posts/calendar`. Needs the scope `read:posts`.

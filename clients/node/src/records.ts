@@ -140,6 +140,13 @@ export interface AuditEntry {
   subject_id: string;
   created_at: string;
   details?: Record<string, unknown>;
+  /** The e-mail address of the actor; null for `operator`, `system` and a deleted account. */
+  actor_email?: string | null;
+  /**
+   * The e-mail address of the user whom the entry is about, or who issued its token; null if there is no
+   * such user.
+   */
+  subject_email?: string | null;
 }
 
 /** An account's credits, and what they buy. */
@@ -716,37 +723,11 @@ export interface ScheduledPostList {
 }
 
 /**
- * The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
- * the span of which no post is missing.
+ * The posts of the given ids, in their order. Those that do not exist, and those that the caller may
+ * not see, are left out.
  */
-export interface CalendarPosts {
-  posts: CalendarPost[];
-  /** Set if more posts were published than `limit`: those before this time are missing. */
-  complete_since?: string | null;
-  /** Set if more posts than `limit` are not published: those after this time are missing. */
-  complete_until?: string | null;
-}
-
-/** What a calendar shows of a post. */
-export interface CalendarPost {
-  id: string;
-  /** When it was published or, for other posts, when it is or was to be published. */
-  at: string;
-  /** Queued, held, failed or published */
-  status: "queued" | "held" | "published" | "failed" | "cancelled";
-  platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
-  page_id: string;
-  brand_id: string;
-  /** At most the first 280 characters of its text. */
-  message: string | null;
-  /** How many photos are attached. */
-  photos?: number;
-  /** How many videos are attached. */
-  videos?: number;
-}
-
-export interface PostView {
-  post: FullPost;
+export interface PostList {
+  posts: FullPost[];
 }
 
 /** Everything known about one post, published at once or scheduled, in any state. */
@@ -804,12 +785,48 @@ export interface PageOfPost {
   expired: boolean;
   /** When the page was unlinked; the post stays. */
   unlinked_at: string | null;
+  /** The platform's id of the page. */
+  account_id?: string;
 }
 
 export interface Metrics {
   likes?: number;
   comments?: number;
   shares?: number;
+}
+
+/**
+ * The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
+ * the span of which no post is missing.
+ */
+export interface CalendarPosts {
+  posts: CalendarPost[];
+  /** Set if more posts were published than `limit`: those before this time are missing. */
+  complete_since?: string | null;
+  /** Set if more posts than `limit` are not published: those after this time are missing. */
+  complete_until?: string | null;
+}
+
+/** What a calendar shows of a post. */
+export interface CalendarPost {
+  id: string;
+  /** When it was published or, for other posts, when it is or was to be published. */
+  at: string;
+  /** Queued, held, failed or published */
+  status: "queued" | "held" | "published" | "failed" | "cancelled";
+  platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
+  page_id: string;
+  brand_id: string;
+  /** At most the first 280 characters of its text. */
+  message: string | null;
+  /** How many photos are attached. */
+  photos?: number;
+  /** How many videos are attached. */
+  videos?: number;
+}
+
+export interface PostView {
+  post: FullPost;
 }
 
 export interface Cancelled {

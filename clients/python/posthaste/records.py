@@ -165,6 +165,11 @@ class AuditEntry:
     subject_id: str
     created_at: datetime
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
+    #: The e-mail address of the actor; None for `operator`, `system` and a deleted account.
+    actor_email: str | None = None
+    #: The e-mail address of the user whom the entry is about, or who issued its token; None if there is no
+    #: such user.
+    subject_email: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -811,41 +816,12 @@ class ScheduledPostList:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CalendarPosts:
-    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
-    the span of which no post is missing.
+class PostList:
+    """The posts of the given ids, in their order. Those that do not exist, and those that the caller may
+    not see, are left out.
     """
 
-    posts: list[CalendarPost]
-    #: Set if more posts were published than `limit`: those before this time are missing.
-    complete_since: datetime | None = None
-    #: Set if more posts than `limit` are not published: those after this time are missing.
-    complete_until: datetime | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CalendarPost:
-    """What a calendar shows of a post."""
-
-    id: str
-    #: When it was published or, for other posts, when it is or was to be published.
-    at: datetime
-    #: Queued, held, failed or published
-    status: Literal["queued", "held", "published", "failed", "cancelled"]
-    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
-    page_id: str
-    brand_id: str
-    #: At most the first 280 characters of its text.
-    message: str | None
-    #: How many photos are attached.
-    photos: int = 0
-    #: How many videos are attached.
-    videos: int = 0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PostView:
-    post: FullPost
+    posts: list[FullPost]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -905,6 +881,8 @@ class PageOfPost:
     expired: bool
     #: When the page was unlinked; the post stays.
     unlinked_at: datetime | None
+    #: The platform's id of the page.
+    account_id: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -912,6 +890,44 @@ class Metrics:
     likes: int = 0
     comments: int = 0
     shares: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarPosts:
+    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
+    the span of which no post is missing.
+    """
+
+    posts: list[CalendarPost]
+    #: Set if more posts were published than `limit`: those before this time are missing.
+    complete_since: datetime | None = None
+    #: Set if more posts than `limit` are not published: those after this time are missing.
+    complete_until: datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CalendarPost:
+    """What a calendar shows of a post."""
+
+    id: str
+    #: When it was published or, for other posts, when it is or was to be published.
+    at: datetime
+    #: Queued, held, failed or published
+    status: Literal["queued", "held", "published", "failed", "cancelled"]
+    platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
+    page_id: str
+    brand_id: str
+    #: At most the first 280 characters of its text.
+    message: str | None
+    #: How many photos are attached.
+    photos: int = 0
+    #: How many videos are attached.
+    videos: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PostView:
+    post: FullPost
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -90,6 +90,7 @@ class PublishingService:
     list_calendar_posts = call(post_lists.calendar)
     get_scheduled_post = call(reading.show)
     get_post = call(full_posts.show)
+    list_posts = call(full_posts.show_list)
     find_posts = call(full_posts.find)
     edit_post = call(edits.edit)
     cancel_post = call(cancellation.cancel)

@@ -127,7 +127,7 @@ def gives_nothing(answer: requests.Response) -> bool:
     if answer.status_code in (400, 404):
         return True
     body = answer.json()
-    if [] in (body.get("entries"), body.get("media")):
+    if [] in (body.get("entries"), body.get("media"), body.get("posts")):
         return True
     return body.get("valid") is False or body.get("released", body.get("cancelled")) == []
 
@@ -267,8 +267,8 @@ def test_a_sandbox_token_is_refused(accounts: Accounts, theirs: Theirs) -> None:
             reads = row.method == "GET" and row.path.startswith(SANDBOX_READS)
             reads = reads and row.other_brand != NOT_FOR_BRANDS
             refusal = GONE if reads else (403, "MISSING_SCOPE")
-            # no requests of a token of others, and those files that the caller has
-            finds_nothing = row.path.startswith(("/logs?", "/media?"))
+            # no requests of a token of others, and those posts and files that the caller has
+            finds_nothing = row.path.startswith(("/logs?", "/media?", "/posts?"))
             check(one.ask(row, theirs.ids), *((200, None) if finds_nothing else refusal))
 
 

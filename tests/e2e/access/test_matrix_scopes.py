@@ -45,6 +45,7 @@ WILDCARDS = ("*", "manage:*")
 #: Response to `{}` with a sufficient token; `expected` has the others.
 ANSWERS = {
     "GET /comments": (400, "MISSING_FIELD"),
+    "GET /posts": (400, "MISSING_FIELD"),
     "GET /posts/calendar": (400, "MISSING_FIELD"),
     "DELETE /auth/email/change": (200, None),
     "PATCH /account": (200, None),

@@ -118,8 +118,11 @@ def test_a_token_for_one_brand_sees_that_brand_alone(two_brands: Json) -> None:
     assert [page["id"] for page in api.get("/pages")["pages"]] == [account.page_id()]
     assert [post["message"] for post in api.get("/posts/scheduled")["scheduled_posts"]] == ["first"]
     assert api.get("/posts/published")["published_posts"] == []
+    both = account.api.get("/posts/scheduled")["scheduled_posts"]
+    some = api.get("/posts", post_ids=",".join(post["id"] for post in both))["posts"]
+    assert [post["message"] for post in some] == ["first"]
     assert api.get("/account")["api_key"]["brand_ids"] == [account.brand_id]
-    assert len(account.api.get("/posts/scheduled")["scheduled_posts"]) == 2
+    assert len(both) == 2
 
 
 def test_a_collaborators_token_works_on_the_owners_brand_for_as_long_as_he_has_full_access(

@@ -362,6 +362,13 @@ class PostsOperations(Caller):
             "scheduled_posts",
         )
 
+    def list_posts(self, *, post_ids: str) -> records.PostList:
+        """List posts by their ids, each with its attempts and their errors.
+
+        `GET /api/v1/posts`. Needs the scope `read:posts`.
+        """
+        return self._call(Call("GET", "/api/v1/posts", records.PostList, query={"post_ids": post_ids}))
+
     def list_calendar_posts(
         self,
         *,
@@ -990,6 +997,13 @@ class AsyncPostsOperations(AsyncCaller):
             ),
             "scheduled_posts",
         )
+
+    async def list_posts(self, *, post_ids: str) -> records.PostList:
+        """List posts by their ids, each with its attempts and their errors.
+
+        `GET /api/v1/posts`. Needs the scope `read:posts`.
+        """
+        return await self._call(Call("GET", "/api/v1/posts", records.PostList, query={"post_ids": post_ids}))
 
     async def list_calendar_posts(
         self,

@@ -136,6 +136,10 @@ class AuditEntry(Record):
     subject_id: str
     created_at: datetime
     details: dict[str, Any] = {}
+    #: The e-mail address of the actor; None for `operator`, `system` and a deleted account.
+    actor_email: str | None = None
+    #: The e-mail address of the user whom the entry is about, or who issued its token; None if there is no such user.
+    subject_email: str | None = None
 
 
 class ListAudit(Record):

@@ -13,6 +13,7 @@ from contracts.publishing.content import *
 from contracts.publishing.links import *
 from contracts.publishing.pages import *
 from contracts.publishing.posts import *
+from contracts.publishing.validations import *
 from contracts.record import Nothing
 from contracts.senders import called_by
 
@@ -22,7 +23,7 @@ from contracts.senders import called_by
         "list_pages get_page count_pages check_page unlink_page begin_link finish_link view_link"
         " decide_link get_link choose_accounts schedule_post publish_post schedule_posts publish_posts"
         " validate_post validate_posts get_post list_scheduled_posts get_scheduled_post edit_post cancel_post"
-        " retry_post find_posts report_posts_made_at_once list_calendar_posts"
+        " retry_post find_posts report_posts_made_at_once list_calendar_posts list_posts"
         " release_held_posts cancel_held_posts list_published_posts get_engagement list_comments"
         " reply_to_comment verify_hook receive_hook"
     ),
@@ -52,6 +53,7 @@ class PublishingApi(Protocol):
     def validate_post(self, caller: Caller, request: ValidatePost) -> Validation: ...
     def validate_posts(self, caller: Caller, request: ValidatePosts) -> PageValidations: ...
     def get_post(self, caller: Caller, request: PostId) -> FullPost: ...
+    def list_posts(self, caller: Caller, request: ListPosts) -> PostList: ...
     def find_posts(self, caller: Caller, request: FindPosts) -> FoundPosts: ...
     def report_posts_made_at_once(self, caller: Caller, request: Nothing) -> Nothing: ...
     def list_scheduled_posts(self, caller: Caller, request: ListScheduledPosts) -> ScheduledPostList: ...

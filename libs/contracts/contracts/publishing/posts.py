@@ -209,6 +209,8 @@ class PageOfPost(Record):
     expired: bool
     #: When the page was unlinked; the post stays.
     unlinked_at: datetime | None
+    #: The platform's id of the page.
+    account_id: str = ""
 
 
 class Metrics(Record):
@@ -250,6 +252,18 @@ class FullPost(PostContent, kw_only=True):
     made_by: Maker | None
     #: Set on a published post, as of the last look at its platform.
     metrics: Metrics | None = None
+
+
+class ListPosts(Record):
+    #: Comma-separated ids of up to 100 posts.
+    post_ids: Annotated[str, Meta(max_length=3_200)]
+
+
+class PostList(Record):
+    """The posts of the given ids, in their order. Those that do not exist, and those that the caller may not see, are
+    left out."""
+
+    posts: tuple[FullPost, ...]
 
 
 class FindPosts(Record):
@@ -316,48 +330,6 @@ class PageResults(Record):
     """One result per page, in the order of the request."""
 
     results: tuple[PageResult, ...]
-
-
-class Finding(Record):
-    """One problem that a check of a post found. `code` is the error that the real call would get."""
-
-    code: str
-    message: str
-    field: str | None = None
-
-
-class MediaChange(Record):
-    """How a file will be converted because the platform does not take it as it is. The original is kept."""
-
-    #: `media_ids[0]` and so on.
-    field: str
-    message: str
-    mime_type: str
-    #: In pixels, at most; None: as the file's.
-    width: int | None = None
-    height: int | None = None
-
-
-class Validation(Record):
-    valid: bool
-    errors: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
-    #: What will be made of the files, as information.
-    media_changes: tuple[MediaChange, ...] = ()
-
-
-class PageValidation(Validation, kw_only=True):
-    """What a check finds for one of several pages."""
-
-    page_id: str
-
-
-class PageValidations(Record):
-    """One validation per page, in the order of the request."""
-
-    #: Whether the post is valid on every page.
-    valid: bool
-    results: tuple[PageValidation, ...]
 
 
 class ListPublishedPosts(Record):

@@ -2,14 +2,24 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, tuple_
+from sqlalchemy import Connection, func, insert, select, tuple_
 
-from accounts.models import audit_entries, brands
+from accounts.models import audit_entries, brands, users
 from chassis.db.clock import clock_now
 from chassis.ids import new_id
 from contracts.accounts import AuditEntry
 
-_COLUMNS = [audit_entries.c[field] for field in AuditEntry.__struct_fields__]
+_COLUMNS = [audit_entries.c[name] for name in AuditEntry.__struct_fields__ if name in audit_entries.c]
+_ACTORS, _SUBJECTS = users.alias("actors"), users.alias("subjects")
+#: Whom an entry is about: the issuer of its token, else the subject itself, which need not be a user.
+_SUBJECT_ID = func.coalesce(audit_entries.c.details["issued_by"].astext, audit_entries.c.subject_id)
+_NAMED = select(
+    *_COLUMNS, _ACTORS.c.email.label("actor_email"), _SUBJECTS.c.email.label("subject_email")
+).select_from(
+    audit_entries.outerjoin(_ACTORS, _ACTORS.c.id == audit_entries.c.actor_id).outerjoin(
+        _SUBJECTS, _SUBJECTS.c.id == _SUBJECT_ID
+    )
+)
 
 
 class AuditStore:
@@ -50,7 +60,7 @@ class AuditStore:
         return None if row is None else AuditEntry(**row._mapping)
 
     def list_newest_first(self, brand_id: str, *, limit: int) -> list[AuditEntry]:
-        statement = select(*_COLUMNS).where(audit_entries.c.brand_id == brand_id)
+        statement = _NAMED.where(audit_entries.c.brand_id == brand_id)
         statement = statement.order_by(audit_entries.c.created_at.desc(), audit_entries.c.id.desc())
         statement = statement.limit(limit)
         return [AuditEntry(**row._mapping) for row in self.connection.execute(statement)]
@@ -63,7 +73,7 @@ class AuditStore:
         `before`: time and id of the previous page's last entry.
         """
         theirs = audit_entries.c.brand_id.in_(select(brands.c.id).where(brands.c.account_id == account_id))
-        statement = select(*_COLUMNS).where(theirs)
+        statement = _NAMED.where(theirs)
         if brand_id is not None:
             statement = statement.where(audit_entries.c.brand_id == brand_id)
         if before is not None:

@@ -110,6 +110,8 @@ def test_create_rotate_and_revoke_are_in_the_brands_audit_log(scene: Any) -> Non
         ("collaborator.set", scene.helper.id, "operator"),
     ]
     assert entries[1].details["new_token_id"] == rotated.token.id
+    assert (entries[1].actor_email, entries[2].actor_email) == (None, scene.helper.email)
+    assert {entry.subject_email for entry in entries} == {scene.helper.email}  # the issuer of the tokens
     assert rotated.token.issued_by_collaborator_id == scene.helper.id
 
 

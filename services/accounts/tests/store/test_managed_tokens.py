@@ -294,6 +294,7 @@ def test_the_audit_log_shows_the_brands_of_the_account_alone(accounts: Any, ann:
     rest = accounts.call(audit.list_audit, caller, ListAudit(limit=1, cursor=first.next_cursor))
     assert [entry.brand_id for entry in (*first.entries, *rest.entries)] == [brands[1].id, brands[0].id]
     assert rest.next_cursor is None
+    assert (rest.entries[0].actor_email, rest.entries[0].subject_email) == (None, helper.email)
     only = accounts.call(audit.list_audit, caller, ListAudit(brand_id=brands[0].id)).entries
     assert [entry.brand_id for entry in only] == [brands[0].id]
     for brand_id in (brands[2].id, "brd_" + "0" * 26, "\0"):

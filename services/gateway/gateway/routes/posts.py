@@ -117,6 +117,12 @@ def list_scheduled_posts(exchange: Exchange, request: api.ListScheduledPosts) ->
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
+@endpoint("GET", "/posts", scope="read:posts", meter="reads")
+def list_posts(exchange: Exchange, request: api.ListPosts) -> api.PostList:
+    """List posts by their ids, each with its attempts and their errors."""
+    return exchange.relay(exchange.services.publishing.list_posts, request)
+
+
 @endpoint("GET", "/posts/calendar", scope="read:posts", meter="reads", errors=_REACH)
 def list_calendar_posts(exchange: Exchange, request: api.ListCalendarPosts) -> api.CalendarPosts:
     """List the posts of a span of days in brief, planned and published ones together, soonest first."""

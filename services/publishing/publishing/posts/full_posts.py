@@ -1,5 +1,7 @@
-"""Shows posts with their attempts: a single post with all its details, or the posts of given operations in short."""
+"""Shows posts with their attempts: one post or several with all their details, or the posts of given operations in
+short."""
 
+from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ERRORS, SERVER_ERROR
@@ -9,6 +11,7 @@ from publishing.records import PageRow, Post
 from publishing.store.attempts import AttemptRow, Attempts
 from publishing.store.operations import PostOperations
 from publishing.store.pages import Pages
+from publishing.store.posts import Posts
 
 #: The posts of a request that are shown: five calls for twenty pages, repeated with the same request id.
 _MOST_FOUND = 100
@@ -24,6 +27,17 @@ def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
     return _view(post, page, attempts)
 
 
+def show_list(app: AppContext, caller: Caller, request: api.ListPosts) -> api.PostList:
+    """Returns the posts with these ids, in their order, as far as they exist and the caller may access them."""
+    asked = [it for it in dict.fromkeys(request.post_ids.split(",")) if is_id(it)]
+    with app.database.reading() as connection:
+        found = Posts(connection).many(asked)
+        posts = [found[it] for it in asked if it in found and _is_reached(caller, found[it])]
+        pages = Pages(connection).many([post.page_id for post in posts])
+        attempts = Attempts(connection).of_posts([post.id for post in posts])
+    return api.PostList(posts=tuple(_view(post, pages[post.page_id], attempts[post.id]) for post in posts))
+
+
 def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPosts:
     """Returns the posts that these operations made, changed, retried or replied to, as far as the caller may access
     them."""
@@ -32,6 +46,10 @@ def find(app: AppContext, caller: Caller, request: api.FindPosts) -> api.FoundPo
         reached = [post for post in found if caller.reaches(post.brand_id)]
         attempts = Attempts(connection).of_posts([post.id for post in reached])
     return api.FoundPosts(posts=tuple(_in_short(post, attempts[post.id]) for post in reached))
+
+
+def _is_reached(caller: Caller, post: Post) -> bool:
+    return post.account_id == caller.account_id and caller.reaches(post.brand_id)
 
 
 def _in_short(post: Post, attempts: list[AttemptRow]) -> api.PostOfRequest:
@@ -43,7 +61,7 @@ def _in_short(post: Post, attempts: list[AttemptRow]) -> api.PostOfRequest:
 def _view(post: Post, page: PageRow, attempts: list[AttemptRow]) -> api.FullPost:
     return api.FullPost.made_from(
         post,
-        page=api.PageOfPost.made_from(page),
+        page=api.PageOfPost.made_from(page, account_id=page.remote_account_id),
         brand_name=page.brand_name,
         media_ids=tuple(post.media_ids),
         media_urls=tuple(post.media_urls),

@@ -90,6 +90,7 @@ ROWS = (
     Row("GET", f"/posts/calendar?page_id={{page}}&{_SPAN}"),
     Row("GET", f"/posts/calendar?brand_id={{brand}}&{_SPAN}"),
     Row("GET", "/posts/scheduled/{queued}"),
+    Row("GET", "/posts?post_ids={queued}", None, (200, None)),
     Row("GET", "/posts/{queued}"),
     Row("GET", "/posts/{published}"),
     Row("PATCH", "/posts/scheduled/{queued}", {"message": "mine now"}),
