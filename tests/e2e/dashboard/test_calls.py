@@ -23,7 +23,7 @@ SCREENS = {
     "/usage": 3,
     "/usage/credits": 1,
     "/activity/requests": 2,
-    "/activity/audit": 2,
+    "/activity/audit": 1,
     "/developers": 2,
     "/account": 2,
     "/account/email": 2,
@@ -79,10 +79,16 @@ def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
     out = api.post("/posts/publish", post)["post_id"]
     logged = until(lambda: api.get("/logs?operation=publishPost")["entries"], 20, "the request is in the log")
     request_id = logged[0]["request_id"]
-    waiting = api.post("/posts/schedule", {**post, "scheduled_at": tomorrow()})["scheduled_post"]["id"]
+    waiting, *_ = (
+        api.post("/posts/schedule", {**post, "scheduled_at": tomorrow(minutes=2 * number)})["scheduled_post"][
+            "id"
+        ]
+        for number in range(2)
+    )
     chosen = "&".join(f"media_id={it}" for it in files)
     screens = (
         *("/", *SCREENS, f"/posts/{out}", f"/posts/{waiting}", f"/calendar/move/{waiting}"),
+        *(f"/library/{files[0]}", f"/comments/of/{out}"),
         *(
             f"/compose?{chosen}",
             f"/compose/files?{chosen}",

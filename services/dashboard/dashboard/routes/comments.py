@@ -3,6 +3,7 @@
 Comments are read live from the platforms. Those of each post are therefore loaded when its card comes into view.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from flask import Blueprint, abort, render_template, request
@@ -10,9 +11,10 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.platforms import recent_platforms
-from dashboard.routes.shared import Filters, Places, recent_places
+from dashboard.routes.shared import Filters, Places, recent_brands, recent_places
 from dashboard.threads import Thread, threads
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
+from posthaste.records import CommentList
 
 screens = Blueprint("comments", __name__, url_prefix="/comments")
 
@@ -61,19 +63,20 @@ def of_post(post_id: str) -> Answer:
 
     With JavaScript this is a part of the inbox, without JavaScript a screen of its own.
     """
-    client = api.reader()
+    client, read = api.reader(), _reading(post_id)
     if "HX-Request" not in request.headers:
-        view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
-        found = _found(post_id, view.post.page_id, places)
-        return render_template("comments_of.html", post=view.post, found=found, threads=found.threads, places=places,
-                               state="all", zone=places.zone(view.post.brand_id))  # fmt: skip
+        view, brands, comments = api.together(lambda: client.get_post(post_id), recent_brands(client), read)
+        post = view.post
+        found = _found(comments, post.platform, post.page.account_id)
+        return render_template("comments_of.html", post=post, found=found, threads=found.threads, state="all",
+                               zone=Places({}, brands).zone(post.brand_id))  # fmt: skip
     page_id = request.args.get("page", "")
     places = recent_places(client)()
     page = places.pages.get(page_id)
     with api.slow_place() as is_free:
         if not is_free:
             return render_template("comments_later.html", page=page)
-        found = _found(post_id, page_id, places)
+        found = _found(read(), page.platform if page else "", page.account_id if page else "")
     state = _state()
     shown = [it for it in found.threads if _fits(it, state)]
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
@@ -118,23 +121,36 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
     )  # fmt: skip
 
 
-def _found(post_id: str, page_id: str, places: Places) -> Found:
-    """Reads some conversations under a post from the API, or returns the reason why they cannot be read now."""
-    page, cursor = places.pages.get(page_id), request.args.get("after") or None
-    try:
-        # Longer than a read waits: the platform may be slow, and the API's answer says so.
-        found = api.patient().list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
-    except AuthenticationError:
-        raise
-    except ApiError as error:
-        said = words.said(error)
-        if page and error.code == "PLATFORM_ERROR":
-            said = f"{words.PLATFORMS[page.platform]} does not give the comments now: {said}"
+def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
+    """Returns a function that reads some comments under a post and returns them, or the error if the API does not give
+    them. The function may run in any thread."""
+    # Longer than a read waits: the platform may be slow, and the API's answer says so.
+    client, cursor = api.patient(), request.args.get("after") or None
+
+    def read() -> CommentList | PosthasteError:
+        try:
+            return client.list_comments(post_id=post_id, limit=_COMMENTS, cursor=cursor)
+        except AuthenticationError:
+            raise
+        except PosthasteError as error:
+            return error
+
+    return read
+
+
+def _found(comments: CommentList | PosthasteError, platform: str, account_id: str) -> Found:
+    """Returns the conversations of a page's comments. `account_id`: the platform's id of the page."""
+    if isinstance(comments, ApiError):
+        said = words.said(comments)
+        if platform and comments.code == "PLATFORM_ERROR":
+            said = f"{words.PLATFORMS[platform]} does not give the comments now: {said}"
         return Found(problem=said)
-    except PosthasteError:
+    if isinstance(comments, PosthasteError):
         return Found(problem="Posthaste does not answer. Try again in a moment.")
-    there = threads(found.comments, page.account_id if page else "")
-    return Found(there, after=found.next_cursor or "", is_rest=cursor is not None)
+    return Found(
+        threads(comments.comments, account_id), after=comments.next_cursor or "",
+        is_rest=bool(request.args.get("after")),
+    )  # fmt: skip
 
 
 def _fits(thread: Thread, state: str) -> bool:

@@ -1,6 +1,5 @@
 """The library of files: shows uploaded files, uploads and deletes them."""
 
-from functools import partial
 from typing import Any
 
 from flask import Blueprint, redirect, render_template, request, url_for
@@ -8,7 +7,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
-from dashboard.routes.shared import recent_places, search_text
+from dashboard.routes.shared import Places, recent_brands, search_text
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError
 from posthaste.records import FullPost, UploadedMedia
@@ -25,7 +24,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 #: As many files as a form may delete at once: the page shows no more.
 _MOST = _ON_A_PAGE
 
-#: Posts that the page of a file names, each with a call of its own.
+#: Posts that the page of a file names.
 _NAMED = 5
 
 _MISSING = "A file that you chose is not in your library: it may have been deleted before."
@@ -60,29 +59,31 @@ def upload() -> tuple[str, int]:
 @screens.get("/<media_id>")
 def show(media_id: str) -> str:
     client = api.reader()
-    file, places = api.together(lambda: client.get_media(media_id), recent_places(client))
+    file, brands = api.together(lambda: client.get_media(media_id), recent_brands(client))
     # An API that is older than these pages names the first post alone.
     post_ids = file.scheduled_post_ids or list(filter(None, [file.scheduled_post_id]))
-    posts = [it for it in api.all_of(partial(_post, client), post_ids[:_NAMED]) if it]
     return render_template(
         "media_file.html",
         file=file,
-        posts=posts,
-        places=places,
+        posts=_posts(client, post_ids[:_NAMED]),
+        places=Places({}, brands),
         used=max(file.scheduled_post_count, len(post_ids)),
     )
 
 
-def _post(client: Posthaste, post_id: str) -> FullPost | None:
-    """Returns a post that uses a file; None if the post is gone or the person may not see it."""
+def _posts(client: Posthaste, post_ids: list[str]) -> list[FullPost]:
+    """Returns the posts that use a file, as far as the person may see them. An API that is older than these pages
+    cannot list them."""
+    if not post_ids:
+        return []
     try:
-        return client.get_post(post_id).post
+        return client.list_posts(post_ids=",".join(post_ids)).posts
     except AuthenticationError:
         raise
     except ApiError as error:
         if error.status >= 500:
             raise
-        return None
+        return []
 
 
 @screens.post("/delete")
