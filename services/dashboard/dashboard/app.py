@@ -63,8 +63,9 @@ def _add_words(app: Flask, config: Config) -> None:
     )
     app.jinja_env.globals.update(
         PLATFORMS=words.PLATFORMS, STATUSES=words.STATUSES, HOLDS=words.HOLDS, outcome=words.outcome,
-        advice=words.advice, ABOUT_THE_PAGE=words.ABOUT_THE_PAGE, LEDGER=words.LEDGER, AUDITED=words.AUDITED,
-        REFILL_STATES=words.REFILL_STATES, RIGHTS=words.RIGHTS, ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
+        advice=words.advice, ABOUT_THE_PAGE=words.ABOUT_THE_PAGE, LEDGER=words.LEDGER, ACTORS=words.ACTORS,
+        audited=words.audited, cause=words.cause, REFILL_STATES=words.REFILL_STATES, RIGHTS=words.RIGHTS,
+        ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
         DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing, new_key=partial(secrets.token_hex, 16),
         url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached, cached=_cached,
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,

@@ -1,12 +1,12 @@
 """The words that the screens show for the codes and fields of the API. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from markupsafe import Markup
 
 from posthaste.errors import ApiError, FieldError
-from posthaste.records import MediaItem
+from posthaste.records import AuditEntry, MediaItem
 
 PLATFORMS = {
     "FB": "Facebook",
@@ -160,26 +160,32 @@ LEDGER = {
 }
 #: Actors of the audit log that are no users.
 ACTORS = {"operator": "The operator", "system": "Posthaste"}
-#: Action of the audit log → what happened.
-AUDITED = {
-    "collaborator.set": "gave somebody a role",
-    "collaborator.removed": "removed somebody from the brand",
-    "collaborator.invited": "invited somebody to the brand",
-    "collaborator.invitation_withdrawn": "withdrew an invitation",
+#: Action of the audit log → what the actor did.
+_AUDITED = {
+    "collaborator.set": "gave {person} {role} access to the brand",
+    "collaborator.removed": "removed {person} from the brand",
+    "collaborator.invited": "invited {person} to the brand, with {role} access",
+    "collaborator.invitation_withdrawn": "withdrew the invitation of {person}",
+    "collaborator.joined": "accepted an invitation, with {role} access",
+    "collaborator.entered": "began to work on the brand in a browser, with {role} access",
     "email.changed": "signs in with another email address now",
-    "totp.enabled": "asks for codes at the sign-in now",
-    "totp.disabled": "asks for no codes at the sign-in any more",
-    "collaborator.joined": "accepted an invitation",
-    "collaborator.entered": "began to work on the brand in a browser",
-    "token.created": "made a token",
-    "token.changed": "changed a token",
-    "token.rotated": "replaced a token",
-    "token.revoked": "revoked a token",
-    "posts.held": "held posts",
-    "posts.released": "released held posts",
-    "posts.cancelled": "cancelled held posts",
-    "webhooks.disabled": "disabled webhooks",
-    "post.brought_due": "let a scheduled post go out at once",
+    "totp.enabled": "turned on the codes at the sign-in",
+    "totp.disabled": "turned off the codes at the sign-in of {person}",
+    "token.created": "made the token {token}",
+    "token.changed": "changed the token {token}",
+    "token.rotated": "replaced the token {token}",
+    "token.revoked": "revoked the token {token}",
+    "posts.held": "held {posts} of {person}",
+    "posts.released": "released {posts} of {person}",
+    "posts.cancelled": "cancelled {posts} of {person}",
+    "webhooks.disabled": "disabled {webhooks} of {person}",
+    "post.brought_due": "let a scheduled post on {page} go out at once",
+}
+#: Why Posthaste held posts or disabled webhooks by itself.
+_CAUSES = {
+    "token_revoked": "The token that made them was revoked.",
+    "collaborator_removed": "That person no longer works on the brand.",
+    "collaborator removed": "The person no longer works on the brand.",
 }
 #: Days until a token ends → its label.
 EXPIRIES = {"30": "In 30 days", "90": "In 90 days", "365": "In a year", "": "Never"}
@@ -218,6 +224,30 @@ def advice(code: str, platform: str, recommended_fix: str) -> str:
 def outcome(code: str, platform: str) -> str:
     """Returns the outcome of an attempt to publish a post, in a sentence with the platform's name."""
     return OUTCOMES.get(code, code).replace("{platform}", PLATFORMS[platform])
+
+
+def audited(entry: AuditEntry, page_name: Callable[[str], str]) -> Markup:
+    """Returns what an entry of the audit log tells, as the rest of a sentence that begins with the actor."""
+    told = entry.details
+    token = Markup("“<bdi>{}</bdi>”").format(told.get("name") or "without a name")
+    if told.get("issued_by") != entry.actor_id and entry.subject_email:
+        token += Markup(" of <bdi>{}</bdi>").format(entry.subject_email)
+    return Markup(_AUDITED.get(entry.action, "did: {action}")).format(
+        action=entry.action,
+        person=Markup("<bdi>{}</bdi>").format(entry.subject_email or told.get("email") or "somebody"),
+        role=told.get("role", "some"),
+        token=token,
+        posts=count(told.get("count", 1), "post", "posts"),
+        webhooks=count(len(told.get("webhook_ids", "1")), "webhook", "webhooks"),
+        page=Markup("<bdi>{}</bdi>").format(page_name(told.get("page_id", ""))),
+    )
+
+
+def cause(entry: AuditEntry) -> str:
+    """Returns why it happened, or what was spared, from an entry of the audit log; empty if nothing more is known."""
+    if entry.details.get("kept"):
+        return "Scheduled posts and webhooks stay as they were."
+    return _CAUSES.get(entry.details.get("reason", ""), "")
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:

@@ -1,11 +1,13 @@
 """Usage and billing, and what happened: use by day, credits, the log of requests, the audit log."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Accounts, Operator
+from e2e_kit.posting import schedule
 from e2e_kit.waiting import until
 
 SCREENS = ("/usage", "/usage/credits", "/activity/requests", "/activity/audit")
@@ -98,14 +100,20 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
     assert "Out" in window.text(".text")
 
 
-def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any) -> None:
-    window = busy.window
+def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Operator) -> None:
+    window, account = busy.window, busy.account
+    post = schedule(account, message="Sooner")
+    operator("post", "due", post["id"])
     busy.open("/usage/credits")
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
     busy.open("/activity/audit")
-    assert "The operator gave somebody a role" in window.text("main")
-    assert "role: limited" in window.text("main")
+    told = window.text("main")
+    assert f"The operator let a scheduled post on {account.pages['FB']['name']} go out at once." in told
+    assert re.search(r"The operator gave \S+@\S+ limited access to the brand\.", told)
+    assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
+    window.press("main a[href*='/posts/']")
+    assert "Sooner" in window.text(".text")
 
 
 def test_each_screen_looks_right(busy: Any) -> None:

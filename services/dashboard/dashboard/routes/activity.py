@@ -5,17 +5,14 @@ from typing import Any
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, words
-from dashboard.kept import kept
-from dashboard.routes.shared import Places, recent_brands, recent_pages
+from dashboard import api
+from dashboard.routes.shared import Places, recent_pages, recent_places
 
 screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _ON_A_PAGE = 50
 #: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
 _TOKENS = 100
-#: The audit log needs the account only to say "You".
-_ACCOUNT_SECONDS = 600.0
 
 
 @screens.get("")
@@ -69,15 +66,12 @@ def one_request(request_id: str) -> str:
 def audit() -> str:
     client = api.reader()
     brand_id, cursor = request.args.get("brand") or None, request.args.get("after") or None
-    found, brands, account = api.together(
-        lambda: client.list_audit(brand_id=brand_id, limit=_ON_A_PAGE, cursor=cursor),
-        recent_brands(client),
-        kept("account", _ACCOUNT_SECONDS, client.get_account),
+    found, places = api.together(
+        lambda: client.list_audit(brand_id=brand_id, limit=_ON_A_PAGE, cursor=cursor), recent_places(client)
     )
-    actors = words.ACTORS | {account.user.id: "You"}
     return _page(
         "activity_audit.html", "audit", entries=found.entries, after=found.next_cursor,
-        places=Places({}, brands), actors=actors, brand_id=brand_id or "",
+        places=places, brand_id=brand_id or "",
     )  # fmt: skip
 
 

@@ -1,10 +1,15 @@
 """The words of the pages."""
 
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
 import pytest
 
 from dashboard import words
 from posthaste.errors import InvalidRequest
-from posthaste.records import MediaItem
+from posthaste.records import AuditEntry, MediaItem
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,33 @@ def test_a_message_names_no_field_and_says_plainly_what_does_not_fit(
     field: str | None, message: str, shown: str
 ) -> None:
     assert words.plainly(field, message) == shown
+
+
+def entry(action: str, subject_email: str | None = None, **details: Any) -> AuditEntry:
+    return AuditEntry(
+        id="aud_1", brand_id="brd_1", actor_id="usr_1", action=action, subject_id="x", created_at=datetime.now(UTC),
+        details=details, subject_email=subject_email,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("noted", "shown"),
+    [
+        (entry("collaborator.set", "sam@x.test", role="full"), "gave sam@x.test full access to the brand"),
+        (entry("collaborator.set", role="full"), "gave somebody full access to the brand"),
+        (entry("token.created", "sam@x.test", name="CI", issued_by="usr_1"), "made the token “CI”"),
+        (entry("token.revoked", "sam@x.test", name="CI", issued_by="usr_2"), "revoked the token “CI” of sam@x.test"),
+        (entry("posts.held", "sam@x.test", count=2, post_ids=["a", "b"]), "held 2 posts of sam@x.test"),
+        (entry("webhooks.disabled", "sam@x.test", webhook_ids=["a"]), "disabled 1 webhook of sam@x.test"),
+        (entry("post.brought_due", page_id="pag_1"), "let a scheduled post on <Bakery> go out at once"),
+        (entry("something.new"), "did: something.new"),
+    ],
+    ids=lambda it: it.action if isinstance(it, AuditEntry) else "",
+)  # fmt: skip
+def test_an_entry_of_the_audit_log_is_a_sentence(noted: AuditEntry, shown: str) -> None:
+    markup = words.audited(noted, lambda page_id: "<Bakery>")
+    assert "<Bakery>" not in markup
+    assert unescape(re.sub("</?bdi>", "", markup)) == shown
 
 
 def test_an_error_of_several_fields_says_all() -> None:
