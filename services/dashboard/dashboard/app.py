@@ -8,15 +8,18 @@ from functools import cache, lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, g, redirect, request, url_for
+from flask import Flask, Response, g, request, url_for
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as AnyResponse
 
 from dashboard import api, assets, cookies, dates, problems, words
-from dashboard.bodies import BodyReader
+from dashboard.bodies import BodyReader, is_large
 from dashboard.config import Config
+from dashboard.kept import kept
 from dashboard.routes import BLUEPRINTS, NAVIGATION
+from posthaste.errors import AuthenticationError, PosthasteError
 
 #: What a signed-out browser may open.
 _OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
@@ -28,6 +31,9 @@ _OPEN |= {
 #: Addresses that are remembered, because Flask takes 20 µs for one and each page has dozens. They depend on nothing but
 #: the arguments. About 1 MB.
 _ADDRESSES = 4_096
+
+#: How long a session that was valid may send files before the API is asked again.
+_SESSION_SECONDS = 60.0
 
 _TOO_MANY = "Too many forms and files are on their way from your network. Send it again in a moment."
 
@@ -105,6 +111,33 @@ def _navigation() -> list[list[tuple[str, str]]]:
     ]
 
 
+def _check_session() -> None:
+    """Asks the API, at most once a minute, whether the session is valid. Raises AuthenticationError if it is not.
+
+    Answers that say nothing about the session, such as an outage, refuse nothing: the form is read then, so that what
+    was typed is kept.
+    """
+    try:
+        kept("session", _SESSION_SECONDS, api.reader().get_me)()
+    except AuthenticationError:
+        raise
+    except PosthasteError:
+        return
+
+
+def _read_form(forms: BodyReader) -> AnyResponse | None:
+    """Reads the body, if its sender may send one. Returns the answer for a refused one."""
+    if is_large(request):
+        if request.endpoint in _OPEN:
+            raise RequestEntityTooLarge
+        _check_session()
+    if not forms.read(request):
+        return Response(_TOO_MANY, 503, {"Retry-After": "5"}, "text/plain")
+    g.is_unread = False
+    is_ours = cookies.is_from_our_page(request, g.form_key, g.session_token)
+    return None if is_ours else problems.page("stale", 403)
+
+
 def _guard(app: Flask, config: Config) -> None:
     media = urlsplit(config.media_public_url)
     files = f"'self' {media.scheme}://{media.netloc}"
@@ -119,22 +152,18 @@ def _guard(app: Flask, config: Config) -> None:
     def before() -> AnyResponse | None:
         g.begun_at, g.api_calls = time.perf_counter(), []
         cookies.load(config.is_https)
-        if request.method not in ("GET", "HEAD", "OPTIONS"):
-            if not forms.read(request):
-                return Response(_TOO_MANY, 503, {"Retry-After": "5", "Connection": "close"}, "text/plain")
-            if not cookies.is_from_our_page(request, g.form_key, g.session_token):
-                return app.make_response(problems.page("stale", 403))
-        if request.endpoint in _OPEN or request.endpoint is None or g.session_token:
+        g.is_unread = request.method not in ("GET", "HEAD", "OPTIONS")
+        if request.endpoint is None:
             return None
-        if "HX-Request" in request.headers:  # a part of a page: the whole page has to go
-            return Response(
-                status=204, headers={"HX-Redirect": url_for("sign_in.show", next=problems.place())}
-            )
-        return redirect(url_for("sign_in.show", next=problems.place()))
+        if request.endpoint not in _OPEN and not g.session_token:
+            return problems.to_another_page(url_for("sign_in.show", next=problems.place()))
+        return _read_form(forms) if g.is_unread else None
 
     @app.after_request
     def after(response: Response) -> Response:
         headers = response.headers
+        if g.is_unread:  # what is left of the body is no request
+            headers["Connection"] = "close"
         headers["Content-Security-Policy"] = policy
         headers["X-Content-Type-Options"] = "nosniff"
         headers["X-Frame-Options"] = "DENY"

@@ -35,14 +35,13 @@ class BodyReader:
 
         Raises BadRequest for a body that did not arrive in time, RequestEntityTooLarge.
         """
-        length = asked.content_length
-        is_large = length is None or length > LARGE_BYTES
-        place = _network(asked.remote_addr), is_large
+        has_files = is_large(asked)
+        place = _network(asked.remote_addr), has_files
         with self._lock:
-            if self._reading[place] >= self._most[is_large]:
+            if self._reading[place] >= self._most[has_files]:
                 return False
             self._reading[place] += 1
-        late = threading.Timer(self._seconds[is_large], _cut, [asked.environ.get("gunicorn.socket")])
+        late = threading.Timer(self._seconds[has_files], _cut, [asked.environ.get("gunicorn.socket")])
         late.start()
         try:
             asked.form  # noqa: B018 - parses the body, with its files
@@ -53,6 +52,11 @@ class BodyReader:
                 if not self._reading[place]:
                     del self._reading[place]
         return True
+
+
+def is_large(asked: Request) -> bool:
+    """Whether a body is, or may be, larger than a form without files."""
+    return asked.content_length is None or asked.content_length > LARGE_BYTES
 
 
 def _network(address: str | None) -> object:

@@ -70,9 +70,7 @@ def attach(app: Flask, config: Config) -> None:
             if g.shared_work
             else url_for("sign_in.show", ended=1, next=place())
         )
-        response: AnyResponse = redirect(target)
-        if "HX-Request" in request.headers:
-            response = Response(status=204, headers={"HX-Redirect": target})
+        response = to_another_page(target)
         if g.shared_work:
             cookies.set_cookie(response, "brand", "", config.is_https)
         else:
@@ -110,6 +108,18 @@ def attach(app: Flask, config: Config) -> None:
         """Answers 404 to a request whose address contains what cannot be an id, such as an empty text."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
+
+
+def to_another_page(target: str) -> AnyResponse:
+    """Returns the answer that makes a signed-out browser open another page, whether it asked for a page or for a part.
+
+    A script that uploads files gets the reason in words, because its page has a draft.
+    """
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": target})
+    if "X-Form-Token" in request.headers:
+        return Response("You were signed out. Load the page again.", 401, mimetype="text/plain")
+    return redirect(target, 302 if request.method in ("GET", "HEAD") else 303)
 
 
 def place() -> str | None:

@@ -1,12 +1,15 @@
 """The library: files uploaded with progress, in parts when they are large, refused, used in a post, deleted."""
 
 import datetime as dt
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from e2e_kit.accessibility import findings, flaws
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 NAMES = "return [...document.querySelectorAll('#library .name')].map(it => it.textContent)"
@@ -191,3 +194,20 @@ def test_the_library_looks_right(library: Any, picture: Path, width: int) -> Non
     assert flaws(window, width) == []
     window.press(".tile a")
     assert flaws(window, width) == []
+
+
+def test_who_sends_files_without_a_session_is_answered_before_they_arrive(stack: Stack) -> None:
+    at = urlsplit(stack.env["DASHBOARD_URL"])
+    head = (
+        f"POST /library/files HTTP/1.1\r\nHost: {at.netloc}\r\nContent-Length: {300 * 2**20}\r\n"
+        "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+    )
+    for cookie, place in (
+        ("", "/sign-in"),
+        ("Cookie: posthaste_session=svc_session_x\r\n", "/sign-in?ended=1"),
+    ):
+        with socket.create_connection((at.hostname or "", at.port or 80), timeout=10) as sender:
+            sender.sendall(head.replace("\r\n", f"\r\n{cookie}", 1).encode())  # and no more
+            answer = sender.makefile("rb").read().decode()  # until the connection ends
+        assert answer.startswith("HTTP/1.1 303 ")
+        assert f"\r\nLocation: {place}\r\n" in answer

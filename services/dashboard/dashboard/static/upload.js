@@ -80,7 +80,7 @@ async function upload(files, input) {
       parts.item.remove();
       list.insertAdjacentHTML(input.dataset.place ?? "beforeend", answer.responseText);
     } else {
-      const isRefused = answer.status === 400 || answer.status === 422;
+      const isRefused = [400, 401, 422].includes(answer.status);
       const text = isRefused ? answer.responseText : "The upload did not succeed.";
       failed(parts, file.name, text, isRefused ? null : () => upload([file], input));
     }

@@ -2,17 +2,21 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import RawIOBase
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from flask import Flask, Request
 from werkzeug.exceptions import BadRequest
+from werkzeug.test import TestResponse
 
+from dashboard import api, kept
 from dashboard.app import create_app
 from dashboard.bodies import LARGE_BYTES, BodyReader
 from dashboard.config import Config
+from posthaste.errors import AuthenticationError, LimitReached, ServerError
 
 ONE, SAME_CUSTOMER, OTHER = "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"
 
@@ -31,6 +35,19 @@ class Slow(RawIOBase):
         assert self.may_end.wait(10)
         buffer[:3] = b"a=1"
         return 3
+
+
+class BrokenOff(RawIOBase):
+    """A body that ends before its first byte."""
+
+    is_read = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.is_read = True
+        return 0
 
 
 def asked(stream: Any, address: str, length: int = 3, **more: Any) -> Request:
@@ -100,3 +117,67 @@ def test_a_form_too_many_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) ->
     answer = app.test_client().post("/sign-in", data={"email": "ann@example.com"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert "Send it again in a moment." in answer.text
+
+
+class TestBeforeABodyIsRead:
+    """A body of 300 MiB that is on its way: whether its sender may send one is known before a byte of it is read."""
+
+    @pytest.fixture
+    def answered(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TestResponse, bool]]:
+        """Sends the body, and returns the answer and whether anything of the body was read."""
+        monkeypatch.setattr(kept, "_values", {})
+        app = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+
+        def send(path: str, session: str = "", error: Exception | None = None, **headers: str) -> Any:
+            def get_me() -> None:
+                if error is not None:
+                    raise error
+
+            monkeypatch.setattr(api, "reader", lambda: SimpleNamespace(get_me=get_me))
+            client, body = app.test_client(), BrokenOff()
+            if session:
+                client.set_cookie("posthaste_session", session)
+            sent = {"wsgi.input": body, "CONTENT_LENGTH": str(300 * 2**20)}
+            sent["CONTENT_TYPE"] = "multipart/form-data; boundary=x"
+            answer = client.post(path, environ_overrides=sent, headers=headers)
+            return answer, body.is_read
+
+        return send
+
+    @pytest.mark.parametrize(
+        "path", ["/library", "/library/files", "/compose", "/compose/files", "/sign-out"]
+    )
+    def test_who_has_no_session_is_sent_to_the_sign_in(self, answered: Any, path: str) -> None:
+        answer, is_read = answered(path)
+        assert (answer.status_code, answer.location, is_read) == (303, "/sign-in", False)
+        assert answer.headers["Connection"] == "close"
+
+    @pytest.mark.parametrize("session", ["", "svc_session_over"])
+    def test_a_script_gets_the_reason_in_words(self, answered: Any, session: str) -> None:
+        answer, is_read = answered(
+            "/library/files", session, AuthenticationError(401, {}), **{"X-Form-Token": "0" * 64}
+        )
+        assert (answer.status_code, answer.text, is_read) == (
+            401, "You were signed out. Load the page again.", False,
+        )  # fmt: skip
+
+    def test_a_session_that_has_ended_is_none(self, answered: Any) -> None:
+        answer, is_read = answered("/library", "svc_session_over", AuthenticationError(401, {}))
+        assert (answer.status_code, answer.location, is_read) == (303, "/sign-in?ended=1", False)
+        assert "posthaste_session=;" in str(answer.headers)
+
+    @pytest.mark.parametrize("path", ["/sign-in", "/sign-up", "/verify/x/x"])
+    def test_forms_for_everybody_take_no_large_body(self, answered: Any, path: str) -> None:
+        answer, is_read = answered(path)
+        assert (answer.status_code, is_read) == (413, False)
+
+    def test_nothing_is_read_of_what_is_sent_nowhere(self, answered: Any) -> None:
+        answer, is_read = answered("/nowhere", "svc_session_x")
+        assert (answer.status_code, is_read) == (404, False)
+
+    @pytest.mark.parametrize("error", [None, ServerError(503, {}), LimitReached(429, {})])
+    def test_the_body_of_a_session_that_may_be_valid_is_read(
+        self, answered: Any, error: Exception | None
+    ) -> None:
+        answer, is_read = answered("/library", "svc_session_x", error)
+        assert (answer.status_code, is_read) == (400, True)  # it breaks off
