@@ -81,6 +81,15 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
     assert "Resets at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
 
 
+def test_a_pack_of_credits_is_named_on_one_line_on_a_phone(busy: Any) -> None:
+    busy.window.emulate_phone(360, 800, "light")
+    busy.open("/usage")
+    heights = "return [...document.querySelectorAll('.row > span.grow')].map(it => it.offsetHeight)"
+    found = busy.window.run(heights)
+    assert found
+    assert max(found) < 30
+
+
 def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> None:
     window = busy.window
     [entry] = busy.account.api.get("/logs", errors_only="true")["entries"]

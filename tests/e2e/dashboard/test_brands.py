@@ -24,6 +24,17 @@ def test_a_brand_is_made_and_changed(person: Any) -> None:
     }
 
 
+def test_what_a_role_may_do_has_room_on_a_phone(person: Any) -> None:
+    window = person.window
+    window.emulate_phone(360, 800, "light")
+    person.open(f"/brands/{person.account.brand_id}")
+    wide = window.run("return document.querySelector('#roles tbody th').getBoundingClientRect().width")
+    assert wide >= 150
+    heads = "[...document.querySelectorAll('#roles thead th')]"
+    assert window.run(f"return {heads}.filter(it => it.scrollWidth > it.clientWidth).length") == 0
+    window.emulate_phone(0, 0, "")
+
+
 def test_a_collaborator_gets_another_role_and_is_removed(
     person: Any, accounts: Accounts, operator: Operator
 ) -> None:

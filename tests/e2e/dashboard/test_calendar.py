@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 import requests
 from e2e_kit.accessibility import findings
+from e2e_kit.files import uploaded
+from e2e_kit.operator import Accounts
 from e2e_kit.waiting import until
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -42,6 +44,25 @@ def test_a_post_is_on_its_day_and_leads_to_its_page(person: Any) -> None:
     assert "In the middle of the month" in day
     window.press(".entry")
     assert "In the middle of the month" in window.text(".text")
+
+
+def test_in_a_week_a_long_name_of_a_page_leaves_the_place_to_the_text(
+    person: Any, jpeg: bytes, accounts: Accounts
+) -> None:
+    account, at = person.account, next_month()
+    page = accounts.page(account.brand_id, "IG", "The Corner Bakery of the Old Town")
+    file = uploaded(account.api, jpeg, "bread.jpg")["media_id"]
+    body = {"page_id": page["id"], "message": "Rye", "scheduled_at": at.isoformat(), "media_ids": [file]}
+    account.api.post("/posts/schedule", body)
+    person.window.emulate_phone(1280, 900, "light")
+    person.open(f"/calendar?view=week&day={at:%Y-%m-%d}")
+    lines = person.window.run(
+        "const it = document.querySelector('.entry .where');"
+        "return it.offsetHeight / parseFloat(getComputedStyle(it).lineHeight)"
+    )
+    assert "1 photo" in person.window.text(".entry .where")
+    assert round(lines) == 2
+    person.window.emulate_phone(0, 0, "")
 
 
 def test_what_is_out_is_there_too(person: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import requests
+from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Accounts, Operator
 from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.simulator import Simulator
@@ -109,6 +110,22 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     until(
         lambda: person.account.api.get(f"/posts/{failed}")["post"]["status"] == "published", 30, "it goes out"
     )
+
+
+def test_whoever_has_no_page_sees_first_how_to_connect_one(person: Any) -> None:
+    window = person.window
+    for page in person.account.pages.values():
+        assert person.account.api.call("DELETE", f"/pages/{page['id']}").status_code == 200
+    person.open("/")
+    shows(person, "#month", "This month")
+    assert window.run("return [...document.querySelectorAll('main h2')].map(it => it.innerText)") == [
+        "Connect your first page",
+        "This month",
+    ]
+    assert flaws(window, 360, 1280) == []
+    window.emulate_phone(0, 0, "")
+    window.press("main .primary")
+    assert window.text("h1") == "Pages"
 
 
 def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
