@@ -266,6 +266,35 @@ def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
     until(lambda: len(api.get("/media")["media"]) == 2, 120, "the other one is in the library")
 
 
+def test_the_forms_of_ai_are_tabs_of_which_one_is_open(writer: Any) -> None:
+    window = writer.window
+    unfold(writer, "AI")
+    until(lambda: window.has("#ai_prompt"), 20, "the forms are there")
+    tops = "return [...document.querySelectorAll('.kinds summary')].map(it => it.getBoundingClientRect().top)"
+    assert len(set(window.run(tops))) == 1
+    areas = "[...document.querySelectorAll('.kinds textarea')]"
+    seen = f"return {areas}.filter(it => it.checkVisibility()).map(it => it.id)"
+    for tab, field in (("Image", "ai_prompt"), ("Video", "ai_film"), ("Caption", "ai_instruction")):
+        unfold(writer, tab)
+        assert window.run(seen) == [field]
+        assert flaws(window, 360, 1280) == []
+
+
+def test_ai_has_a_page_of_its_own_which_needs_no_script(writer: Any) -> None:
+    window = writer.window
+    writer.open("/library")
+    window.press("main a[href='/compose/ai']")
+    window.press("button[formaction$=caption]")
+    assert "Say what the text is about." in window.text("[role=alert]")
+    window.press("main .after a")
+    window.type("#ai_instruction", "We bake at night")
+    window.press("button[formaction$=caption]")
+    text = window.text(".result .text")
+    assert flaws(window, 360, 1280) == []
+    window.press(".result button")
+    assert window.run("return document.querySelector('#message').value") == text
+
+
 def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulator: Simulator) -> None:
     window = writer.window
     window.run("[...document.querySelectorAll('summary')].find(it => it.innerText.includes('AI')).click()")

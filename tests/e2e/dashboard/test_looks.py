@@ -16,6 +16,7 @@ SCREENS = (
     "/posts?tab=attention",
     "/posts/{post}",
     "/compose",
+    "/compose/ai",
     "/comments",
     "/library",
     "/usage",

@@ -26,7 +26,8 @@ FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
 
 @screens.get("")
 def show() -> str:
-    """Shows the forms for AI, with the costs and the remaining credits.
+    """Shows the forms for AI, with the costs and the remaining credits: a part of the composer, or a screen of its
+    own.
 
     A video that was begun on an earlier visit and is still being made is shown too.
     """
@@ -34,7 +35,7 @@ def show() -> str:
     balance, brands, jobs = api.together(
         client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
     )
-    return render_template(
+    return _shown(
         "assist.html", brands=brands, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
         costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
         job=next((it for it in jobs if it.status == "processing"), None),
@@ -114,7 +115,7 @@ def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
 
     With `is_begun`, the credits above the forms are updated as well.
     """
-    return render_template("assist_film.html", job=job, left=left, is_begun=is_begun)
+    return _shown("assist_film.html", job=job, left=left, is_begun=is_begun)
 
 
 def _ask(call: Any) -> tuple[str, int]:
@@ -132,7 +133,16 @@ def _ask(call: Any) -> tuple[str, int]:
 
 
 def _made(**result: Any) -> str:
-    return render_template("assist_made.html", **result)
+    return _shown("assist_made.html", **result)
+
+
+def _shown(part: str, **more: Any) -> str:
+    """Shows a part of the composer or, if no script asked for it, a page of its own, from which a post is begun with
+    what was made."""
+    is_asked_for = "HX-Request" in request.headers
+    is_page = not is_asked_for or "page" in request.args
+    template = part if is_asked_for else "assist_page.html"
+    return render_template(template, part=part, is_page=is_page, **more)
 
 
 def _number(text: str) -> int:
