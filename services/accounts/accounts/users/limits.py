@@ -78,8 +78,8 @@ def count_invitation(connection: Connection, config: AccountsConfig, account_id:
 
 
 def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts a link to a new address, for the account, then for the address. Raises RATE_LIMITED, whether or not the
-    address has an account."""
+    """Counts a link that is mailed to a new address: for the account, then for the address. Raises RATE_LIMITED,
+    whether or not the address has an account."""
     _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "new-email", email)
     _take(connection, subject, EMAIL_CHANGES_PER_ADDRESS, _DAY_SECONDS)

@@ -117,8 +117,8 @@ def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> flo
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """Returns the poll; without its position in the list if the refusal is permanent, so that the next poll starts at
-    the top."""
+    """Returns the poll. If the refusal is permanent, the poll has no position in the list, so that the next one starts
+    at the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 

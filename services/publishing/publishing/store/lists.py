@@ -1,8 +1,8 @@
 """SQL of the lists of posts.
 
 A list merges the first rows of a few index ranges. Each range has the posts of one state that belong to an account and
-platform, to a brand or to a page. Its cost depends on how much it shows and on the number of ranges, not on the length
-of the history.
+platform, to a brand or to a page. The cost of a list depends on how much it shows and on the number of ranges, not on
+the length of the history.
 """
 
 from collections.abc import Collection
