@@ -1,12 +1,10 @@
 """The harness itself: it finds what is planted, finds nothing where nothing is, and repeats itself."""
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -14,8 +12,6 @@ from sqlalchemy import text
 from chassis.db.database import Database, end_with
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from testkit.interleaving import Cut, Interleaver, Process, Run, Try, explore
-
-sys.path.append(str(Path(__file__).parents[3] / "chassis" / "tests" / "probe"))
 
 SEEDS = range(120)
 _rows = count(1)

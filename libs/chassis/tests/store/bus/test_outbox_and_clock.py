@@ -1,9 +1,7 @@
 """Outbox, inbox and clock on a real PostgreSQL."""
 
-import sys
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, text
@@ -18,7 +16,6 @@ from contracts.errors import ApiError
 from contracts.events import AccountChanged
 from testkit.fixtures import signed_by
 
-sys.path.append(str(Path(__file__).parents[2] / "probe"))
 CHANGE = AccountChanged(account_id="usr_1", tier="elite")
 
 

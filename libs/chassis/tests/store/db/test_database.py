@@ -2,9 +2,7 @@
 
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -16,8 +14,6 @@ from sqlalchemy.exc import IntegrityError
 from chassis.db.database import Database, Prepared, end_with, fetch
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from testkit.faulty_link import FaultyLink
-
-sys.path.append(str(Path(__file__).parents[2] / "probe"))
 
 COUNT = text("SELECT count(*) FROM things")
 PID = text("SELECT pg_backend_pid()")

@@ -1,9 +1,7 @@
 """Leases of worker processes over a real PostgreSQL: who renews, who is reaped, what a frozen process may still do."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +11,6 @@ from chassis.db import leases
 from chassis.db.database import Database
 from chassis.db.leases import WorkerLease
 from contracts.errors import ApiError
-
-sys.path.append(str(Path(__file__).parents[2] / "probe"))
 
 
 class Clock:

@@ -1,9 +1,7 @@
 """Operations: one effect, whatever tries of them run; and a refusal that no earlier try can overtake."""
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +13,6 @@ from chassis.db.operations import Operations, forget_old, metadata, once
 from chassis.ids import first_id, new_id
 from contracts.caller import Caller, operator
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-
-sys.path.append(str(Path(__file__).parents[2] / "probe"))
 
 
 @pytest.fixture
