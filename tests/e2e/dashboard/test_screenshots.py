@@ -238,6 +238,7 @@ def test_each_screen_is_photographed(
         "composer": "/compose",
         "composer-film": "/compose",
         "comments": "/comments",
+        "ai": "/compose/ai",
         "library": "/library",
         "file": f"/library/{file['media_id']}",
         "usage": "/usage",
