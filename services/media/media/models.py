@@ -134,8 +134,10 @@ class Rendition(Record):
 
 
 class Attachment(Record):
-    """A file attached to a post: confirmed for a pending post, otherwise provisional for a post that is about to be
-    stored."""
+    """A file attached to a post.
+
+    It is provisional until the event `post.media` tells that the stored post uses the file. Then it is confirmed.
+    """
 
     media_id: str
     post_id: str

@@ -43,10 +43,12 @@ class _Slots:
 class Limiter:
     """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
 
-    A holder may have at most the share `max_share`, rounded up, of the slots that no other holder has. A call that
-    finds no slot waits for one. At most `waiting_per_slot` times as many calls wait as there are slots, and holders
-    share the waiting places in the same way. `refusal` makes the error for a call that gets no slot in time; by default
-    SERVICE_UNAVAILABLE.
+    A holder gets at most the share `max_share`, rounded up, of the slots that the others leave. Example: of 10 slots,
+    others have 4. With a share of 1/2, the holder gets at most 3 of the remaining 6.
+
+    A call that finds no slot waits for one. For each slot there are `waiting_per_slot` places to wait, which holders
+    share by the same rule; None: any number may wait. `refusal` makes the error for a call that gets no place, or
+    no slot in time; by default SERVICE_UNAVAILABLE.
     """
 
     def __init__(

@@ -70,8 +70,11 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 
 
 def bits_a_second(need: Need, film: Film) -> int:
-    """Returns the most bits per second for the pictures: as many as fit the need's bytes, but no more than the source
-    can use."""
+    """Returns the bit rate for the video track, in bits per second.
+
+    It is the highest with which film and sound fit the need's bytes, but no higher than the quality of the source makes
+    useful and platforms take.
+    """
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
     sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
     fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound

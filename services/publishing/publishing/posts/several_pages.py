@@ -91,7 +91,8 @@ def _check(
     """Checks the rules on all pages and raises the first error, with its page_id. `is_now`: the post is published at
     once.
 
-    A page that has expired or whose token may write no comments is not refused: its result has the error.
+    Two problems of a page raise nothing here and become the error in that page's result: the page has expired, or its
+    platform token may not write the first comment.
     """
     find = found_once(partial(attachments.look, app, caller))
     for page in pages.values():

@@ -1,4 +1,7 @@
-"""New passwords, the web page of a reset link, and verification of an address by programs: outside the base path."""
+"""Routes for passwords and for confirming an e-mail address, all of them outside the API's base path.
+
+A reset link opens a web page of this module. The web page that confirms an e-mail address is in `sign_up.py`.
+"""
 
 from typing import Annotated
 
