@@ -44,6 +44,7 @@ LISTS = (
 )
 ROWS = (
     *LISTS,
+    Row("GET", "/posts?post_ids=<published>,{queued},{published}", None, FOUND),
     Row("GET", "/comments?post_id=<published>", None, FOUND),
     Row("GET", "/me", None, FOUND),
     Row("GET", "/account", None, FOUND),
@@ -154,10 +155,10 @@ def askers(accounts: Accounts, other: Other, simulator: Simulator, jpeg: bytes) 
     return found
 
 
-def ask(asker: Asker, row: Row, jpeg: bytes) -> requests.Response:
+def ask(asker: Asker, row: Row, other: Other, jpeg: bytes) -> requests.Response:
     if row.path == "/media/upload":
         return upload(asker.api, jpeg, "own.jpg", "image/jpeg")
-    return asker.ask(row, {})
+    return asker.ask(row, other.ids)
 
 
 def of_brands(body: Json) -> Json:
@@ -185,7 +186,7 @@ def test_the_rows_are_all_operations_without_an_id(accounts: Accounts) -> None:
 def test_nothing_of_another_brand_is_told(
     other: Other, askers: dict[str, Asker], jpeg: bytes, row: Row, kind: str
 ) -> None:
-    answer = ask(askers[kind], row, jpeg)
+    answer = ask(askers[kind], row, other, jpeg)
     assert (answer.status_code, error_code(answer)) == row.other_brand, told(answer)
     text = answer.text + str(answer.headers)
     assert [it for it in (SECRET, *other.ids.values()) if it in text] == [], told(answer)
