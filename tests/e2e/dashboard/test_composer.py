@@ -293,6 +293,14 @@ def test_ai_has_a_page_of_its_own_which_needs_no_script(writer: Any) -> None:
     assert flaws(window, 360, 1280) == []
     window.press(".result button")
     assert window.run("return document.querySelector('#message').value") == text
+    writer.open("/compose/ai")
+    unfold(writer, "Video")
+    window.type("#ai_film", "A market stall at dawn")
+    window.press("button[formaction$=film]")
+    writer.open("/compose/ai")  # the page may be left: it shows the film again, among the forms
+    until(lambda: window.has(".result button"), 120, "the film is there")
+    window.press(".result button")
+    assert window.has("#files li [name=media_id]")
 
 
 def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulator: Simulator) -> None:
