@@ -1,6 +1,8 @@
 """An upgrade from the parent release and the way back, under load: docs/operations.md, "Upgrade without downtime"."""
 
+import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -47,22 +49,45 @@ def forward(stack: Composed) -> None:
     stack.compose("run", "--rm", "--no-deps", "databases")
     for unit in UNITS:
         stack.compose("run", "--rm", "--no-deps", f"migrate-{unit}")
-    for unit in (*UNITS, "dashboard"):
-        stack.compose("up", "--detach", "--no-deps", "--wait", unit)
+    replaced = replace(stack, *UNITS, "dashboard")
+    assert replaced.returncode == 0, replaced.stderr
+    tell(replaced.stdout.replace("\n", ", "))
     jobs = ("databases", "broker-users", *(f"migrate-{unit}" for unit in UNITS))
     stack.compose("up", "--detach", "--no-deps", *jobs)
     stack.compose("up", "--detach", "--no-deps", "postgres", "rabbitmq", "storage")
 
 
 def back(stack: Composed) -> None:
-    for unit in ("dashboard", *reversed(UNITS)):
-        stack.compose("up", "--detach", "--no-deps", "--wait", unit)
+    replaced = replace(stack, "dashboard", *reversed(UNITS))
+    assert replaced.returncode == 0, replaced.stderr
+
+
+def replace(stack: Composed, *units: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs deploy/compose/replace.py of the present release, which an operator keeps for the way back."""
+    script = stack.sources / "deploy" / "compose" / "replace.py"
+    if stack.sources != ROOT:
+        shutil.copy(ROOT / "deploy" / "compose" / "replace.py", script)
+    env = stack.engine.env | {"COMPOSE_PROJECT_NAME": "posthaste"} | settings
+    return subprocess.run(
+        [sys.executable, script, *units, "--env-file", stack.settings],
+        env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
 
 
 def images(stack: Composed) -> set[str]:
     """Returns the tags of the images that our units run."""
     shown = stack.compose("ps", "--format", "{{.Service}} {{.Image}}").stdout.splitlines()
     return {line.rpartition(":")[2] for line in shown if line.split()[0] in UNITS}
+
+
+def test_a_unit_stays_whose_next_release_does_not_start(installed: Composed) -> None:
+    before = installed.containers()
+    done = replace(installed, "quota", MESSAGE_KEYS_QUOTA="rubbish")
+    assert done.returncode == 1
+    assert "the stand-in of quota did not become healthy" in done.stderr
+    assert installed.containers() == before
+    unknown = replace(installed, "nobody")
+    assert (unknown.returncode, "nobody" in unknown.stderr) == (1, True)
 
 
 def test_no_write_is_lost_and_hardly_a_request_refused_on_the_way_and_back(installed: Composed) -> None:
