@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Replaces units by their present images and settings, one after another, while the stack goes on answering.
 
-    python3 deploy/compose/replace.py UNIT... [--env-file .env]
+    python3 deploy/compose/replace.py UNIT... [--env-file .env] [--no-deps]
 
 A stand-in starts beside the old container, under the same name on the network. Once it is healthy, the unit is
 replaced, and when that is healthy too, the stand-in ends. So somebody answers all the time; only the published port of
@@ -40,8 +40,10 @@ def docker(*words: str) -> str:
 class Stack:
     """The stack of one `.env`."""
 
-    def __init__(self, folder: Path, settings: Path) -> None:
+    def __init__(self, folder: Path, settings: Path, options: tuple[str, ...]) -> None:
+        """Takes the folder of docker-compose.yml, and further options of `docker compose up`."""
         self._compose = ("compose", "--project-directory", str(folder), "--env-file", str(settings))
+        self._options = options
         self._project = str(json.loads(self.compose("config", "--format", "json"))["name"])
 
     def compose(self, *words: str) -> str:
@@ -55,7 +57,7 @@ class Stack:
         ).splitlines()[-1]
         try:
             _wait(unit, stand_in)
-            self.compose("up", "--detach", "--no-deps", "--wait", unit)
+            self.compose("up", "--detach", "--wait", *self._options, unit)
         finally:
             _end(stand_in)
 
@@ -99,9 +101,14 @@ def main() -> int:
     parser.add_argument(
         "--env-file", type=Path, default=ROOT / ".env", help="default: .env beside docker-compose.yml"
     )
+    parser.add_argument(
+        "--no-deps",
+        action="store_true",
+        help="leave alone what the units depend on: for the way back, because older migrations would fail",
+    )
     options = parser.parse_args()
     try:
-        stack = Stack(ROOT, options.env_file)
+        stack = Stack(ROOT, options.env_file, ("--no-deps",) if options.no_deps else ())
         stack.end_stand_ins()
         for unit in options.units:
             began_at = time.monotonic()

@@ -157,10 +157,14 @@ COMMITS_BACK = 20
 def unpack_parent(folder: Path, *paths: str) -> None:
     """Unpacks these paths of the parent release into the folder, without paths all of it.
 
-    The parent release is the newest tag before this commit, or else COMMITS_BACK commits back. Skips the test where the
-    history does not reach it; in CI that is a failure.
+    The parent release is what PARENT_RELEASE names, or else the newest tag before this commit, or else COMMITS_BACK
+    commits back. Skips the test where the history does not reach it; in CI that is a failure.
     """
-    commit = _git("describe", "--tags", "--abbrev=0", "HEAD~1") or _git("rev-parse", f"HEAD~{COMMITS_BACK}")
+    commit = (
+        os.environ.get("PARENT_RELEASE")
+        or _git("describe", "--tags", "--abbrev=0", "HEAD~1")
+        or _git("rev-parse", f"HEAD~{COMMITS_BACK}")
+    )
     if not commit:
         if os.environ.get("CI") == "true":
             pytest.fail("the parent release is not in this clone: fetch its history")

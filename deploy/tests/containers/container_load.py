@@ -72,6 +72,9 @@ class Load:
         self.writes: list[Write] = []
         self.outcomes: Counter[tuple[str, int | str]] = Counter()
         self.slowest_seconds = 0.0
+        #: Seconds of the block in which something was refused.
+        self.refused_at: set[int] = set()
+        self._begun_at = 0.0
         limits = httpx2.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
         self._http = httpx2.Client(verify=authority, timeout=CALL_SECONDS, limits=limits)
         self._at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -80,7 +83,8 @@ class Load:
     def running(self) -> Iterator[None]:
         """Sends requests while the block runs, and waits for their answers. The outcomes are those of this block."""
         self.outcomes.clear()
-        self.slowest_seconds = 0.0
+        self.refused_at.clear()
+        self.slowest_seconds, self._begun_at = 0.0, time.monotonic()
         stop = threading.Event()
         with ThreadPoolExecutor(THREADS) as pool:
             sender = threading.Thread(target=self._send, args=(pool, stop))
@@ -103,8 +107,8 @@ class Load:
             number += 1
 
     def _new_write(self, tenant: Tenant) -> Write:
-        mine = len(self.writes) // len(self.tenants)
-        at = self._at + timedelta(hours=3 * mine)  # a page has room for ten an hour
+        earlier = sum(it.tenant is tenant for it in self.writes)
+        at = self._at + timedelta(hours=3 * earlier)  # a page has room for ten a day
         body = {"page_id": tenant.page_id, "message": new_id("post"), "scheduled_at": at.isoformat()}
         self.writes.append(write := Write(tenant, body))
         return write
@@ -124,11 +128,16 @@ class Load:
         try:
             answer = self._http.request(method, url, json=json, headers=headers)
         except httpx2.TransportError as error:
-            self.outcomes[name, type(error).__name__] += 1
+            self._note(name, type(error).__name__)
             return None
         self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - begun_at)
-        self.outcomes[name, answer.status_code] += 1
+        self._note(name, answer.status_code)
         return answer
+
+    def _note(self, name: str, outcome: int | str) -> None:
+        self.outcomes[name, outcome] += 1
+        if outcome in REFUSED:
+            self.refused_at.add(int(time.monotonic() - self._begun_at))
 
     def refused(self, name: str) -> float:
         """Returns the share of the requests to this address that were refused."""
@@ -140,7 +149,7 @@ class Load:
 
     def told(self) -> str:
         figures = ", ".join(f"{name} {it} {n:,}" for (name, it), n in sorted(self.outcomes.items(), key=str))
-        return f"{figures}; slowest {self.slowest_seconds:.1f} s"
+        return f"{figures}; slowest {self.slowest_seconds:.1f} s; refused in the seconds {sorted(self.refused_at)}"
 
     def repeat_what_got_no_answer(self) -> None:
         """Repeats writes with the same key, as every client does."""
@@ -154,8 +163,7 @@ class Load:
             base = self.addresses[0][1].removesuffix("/api/v1")
             with Posthaste(tenant.token, base_url=base) as client:
                 posts = [(row.message, row.id) for row in client.iterate_scheduled_posts()]
-            assert len(posts) == len(asked)
-            assert dict(posts) == asked
+            assert sorted(posts) == sorted(asked.items())
 
     def _sum(self, name: str, counts: Any) -> int:
         return sum(n for (at, it), n in self.outcomes.items() if at == name and counts(it))

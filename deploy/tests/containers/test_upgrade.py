@@ -17,6 +17,7 @@ from local.containers.compose import DOMAIN, Composed
 from local.paths import ROOT
 
 UNITS = ("media", "publishing", "quota", "ai", "webhooks", "accounts", "gateway")
+SERVERS = ("postgres", "rabbitmq", "storage")
 #: Of an account with the plan Elite, 300 requests a minute are answered: together they take 50 a second.
 TENANTS, A_SECOND = 12, 50.0
 #: Of the requests that reach the gateway without a proxy, which waits for it.
@@ -49,29 +50,36 @@ def forward(stack: Composed) -> None:
     stack.compose("run", "--rm", "--no-deps", "databases")
     for unit in UNITS:
         stack.compose("run", "--rm", "--no-deps", f"migrate-{unit}")
+    stack.compose("up", "--detach", "databases", "broker-users", *(f"migrate-{unit}" for unit in UNITS))
     replaced = replace(stack, *UNITS, "dashboard")
     assert replaced.returncode == 0, replaced.stderr
     tell(replaced.stdout.replace("\n", ", "))
-    jobs = ("databases", "broker-users", *(f"migrate-{unit}" for unit in UNITS))
-    stack.compose("up", "--detach", "--no-deps", *jobs)
-    stack.compose("up", "--detach", "--no-deps", "postgres", "rabbitmq", "storage")
+    before = running(stack)
+    stack.compose("up", "--detach")
+    assert running(stack) == before
 
 
 def back(stack: Composed) -> None:
-    replaced = replace(stack, "dashboard", *reversed(UNITS))
+    replaced = replace(stack, "--no-deps", "dashboard", *reversed(UNITS))
     assert replaced.returncode == 0, replaced.stderr
 
 
-def replace(stack: Composed, *units: str, **settings: str) -> subprocess.CompletedProcess[str]:
+def replace(stack: Composed, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Runs deploy/compose/replace.py of the present release, which an operator keeps for the way back."""
     script = stack.sources / "deploy" / "compose" / "replace.py"
     if stack.sources != ROOT:
         shutil.copy(ROOT / "deploy" / "compose" / "replace.py", script)
     env = stack.engine.env | {"COMPOSE_PROJECT_NAME": "posthaste"} | settings
     return subprocess.run(
-        [sys.executable, script, *units, "--env-file", stack.settings],
+        [sys.executable, script, *arguments, "--env-file", stack.settings],
         env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
+
+
+def running(stack: Composed) -> set[str]:
+    """Returns the containers of the units and servers, by name of the service and id."""
+    shown = stack.compose("ps", "--format", "{{.Service}} {{.ID}}").stdout.splitlines()
+    return {line for line in shown if line.split()[0] in (*UNITS, *SERVERS, "dashboard")}
 
 
 def images(stack: Composed) -> set[str]:
