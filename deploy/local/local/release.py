@@ -1,8 +1,9 @@
 """`./dev release VERSION`: the version everywhere, the changelog's section, a commit and a tag. Publishes nothing.
 
-The version stands where tools read it: in the packages, in `docker-compose.yml` and in the overlays. The default in
-`docker-compose.yml` is the one that the others are compared with; a test holds them together. The version of the API
-(`gateway.API_VERSION`) and those of the clients are contracts of their own, and are not touched.
+The version stands where tools read it: in the packages, in `docker-compose.yml`, in what all units of the cluster
+share, and in the commands of a guide. The default in `docker-compose.yml` is the one that the others are compared
+with; a test holds them together. The version of the API (`gateway.API_VERSION`) and those of the clients are
+contracts of their own, and are not touched.
 """
 
 import re
@@ -25,12 +26,12 @@ PLACES = {
     "libs/*/pyproject.toml": r'^version = "{}"$',
     "services/*/pyproject.toml": r'^version = "{}"$',
     "simulator/pyproject.toml": r'^version = "{}"$',
-    "deploy/kubernetes/base/[!ms]*/kustomization.yaml": r"newTag: {}\b",
-    "deploy/kubernetes/base/media/kustomization.yaml": r"newTag: {}\b",
-    "deploy/kubernetes/base/*/migration/kustomization.yaml": r"newTag: {}\b",
+    "deploy/kubernetes/unit/deployment.yaml": r"image: posthaste/service:{}$",
+    "deploy/kubernetes/unit/migration/job.yaml": r"image: posthaste/service:{}$",
+    "deploy/kubernetes/unit/migration/kustomization.yaml": r"^nameSuffix: -{dashed}$",
+    "deploy/kubernetes/base/dashboard/deployment.yaml": r"image: posthaste/dashboard:{}$",
     "deploy/kubernetes/components/ctl/ctl.yaml": r"image: posthaste/ctl:{}$",
-    "deploy/kubernetes/overlays/*/migrations/kustomization.yaml": r"^nameSuffix: -{dashed}$",
-    "deploy/kubernetes/overlays/*/databases/kustomization.yaml": r"^nameSuffix: -{dashed}$",
+    "docs/operations.md": r"posthaste[/_][a-z]+[:_]{}\b",
 }
 
 

@@ -54,6 +54,7 @@ BACK_OFF_FORGOTTEN_SECONDS = 600
         ("production/migrations", KUBERNETES[-1]),
         ("production/databases", KUBERNETES[-1]),
         ("small/databases", KUBERNETES[-1]),
+        ("small/migrations", KUBERNETES[-1]),
     ],
 )
 def test_kubernetes_accepts_every_resource(folder: str, version: str) -> None:
