@@ -7,7 +7,8 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,6 +16,7 @@ from typing import Any
 
 import pika
 import requests
+from deploy_kit import wait_until
 
 from local.containers.compose import RECEIVER_PORT, Composed
 from local.environment import read_env
@@ -32,20 +34,29 @@ SETTINGS = {
 }
 #: Between two posts that come due. X allows 50 an hour, and all tests together take six minutes.
 POST_SECONDS = 8.0
+#: How long a failure may take to be seen: some posts, and the failures that another test causes at the same time.
+SEEN_SECONDS = 90.0
+#: How long it may take to send more requests than a process of the gateway keeps lines of, 10,000.
+OVERFLOW_SECONDS = 180.0
+#: Of an address that no request comes from (RFC 5737).
+ELSEWHERE = "203.0.113.7"
 
 
 class Receiver:
-    """Takes webhooks; answers with `status`."""
+    """Takes webhooks; answers with `status`. `answers`: status, and whether it was a first attempt → how many."""
 
     def __init__(self, host: str) -> None:
         self.status = 204
+        self.answers: Counter[tuple[int, bool]] = Counter()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                self.send_response(receiver.status)
+                status = receiver.status
+                self.send_response(status)
                 self.end_headers()
+                receiver.answers[status, self.headers["X-Svc-Attempt"] == "1"] += 1
 
             def log_message(self, *_: Any) -> None:
                 """Prints nothing."""
@@ -53,6 +64,13 @@ class Receiver:
         self.server = HTTPServer((host, RECEIVER_PORT), Handler)
         self.url = f"http://{host}:{RECEIVER_PORT}/"
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
+
+    def answer(self, status: int, *, is_first: bool) -> None:
+        """Answers with this status from now on. Returns when a first attempt, or a repeated one, has got it."""
+        kind = (status, is_first)
+        before = self.answers[kind]
+        self.status = status
+        wait_until(lambda: self.answers[kind] > before, f"an attempt got {kind}", SEEN_SECONDS)
 
 
 class Traffic:
@@ -121,12 +139,13 @@ class Traffic:
         self.post(page["id"])
 
     def fail_deliveries(self) -> None:
-        """Twice, because a rate is known from the second time that a series grows."""
-        for _ in range(2):
-            self.receiver.status = 500
-            time.sleep(2 * POST_SECONDS)
-            self.receiver.status = 204
-            time.sleep(POST_SECONDS)
+        """Refuses a delivery and takes its repetition, three times.
+
+        A rate is known from the second time that a series grows; two of the three may be sent as one.
+        """
+        for _ in range(3):
+            self.receiver.answer(500, is_first=True)
+            self.receiver.answer(204, is_first=False)
 
     def send_garbage(self) -> None:
         """As an administrator of the broker: to a queue of events, and to one of calls."""
@@ -162,8 +181,10 @@ class Traffic:
         while self.call("GET", "/me", token).status_code != 429:
             pass
         of_demo = f"WHERE subject = '{self.env['DEMO_USER_ID']}'"
+        count = "SELECT count(*) FROM deliveries WHERE state = 'skipped'"
+        skipped = self.sql("webhooks", count)
         self.sql("quota", f"UPDATE counters SET webhooks = webhooks + 500000 {of_demo}")
-        time.sleep(2 * POST_SECONDS)
+        wait_until(lambda: self.sql("webhooks", count) != skipped, "a delivery is skipped", SEEN_SECONDS)
         self.sql(
             "quota",
             f"UPDATE counters SET webhooks = webhooks - 500000, publishes = publishes + 3000 {of_demo}",
@@ -176,20 +197,35 @@ class Traffic:
 
     def lose_a_database(self) -> None:
         """Publishing's, for some seconds."""
-        self.sql("postgres", "ALTER DATABASE publishing ALLOW_CONNECTIONS false")
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'publishing'"
-        try:
-            self.sql("postgres", ended)
+        with self._without_database("publishing"):
             for _ in range(10):
                 self.call("GET", "/posts/scheduled")
-        finally:
-            self.sql("postgres", "ALTER DATABASE publishing ALLOW_CONNECTIONS true")
 
     def lose_traces(self) -> None:
-        self.stack.compose("stop", "--timeout", "0", "collector")
-        self.call("GET", "/me")
-        time.sleep(8)  # a failed export is repeated after five seconds, and the count is sent later
-        self.stack.compose("start", "collector")
+        failures = self._times_logged("gateway", "telemetry_not_sent")
+        with self.without("collector"):
+            wait_until(
+                lambda: self._times_logged("gateway", "telemetry_not_sent") > failures,
+                "the gateway cannot send its traces",
+                SEEN_SECONDS,
+            )
+
+    def overflow_the_request_log(self, is_seen: Callable[[], bool]) -> None:
+        """Takes the gateway's database away, and sends requests until it is seen that their lines have no room.
+
+        Requests from an address that the token does not allow are listed and use no quota. One connection leads them
+        all to one of the gateway's processes.
+        """
+        create = ("token", "create", "--user", self.env["DEMO_USER_ID"], "--scopes", "read:account")
+        token = self.stack.ctl(*create, "--name", "elsewhere", "--ip", ELSEWHERE)["api_token"]
+        with self._without_database("gateway"), requests.Session() as session:
+            session.headers["Authorization"] = f"Bearer {token}"
+            end = time.monotonic() + OVERFLOW_SECONDS
+            while not is_seen():
+                assert time.monotonic() < end, "no line of the request log was dropped"
+                for _ in range(500):
+                    answer = session.get(f"{self.stack.api}/me", timeout=CALL_SECONDS)
+                    assert answer.status_code == 403, answer.text
 
     @contextmanager
     def without(self, service: str) -> Iterator[None]:
@@ -198,6 +234,20 @@ class Traffic:
             yield
         finally:
             self.stack.compose("start", service)
+
+    @contextmanager
+    def _without_database(self, name: str) -> Iterator[None]:
+        self.sql("postgres", f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        try:
+            self.sql(
+                "postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            )
+            yield
+        finally:
+            self.sql("postgres", f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+    def _times_logged(self, service: str, event: str) -> int:
+        return self.stack.compose("logs", "--no-color", service).stdout.count(event)
 
     def _new_account(self) -> tuple[str, str]:
         """Returns user id and token of a free account."""
@@ -229,6 +279,7 @@ class Traffic:
     def _broker(self, *words: str) -> None:
         self.stack.compose("exec", "-T", "rabbitmq", "rabbitmqctl", *words)
 
-    def sql(self, database: str, statement: str) -> None:
-        argv = ("psql", "-v", "ON_ERROR_STOP=1", "-U", "posthaste", "-d", database)
-        self.stack.compose("exec", "-T", "postgres", *argv, stdin=statement)
+    def sql(self, database: str, statement: str) -> str:
+        """Runs a statement as the administrator. Returns what psql prints of its rows."""
+        argv = ("psql", "-At", "-v", "ON_ERROR_STOP=1", "-U", "posthaste", "-d", database)
+        return self.stack.compose("exec", "-T", "postgres", *argv, stdin=statement).stdout
