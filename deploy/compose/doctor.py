@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Says what is missing or wrong on this server: settings, DNS, ports, TLS, disk, clock, mail, storage, platform apps.
+"""Says what is missing or wrong on this server: settings, secrets, DNS, ports, TLS, disk, clock, mail, alerts, storage,
+platform apps.
 
     python3 deploy/compose/doctor.py [--env-file .env] [--authority FILE]
 
@@ -13,6 +14,7 @@ import shutil
 import smtplib
 import socket
 import ssl
+import stat
 import struct
 import subprocess
 import sys
@@ -39,6 +41,14 @@ APPS = {
     "facebook": "META_APP_ID", "instagram": "META_APP_ID", "linkedin": "LINKEDIN_CLIENT_ID",
     "tiktok": "TIKTOK_CLIENT_ID", "twitter": "X_CLIENT_ID", "youtube": "YOUTUBE_CLIENT_ID",
 }  # fmt: skip
+#: Who reads a secret that is a file: the user of our images, Grafana's, or a server's container, which begins as root.
+OURS, GRAFANA, SUPERUSER = 10001, 472, 0
+READERS = {
+    "GRAFANA_PASSWORD_FILE": GRAFANA,
+    **dict.fromkeys(("BACKUP_KEY_FILE", "BACKUP_S3_SECRET_KEY_FILE", "MINIO_ROOT_PASSWORD_FILE"), SUPERUSER),
+    **dict.fromkeys(("POSTGRES_CERTIFICATE_FILE", "POSTGRES_KEY_FILE"), SUPERUSER),
+    **dict.fromkeys(("RABBITMQ_CERTIFICATE_FILE", "RABBITMQ_KEY_FILE"), SUPERUSER),
+}
 #: What `ctl platform check` says → our states.
 STATES = {"ok": "ok", "skipped": "ok", "unknown": "warning", "failed": "failed"}
 
@@ -75,6 +85,31 @@ def check_settings(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
         yield Finding(
             "settings", "failed", "TRUSTED_PROXY_HOPS is not 1: all clients would share one address's limits"
         )
+
+
+def check_secret_files(settings: dict[str, str]) -> Iterator[Finding]:
+    """Checks that each secret that is a file is there, and that the user of its container can read it.
+
+    The engine mounts a file with the owner and the mode that it has on this machine.
+    """
+    for name, value in settings.items():
+        if not value or not name.endswith("_FILE") or name == "COMPOSE_FILE":
+            continue
+        path, reader = ROOT / value, READERS.get(name, OURS)
+        try:
+            found = path.stat()
+        except PermissionError:
+            yield Finding("secrets", "warning", f"{name}: {path} cannot be looked at: run this with sudo")
+            continue
+        except OSError:
+            yield Finding("secrets", "failed", f"{name}: there is no {path}")
+            continue
+        bit = {found.st_gid: stat.S_IRGRP, found.st_uid: stat.S_IRUSR}.get(reader, stat.S_IROTH)
+        if not stat.S_ISREG(found.st_mode):
+            yield Finding("secrets", "failed", f"{name}: {path} is not a file")
+        elif reader != SUPERUSER and not found.st_mode & bit:
+            detail = f"{name}: user {reader} of the container cannot read it: sudo chown {reader} {path}"
+            yield Finding("secrets", "failed", detail)
 
 
 def check_dns(domain: str) -> Iterator[Finding]:
@@ -208,6 +243,17 @@ def check_mail(settings: dict[str, str]) -> Finding:
     return Finding("mail", "ok", f"{host}:{port}")
 
 
+def check_alerts(settings: dict[str, str]) -> Finding:
+    """Checks that somebody gets a mail when something fails."""
+    if "observability" not in settings.get("COMPOSE_PROFILES", "").split(","):
+        detail = "nobody is told of a failure: add the profile observability (docs/operations.md, Compose)"
+        return Finding("alerts", "warning", detail)
+    to = settings.get("ALERTS_TO") or settings.get("ACME_EMAIL", "")
+    if not settings.get("SMTP_HOST") or not to:
+        return Finding("alerts", "warning", "they are shown and not mailed: set SMTP_HOST and ALERTS_TO")
+    return Finding("alerts", "ok", f"mailed to {to}")
+
+
 def check_storage(settings: dict[str, str], authority: str | None) -> Finding:
     """Checks that clients reach the bucket, and that it shows nothing without a signature."""
     url = f"{settings.get('S3_PUBLIC_URL', '')}/{settings.get('S3_BUCKET') or 'posthaste-media'}/"
@@ -249,6 +295,7 @@ def findings(path: Path, authority: str | None) -> Iterator[Finding]:
     """Runs every check."""
     settings = settings_in(path.read_text())
     yield from check_settings(path, settings)
+    yield from check_secret_files(settings)
     if domain := settings.get("DOMAIN", ""):
         yield from check_dns(domain)
         yield check_port(domain, 80)
@@ -258,6 +305,7 @@ def findings(path: Path, authority: str | None) -> Iterator[Finding]:
     yield check_disk()
     yield check_clock()
     yield check_mail(settings)
+    yield check_alerts(settings)
     yield check_storage(settings, authority)
     yield from check_platforms(path, settings)
 

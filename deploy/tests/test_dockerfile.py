@@ -19,6 +19,7 @@ def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
     assert [
         line for line in DOCKERFILE.splitlines() if "pip install" in line and "--require-hashes" not in line
     ] == []
+    assert "syntax=" not in DOCKERFILE  # which would fetch an image that nothing pins
     assert re.search(r"^USER 10001:10001$", last, flags=re.MULTILINE)
     assert re.search(r"^HEALTHCHECK ", last, flags=re.MULTILINE)
 

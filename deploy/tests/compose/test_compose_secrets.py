@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from composed import COMPOSE, ENV_FILES, PROCESSES, SERVICES
+from composed import COMPOSE, ENV_FILES, OURS, PROCESSES, SERVICES
 
 from local.environment import values_of
 from local.paths import ROOT
@@ -51,6 +51,15 @@ def test_a_secret_is_mounted_where_its_file_is_read_and_nowhere_else() -> None:
             read[name].add(Path(values_of(ENV_FILES["tls"])["AMQP_TLS_CA"]).name)
     assert mounted == read
     assert set().union(*mounted.values()) == set(COMPOSE["secrets"])
+
+
+def test_a_container_of_ours_that_runs_as_root_can_read_a_secret_that_belongs_to_another_user() -> None:
+    """Without capabilities root may not, and secrets' files belong to the user of our images."""
+    runs_as_root = {name for name, row in OURS.items() if row.get("user") == "root"} | {"backup"}
+    assert runs_as_root == {"backup", "broker-users"}
+    for name in runs_as_root:
+        assert SERVICES[name]["secrets"]
+        assert "DAC_OVERRIDE" in SERVICES[name]["cap_add"], name
 
 
 def test_every_process_is_a_broker_user_of_its_own_and_signs_with_its_own_keys() -> None:

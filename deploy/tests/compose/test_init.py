@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from composed import SERVICES
+from composed import COMPOSE, SERVICES
 
 from chassis.broker_access import PROCESSES
 from chassis.message_keys import NAMES, SHARED
@@ -40,6 +40,7 @@ def test_it_writes_every_setting_that_compose_cannot_start_without(tmp_path: Pat
     assert made["PUBLIC_BASE_URL"] == made["S3_PUBLIC_URL"] == "https://posthaste.bakery.test"
     assert made["COMPOSE_PROFILES"] == "core,tls,backup"
     assert made["TRUSTED_PROXY_HOPS"] == "1"
+    assert made["COMPOSE_PARALLEL_LIMIT"] == "2"
     needed = {f"AMQP_PASSWORD_{process.upper()}" for process in PROCESSES} | {
         "POSTGRES_PASSWORD",
         "BACKUP_KEY",
@@ -140,6 +141,51 @@ def test_doctor_names_what_is_missing_weak_or_open_to_others(tmp_path: Path, scr
     init(path := tmp_path / "new", *GIVEN)
     path.write_text(path.read_text() + "".join(f"{name}=x\n" for name in scripts[0].MESSAGE_KEYS))
     assert {it.state for it in scripts[1].check_settings(path, values_of(path))} == {"ok"}
+
+
+def test_doctor_names_a_secret_s_file_that_its_container_cannot_read(tmp_path: Path, scripts: Any) -> None:
+    doctor = scripts[1]
+    for name, mode in (("open", 0o644), ("closed", 0o600)):
+        (tmp_path / name).write_text("secret")
+        (tmp_path / name).chmod(mode)
+
+    def told(name: str, file: str) -> list[str]:
+        return [it.detail for it in doctor.check_secret_files({name: str(tmp_path / file)})]
+
+    assert told("TOKEN_SECRET_FILE", "open") == []
+    [closed] = told("TOKEN_SECRET_FILE", "closed")
+    assert closed.endswith(f"sudo chown 10001 {tmp_path / 'closed'}")
+    [of_grafana] = told("GRAFANA_PASSWORD_FILE", "closed")
+    assert "chown 472" in of_grafana
+    assert told("RABBITMQ_KEY_FILE", "closed") == []  # its server begins as root
+    assert told("TOKEN_SECRET_FILE", "none") == [f"TOKEN_SECRET_FILE: there is no {tmp_path / 'none'}"]
+    assert "is not a file" in told("TOKEN_SECRET_FILE", "")[0]
+    assert (
+        list(doctor.check_secret_files({"COMPOSE_FILE": "docker-compose.yml:deploy/compose/minio.yml"})) == []
+    )
+
+
+def test_doctor_knows_who_reads_each_secret_of_compose(scripts: Any) -> None:
+    doctor = scripts[1]
+    users = {"grafana": doctor.GRAFANA} | dict.fromkeys(
+        ("postgres", "rabbitmq", "storage", "backup", "broker-users"), doctor.SUPERUSER
+    )
+    for secret, row in COMPOSE["secrets"].items():
+        holders = {name for name, it in SERVICES.items() if secret in it.get("secrets", ())}
+        needed = {users.get(name, doctor.OURS) for name in holders} - {doctor.SUPERUSER}
+        variable = row["file"].removeprefix("${").partition(":-")[0]
+        reader = doctor.READERS.get(variable, doctor.OURS)
+        assert needed <= {reader}, secret
+        assert needed or reader == doctor.SUPERUSER, secret
+
+
+def test_doctor_says_whether_anybody_is_told_of_a_failure(scripts: Any) -> None:
+    doctor = scripts[1]
+    told = {"COMPOSE_PROFILES": "core,tls", "SMTP_HOST": "mail.bakery.test", "ACME_EMAIL": "dana@bakery.test"}
+    assert doctor.check_alerts(told).state == "warning"
+    told["COMPOSE_PROFILES"] += ",observability"
+    assert doctor.check_alerts(told) == ("alerts", "ok", "mailed to dana@bakery.test")
+    assert doctor.check_alerts(told | {"SMTP_HOST": ""}).state == "warning"
 
 
 def test_doctor_tells_a_server_that_is_not_there(scripts: Any) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.config import Config
+from gateway.routes import ENDPOINTS
 from local.paths import ROOT
 from local.testing.proxies import DOMAIN, Proxy, on_caddy, on_nginx
 
@@ -111,6 +113,19 @@ def test_a_file_of_250_mb_passes(proxy: Proxy, path: str) -> None:
     body = (BLOCK for _ in range(UPLOAD_BLOCKS))
     answer, told = proxy.ask(path, "POST", body, **{"Content-Length": str(size)})
     assert (answer.status, told["bytes"]) == (201, size)
+
+
+def test_no_proxy_gives_up_before_the_longest_answer() -> None:
+    longest = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
+    longest += Config(amqp_url="", database_url="").read_seconds  # for the body, before its deadline
+    for file, names in {
+        "Caddyfile": ("response_header_timeout",),
+        "nginx.conf": ("proxy_read_timeout", "proxy_send_timeout"),
+    }.items():
+        text = (ROOT / "deploy" / "compose" / file).read_text()
+        for name in names:
+            [waits] = re.findall(rf"^\s*{name} (\d+)s", text, re.MULTILINE)
+            assert int(waits) > longest, (file, name)
 
 
 def test_requests_wait_for_a_gateway_that_is_being_replaced(

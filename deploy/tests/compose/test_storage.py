@@ -158,6 +158,7 @@ def test_an_installation_may_keep_minio(docker_compose: str, tmp_path: Path, pro
     for name in ("minio", "bucket"):
         assert re.fullmatch(r"quay\.io/minio/\w+:RELEASE\.\S+@sha256:[0-9a-f]{64}", rows[name]["image"])
         assert rows[name]["logging"]["options"]["max-size"] == "10m"
+        assert int(rows[name]["mem_limit"]) <= 2 * 2**30
 
 
 def test_minio_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_again(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ SETTINGS = {
 
 POSTGRES = {
     "shared_buffers": "16MB",
-    "max_connections": "60",
+    "max_connections": "80",
     "wal_buffers": "512kB",
     "work_mem": "2MB",
     "maintenance_work_mem": "16MB",

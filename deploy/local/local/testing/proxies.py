@@ -59,12 +59,15 @@ def running(
         process = subprocess.Popen(bound_to_parent(argv, 15), env=os.environ | env, stdout=log, stderr=log)
 
     def listens() -> bool:
+        """Whether it has its certificate, too, which Caddy makes after it has begun to listen."""
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         try:
-            socket.create_connection((DOMAIN, port), 1).close()
+            context = ssl.create_default_context(cafile=str(authority))
+            with socket.create_connection((DOMAIN, port), 5) as plain:
+                context.wrap_socket(plain, server_hostname=DOMAIN).close()
         except OSError:
             return False
-        return authority.exists()
+        return True
 
     try:
         end = time.monotonic() + START_SECONDS
