@@ -74,6 +74,14 @@ class TestLines:
         shown = [(entry["status"], entry["code"]) for entry in logged()]
         assert shown == [(403, "MISSING_SCOPE"), (404, "NOT_FOUND"), (400, "MISSING_FIELD")]
 
+    def test_every_request_from_an_address_that_the_token_does_not_allow_is_listed(
+        self, client, bus, kit, database
+    ) -> None:
+        bus.answers["authenticate"] = kit.identity(ip_allowlist=("10.0.0.0/8",))
+        assert {client.get("/api/v1/me").status_code for _ in range(3)} == {403}
+        client.request_log.write()
+        assert count(database) == 3
+
     def test_a_token_over_its_limit_has_one_line_in_each_batch(self, client, bus, kit, logged) -> None:
         bus.answers["admit"] = kit.admitted(refused_code="RATE_LIMITED")
         for expected in (1, 2):
