@@ -233,7 +233,7 @@ def test_compact_runs_the_figures_that_are_measured() -> None:
 def test_all_pools_together_fit_into_postgresql_with_room_for_an_operator(profile: str) -> None:
     """Each service has one more connection than its pool, for the leases of publishing; ten are for dumps and psql.
 
-    While deploy/compose/replace.py replaces a unit, it runs twice.
+    While a unit is replaced behind a stand-in, it runs twice.
     """
     told = values_of(ENV_FILES["compact"]) if profile == "compact" else {}
     command = " ".join(SERVICES["postgres"]["command"])
