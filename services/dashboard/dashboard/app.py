@@ -114,8 +114,8 @@ def _navigation() -> list[list[tuple[str, str]]]:
 def _check_session() -> None:
     """Asks the API, at most once a minute, whether the session is valid. Raises AuthenticationError if it is not.
 
-    Answers that say nothing about the session, such as an outage, refuse nothing: the form is read then, so that what
-    was typed is kept.
+    Called before a large form is read. If the API cannot tell, for example during an outage, nothing is raised: the
+    form is read all the same, so that what the person typed is kept.
     """
     try:
         kept("session", _SESSION_SECONDS, api.reader().get_me)()

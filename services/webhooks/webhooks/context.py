@@ -13,7 +13,7 @@ from webhooks.events import ARRIVED
 
 
 class AppContext:
-    """Everything that one process of webhooks shares, over one database."""
+    """The objects that all parts of one webhooks process share. All of them use one database."""
 
     def __init__(
         self,

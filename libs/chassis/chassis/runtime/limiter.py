@@ -14,8 +14,8 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Counts the slots that each holder has. A holder may have at most the share `max_share` of the slots that no other
-    holder has."""
+    """Counts the slots that each holder has. A holder gets at most the share `max_share`, rounded up, of the slots that
+    the others leave."""
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share

@@ -61,8 +61,9 @@ class Interleaver:
         return self._processes[name]
 
     def run(self, seed: int, *tries: Try, most_cuts: int = 1, allows_lock_errors: bool = False) -> Run:
-        """Runs each `Try` to its end, in the order that the seed chooses. Then revives the processes.
+        """Runs the tries side by side, statement by statement in the order that the seed chooses, until all have ended.
 
+        Cuts them off up to `most_cuts` times on the way; afterwards all processes live again.
         Raises Stuck. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless `allows_lock_errors`.
         """
         run = self.last = Run(seed)

@@ -33,8 +33,8 @@ SCOPE = "manage:tokens"
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token for a person. Raises the errors of `create_token`, and MISSING_SCOPE for a scope that they
-    lack."""
+    """Creates a token for a person. Raises the errors of `create_token`, and MISSING_SCOPE for a scope that the
+    caller lacks."""
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -42,8 +42,8 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Rotates a token for a person. Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that they
-    lack."""
+    """Rotates a token for a person. Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that the
+    caller lacks."""
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 

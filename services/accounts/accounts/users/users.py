@@ -60,7 +60,8 @@ def open_account(
     verified: bool,
     on_opened: Callable[[Connection, User], None] | None = None,
 ) -> CreatedUser:
-    """Creates the account and its sandbox token; repeating the operation returns the same answer.
+    """Creates the account and its sandbox token. Repeating the operation returns the same user and token, without the
+    id of an account that it replaced.
 
     If the new account is verified, it replaces an unverified one with the same address. It gets a new id, so that it
     inherits nothing from the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.

@@ -8,10 +8,9 @@ from contracts.ai import AutoRefill, Pack
 
 
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
-    """Returns the packs of credits by size. One is available if payments are configured and it has a link (decisions
-    "Packs").
+    """Returns the packs of credits, the smallest first (decisions "Packs").
 
-    `offered`: whether this account may buy at all.
+    A pack is available if payments are configured, this account may buy (`offered`) and the pack has a payment link.
     """
     links = settings.pack_links if settings.takes_payments and offered else {}
     return tuple(

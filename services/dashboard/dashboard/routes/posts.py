@@ -55,7 +55,7 @@ def index() -> str:
 
 @screens.get("/attention")
 def attention() -> str:
-    """Shows how many posts need attention, as a part of the tab that lists them. Shows nothing if no post does."""
+    """Shows the number in the title of the tab "Needs attention", and nothing if no post needs attention."""
     client = api.reader()
 
     def read() -> str:

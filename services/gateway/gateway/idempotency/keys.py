@@ -212,7 +212,7 @@ class IdempotencyKeys:
         return True
 
     def forget_old(self) -> int:
-        """Deletes keys older than 24 hours, 500 at a time. Returns how many."""
+        """Deletes all keys older than 24 hours, 500 in each statement. Returns how many."""
         removed = 0
         while True:
             with self._database.reading() as connection:

@@ -89,8 +89,8 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the parts of the image that are kept into the file `replacement`, unless nothing is removed. Raises
-    Refused.
+    """Removes metadata from an image, and writes what remains into the file `replacement`. Writes nothing if there is
+    nothing to remove. Raises Refused.
 
     Returns the orientation, and whether the replacement was written.
     """

@@ -47,7 +47,8 @@ def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api
 def _attach(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Makes all checks except the guardrails, then attaches the post's files."""
+    """Makes all checks except the guardrails, and attaches the post's files on the way: the last checks need their
+    properties."""
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reached(caller, found)

@@ -13,7 +13,10 @@ def platform_code(value: str) -> str: ...
 @overload
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
-    """Returns the code for a platform's code or name, in any case; None for None. Raises VALIDATION_ERROR."""
+    """Returns the code of a platform that is given by code or name, in upper or lower case, and None for None.
+
+    Raises VALIDATION_ERROR.
+    """
     if value is None:
         return None
     code = parse_platform(value)

@@ -1,4 +1,7 @@
-"""Ends the claims of workers that are gone: their posts return to the queue, or their outcomes are looked up."""
+"""Ends claims on which nobody works any more, of dead processes and of this one.
+
+Their posts return to the queue, or their outcomes are looked up if an attempt was open.
+"""
 
 import structlog
 

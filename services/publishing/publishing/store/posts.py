@@ -237,8 +237,11 @@ class Posts:
         return Plans(row.page or [], (is_scheduled and row.scheduled) or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post and returns it. Returns None if the previous release has already made a post for the same
-        operation."""
+        """Adds a queued post and returns it.
+
+        Returns None if a process of the previous version, which still runs during an upgrade, has already made a post
+        for the same operation.
+        """
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
@@ -282,7 +285,10 @@ class Posts:
         return self._all(_CANCEL_QUEUED_OF_PAGE, {"page_id": page_id})
 
     def requeue(self, post_id: str, caller: Caller) -> Post | None:
-        """Makes a failed post due now with new attempts, and the caller its maker; None when it has not failed."""
+        """Makes a failed post due now and counts its attempts anew. The caller becomes its maker.
+
+        Returns None if the post has not failed.
+        """
         return self._one(
             update(posts)
             .where(posts.c.id == post_id, posts.c.state == "failed")

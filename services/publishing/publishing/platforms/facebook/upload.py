@@ -91,7 +91,11 @@ class Upload:
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
     def _send(self) -> None:
-        """Sends the rest of the file. After a broken connection it continues at the byte that Facebook names."""
+        """Sends the rest of the file.
+
+        After a broken connection sends again from the last byte that Facebook named. If Facebook names another byte,
+        continues there.
+        """
         start, end = self._checkpoint.get("next")
         breaks = 0
         while start < end:

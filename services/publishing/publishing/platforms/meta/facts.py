@@ -1,4 +1,4 @@
-"""Checks what the Graph API says about the version that serves us."""
+"""Facts for `platform check`: which version of the Graph API serves our calls, and whether it takes uploads."""
 
 from collections.abc import Iterator
 
