@@ -221,8 +221,8 @@ def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Publish
 class NotPublished:
     """A look-up did not find the post.
 
-    `settled`: the post cannot appear any more. If it is False, the look-up is believed only once the
-    outcome has been unknown for the settle time (`RECONCILE_SETTLE_SECONDS`). `refusal`: the platform's reason, if it gives one.
+    `settled`: the post cannot appear any more. If it is False, the look-up is believed only once the outcome has been
+    unknown for the settle time (`RECONCILE_SETTLE_SECONDS`). `refusal`: the platform's reason, if it gives one.
     """
 
     settled: bool
