@@ -40,37 +40,49 @@ def docker(*words: str) -> str:
 class Stack:
     """The stack of one `.env`."""
 
-    def __init__(self, folder: Path, settings: Path, options: tuple[str, ...]) -> None:
-        """Takes the folder of docker-compose.yml, and further options of `docker compose up`."""
+    def __init__(self, folder: Path, settings: Path) -> None:
         self._compose = ("compose", "--project-directory", str(folder), "--env-file", str(settings))
-        self._options = options
         self._project = str(json.loads(self.compose("config", "--format", "json"))["name"])
 
     def compose(self, *words: str) -> str:
         return docker(*self._compose, *words)
 
-    def replace(self, unit: str) -> None:
+    def replace(self, unit: str, *, no_deps: bool) -> None:
         """Replaces a unit behind a stand-in. Raises Failed; the old container is untouched if the stand-in fails."""
         label = f"{LABEL}={unit}"
         stand_in = self.compose(
             "run", "--detach", "--no-deps", "--use-aliases", "--label", label, unit
         ).splitlines()[-1]
         try:
-            _wait(unit, stand_in)
-            self.compose("up", "--detach", "--wait", *self._options, unit)
+            _wait(stand_in, f"the stand-in of {unit}")
+            if no_deps:
+                self.compose("up", "--detach", "--no-deps", unit)
+            else:  # not `up`: between the old container's end and the new one's start it would run the jobs again
+                self.compose("create", unit)
+                docker("start", self._container(unit))
+            _wait(self._container(unit), f"the new {unit}")
         finally:
             _end(stand_in)
 
+    def _container(self, unit: str) -> str:
+        """Returns the id of the unit's container. Raises Failed if there is not exactly one."""
+        found = self._ids("com.docker.compose.oneoff=False", f"com.docker.compose.service={unit}")
+        if len(found) != 1:
+            raise Failed(f"{unit} has {len(found)} containers instead of one")
+        return found[0]
+
     def end_stand_ins(self) -> None:
         """Ends the stand-ins that an interrupted run left."""
-        project = f"label=com.docker.compose.project={self._project}"
-        for found in docker(
-            "ps", "--all", "--quiet", "--filter", project, "--filter", f"label={LABEL}"
-        ).split():
+        for found in self._ids(LABEL):
             _end(found)
 
+    def _ids(self, *labels: str) -> list[str]:
+        """Returns the stack's containers with these labels, running or not."""
+        labels = (f"com.docker.compose.project={self._project}", *labels)
+        return docker("ps", "--all", "--quiet", *(f"--filter=label={label}" for label in labels)).split()
 
-def _wait(unit: str, container: str) -> None:
+
+def _wait(container: str, name: str) -> None:
     """Waits until a container is healthy. Raises Failed, with the end of its log, if it ends or takes too long."""
     give_up_at = time.monotonic() + HEALTHY_SECONDS
     while time.monotonic() < give_up_at:
@@ -82,7 +94,7 @@ def _wait(unit: str, container: str) -> None:
         time.sleep(PAUSE_SECONDS)
     logs = ["docker", "logs", "--tail", "20", container]
     said = subprocess.run(logs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-    raise Failed(f"the stand-in of {unit} did not become healthy:\n{said}")
+    raise Failed(f"{name} did not become healthy:\n{said}")
 
 
 def _end(container: str) -> None:
@@ -108,11 +120,11 @@ def main() -> int:
     )
     options = parser.parse_args()
     try:
-        stack = Stack(ROOT, options.env_file, ("--no-deps",) if options.no_deps else ())
+        stack = Stack(ROOT, options.env_file)
         stack.end_stand_ins()
         for unit in options.units:
             began_at = time.monotonic()
-            stack.replace(unit)
+            stack.replace(unit, no_deps=options.no_deps)
             print(f"{unit:<12} replaced in {time.monotonic() - began_at:.0f} s", flush=True)
     except Failed as failed:
         print(f"replace: {failed}", file=sys.stderr)
