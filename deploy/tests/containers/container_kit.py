@@ -79,3 +79,9 @@ def download(url: str) -> bytes:
     answer = requests.get(url, timeout=CALL_SECONDS)
     answer.raise_for_status()
     return answer.content
+
+
+def has_a_way_out(stack: Composed, container: str) -> bool:
+    """Returns whether a process in the container reaches this machine's name server."""
+    reach = "import socket; socket.create_connection(('10.0.2.3', 53), 5)"
+    return stack.engine.docker("exec", container, "python", "-IS", "-c", reach, check=False).returncode == 0

@@ -1,0 +1,68 @@
+"""The files of the profile core at an S3 provider instead of its own server: docs/operations.md, "At a provider"."""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from container_kit import VIDEO, account, download, has_a_way_out, sample
+from minio import Minio
+
+from local.containers import images
+from local.containers.compose import Composed
+from testkit.waiting import until
+
+PORT = 9100
+BUCKET, USER = "elsewhere", "posthaste-media"
+
+
+@pytest.fixture(scope="module")
+def provider(stack: Composed) -> Iterator[Minio]:
+    """An S3 server on no network of the stack's, in whose bucket the stack has its files from now on."""
+    if stack.profile != "core":
+        pytest.skip("one profile is enough")
+    address, password = f"{stack.receiver_host()}:{PORT}", secrets.token_urlsafe(24)
+    deploy = stack.sources / "deploy"
+    mounted = {
+        deploy / "compose" / "storage.sh": "/storage.sh",
+        deploy / "storage" / "policy.json": "/policy.json",
+        deploy / "storage" / "grpc": "/grpc",
+    }
+    settings = {"S3_BUCKET": BUCKET, "S3_ACCESS_KEY": USER, "S3_SECRET_KEY": password}
+    stack.engine.docker(
+        "run", "--detach", "--name", "provider", "--publish", f"{PORT}:9000", "--tmpfs", "/run/storage",
+        *(f"--volume={path}:{inside}:ro" for path, inside in mounted.items()),
+        *(f"--env={name}={value}" for name, value in settings.items()),
+        "--entrypoint", "/storage.sh", images.SETTINGS["STORAGE_IMAGE"],
+    )  # fmt: skip
+    client = Minio(address, USER, password, secure=False, region="us-east-1")
+    ready = ("exec", "provider", "test", "-e", "/run/storage/ready")
+    until(lambda: stack.engine.docker(*ready, check=False).returncode == 0)
+    stack.set(
+        settings
+        | {
+            "COMPOSE_FILE": "docker-compose.yml:deploy/compose/external-s3.yml",
+            "S3_URL": f"http://{address}",
+            "S3_PUBLIC_URL": f"http://{address}",
+        }
+    )
+    stack.compose("up", "--detach", "--wait", "--remove-orphans")
+    yield client
+    stack.engine.docker("rm", "--force", "provider")
+
+
+def test_files_are_taken_there_straight_and_in_parts_and_served_from_there(
+    stack: Composed, provider: Minio
+) -> None:
+    assert "storage" not in stack.compose("ps", "--services").stdout.split()
+    film = sample(stack, VIDEO)
+    with account(stack) as client:
+        taken = [client.upload(film, filename="film.mp4", in_parts=in_parts) for in_parts in (False, True)]
+        for media in taken:
+            assert download(client.get_media(media.media_id).url)
+    assert len(list(provider.list_objects(BUCKET, recursive=True))) >= len(taken)
+
+
+def test_media_has_a_way_out_then_and_quota_still_has_none(stack: Composed, provider: Minio) -> None:
+    reached = {service: has_a_way_out(stack, container) for service, container in stack.containers().items()}
+    assert reached["media"]
+    assert [service for service, is_reached in reached.items() if not is_reached] == ["quota"]
