@@ -20,8 +20,8 @@ UNITS = ("media", "publishing", "quota", "ai", "webhooks", "accounts", "gateway"
 SERVERS = ("postgres", "rabbitmq", "storage")
 #: Of an account with the plan Elite, 300 requests a minute are answered: together they take 50 a second.
 TENANTS, A_SECOND = 12, 50.0
-#: Of the requests that reach the gateway without a proxy, which waits for it.
-MOST_REFUSED = 0.01
+#: The gateway's own port is closed between the end of one container and the start of the next. Caddy waits meanwhile.
+MOST_SECONDS_CLOSED = 6
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,13 @@ def test_a_unit_stays_whose_next_release_does_not_start(installed: Composed) -> 
     assert (unknown.returncode, "nobody" in unknown.stderr) == (1, True)
 
 
-def test_no_write_is_lost_and_hardly_a_request_refused_on_the_way_and_back(installed: Composed) -> None:
+def test_no_write_is_lost_and_no_request_behind_caddy_refused_on_the_way_and_back(
+    installed: Composed,
+) -> None:
     with ThreadPoolExecutor(4) as pool:
         tenants = list(pool.map(partial(Tenant.make, installed), range(TENANTS)))
     tell(f"{TENANTS} accounts are made")
-    refused: list[tuple[float, float]] = []
+    refused: list[tuple[float, int]] = []
     with installed.trusted() as authority:
         addresses = {"direct": installed.api, "caddy": f"https://{DOMAIN}/api/v1"}
         load = Load(tenants, addresses, authority, A_SECOND)
@@ -117,9 +119,9 @@ def test_no_write_is_lost_and_hardly_a_request_refused_on_the_way_and_back(insta
             assert (images(installed) == {PARENT}) is (version == PARENT)
             tell(f"to {version or 'the present'}: {load.told()}")
             assert not load.failed()
-            refused.append((load.refused("caddy"), load.refused("direct")))
+            refused.append((load.refused("caddy"), len(load.refused_at)))
         load.repeat_what_got_no_answer()
         load.assert_nothing_is_lost_or_double()
-    for through_caddy, direct in refused:
-        assert through_caddy == 0
-        assert direct <= MOST_REFUSED
+    for behind_caddy, seconds in refused:
+        assert behind_caddy == 0
+        assert seconds <= MOST_SECONDS_CLOSED
