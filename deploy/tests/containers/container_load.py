@@ -139,6 +139,9 @@ class Load:
         if outcome in REFUSED:
             self.refused_at.add(int(time.monotonic() - self._begun_at))
 
+    def close(self) -> None:
+        self._http.close()
+
     def refused(self, name: str) -> float:
         """Returns the share of the requests to this address that were refused."""
         return self._sum(name, lambda it: it in REFUSED) / max(1, self._sum(name, lambda _: True))

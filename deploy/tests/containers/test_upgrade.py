@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -105,9 +106,8 @@ def test_no_write_is_lost_and_no_request_behind_caddy_refused_on_the_way_and_bac
         tenants = list(pool.map(partial(Tenant.make, installed), range(TENANTS)))
     tell(f"{TENANTS} accounts are made")
     refused: list[tuple[float, int]] = []
-    with installed.trusted() as authority:
-        addresses = {"direct": installed.api, "caddy": f"https://{DOMAIN}/api/v1"}
-        load = Load(tenants, addresses, authority, A_SECOND)
+    addresses = {"direct": installed.api, "caddy": f"https://{DOMAIN}/api/v1"}
+    with installed.trusted() as authority, closing(Load(tenants, addresses, authority, A_SECOND)) as load:
         for version, check_out, steps in (
             ("", check_out_the_present, forward),
             (PARENT, unpack_parent, back),
