@@ -99,11 +99,12 @@ def _wait(container: str, name: str) -> None:
 
 
 def _is_healthy(container: str, check: list[str]) -> bool:
-    """Runs a health check (`["CMD", …]`, which all units have), because the engine looks only after ten seconds."""
-    if check[:1] != ["CMD"]:
+    """Runs a health check as the engine does, which looks for the first time only after ten seconds."""
+    if check in ([], ["NONE"]):
         return True
+    kind, *words = check
     try:
-        docker("exec", container, *check[1:])
+        docker("exec", container, *(words if kind == "CMD" else ["sh", "-c", *words]))
     except Failed:
         return False
     return True

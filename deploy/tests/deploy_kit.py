@@ -150,7 +150,8 @@ def wait_until(holds: Callable[[], object], what: str, seconds: float = 30.0) ->
         time.sleep(0.02)
 
 
-#: Where no tag names a release, the release so many commits ago counts as the parent: our choice.
+#: Where no tag names a release, the commit so many back counts as the parent: far enough to differ, near enough that
+#: its images share most layers with the present ones.
 COMMITS_BACK = 20
 
 

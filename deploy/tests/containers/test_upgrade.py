@@ -23,6 +23,8 @@ SERVERS = ("postgres", "rabbitmq", "storage")
 TENANTS, A_SECOND = 12, 50.0
 #: The gateway's own port is closed between the end of one container and the start of the next. Caddy waits meanwhile.
 MOST_SECONDS_CLOSED = 6
+#: Of the requests to that port. Not reached on 27 November 2026: 2 % on the way and 3 to 8 % back, in a short upgrade.
+MOST_REFUSED = 0.01
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +107,7 @@ def test_no_write_is_lost_and_no_request_behind_caddy_refused_on_the_way_and_bac
     with ThreadPoolExecutor(4) as pool:
         tenants = list(pool.map(partial(Tenant.make, installed), range(TENANTS)))
     tell(f"{TENANTS} accounts are made")
-    refused: list[tuple[float, int]] = []
+    refused: list[tuple[float, float, int]] = []
     addresses = {"direct": installed.api, "caddy": f"https://{DOMAIN}/api/v1"}
     with installed.trusted() as authority, closing(Load(tenants, addresses, authority, A_SECOND)) as load:
         for version, check_out, steps in (
@@ -119,9 +121,10 @@ def test_no_write_is_lost_and_no_request_behind_caddy_refused_on_the_way_and_bac
             assert (images(installed) == {PARENT}) is (version == PARENT)
             tell(f"to {version or 'the present'}: {load.told()}")
             assert not load.failed()
-            refused.append((load.refused("caddy"), len(load.refused_at)))
+            refused.append((load.refused("caddy"), load.refused("direct"), len(load.refused_at)))
         load.repeat_what_got_no_answer()
         load.assert_nothing_is_lost_or_double()
-    for behind_caddy, seconds in refused:
+    for behind_caddy, direct, seconds in refused:
         assert behind_caddy == 0
         assert seconds <= MOST_SECONDS_CLOSED
+        assert direct <= MOST_REFUSED

@@ -7,7 +7,7 @@ from datetime import datetime
 from chassis.db.clock import LocalClock
 from contracts.errors import RATE_LIMITED, ApiError
 
-#: Messages per token in a UTC minute. Our choice: a client that connects sends three, so twenty connections.
+#: Messages per token in a UTC minute. A client that connects sends three, so that twenty may connect.
 MOST_A_MINUTE = 60
 
 

@@ -13,7 +13,7 @@ LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) -> float | None:
     """Returns the seconds until the next attempt after `attempts` retryable failures; None when no attempt is left.
 
-    If the platform asks for a longer wait, returns that, but at most a day (our choice), so that no post is sent more
+    If the platform asks for a longer wait, returns that, but at most a day, so that no post is sent more
     than a day late.
     """
     if attempts >= MAX_ATTEMPTS:
