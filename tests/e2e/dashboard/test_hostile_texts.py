@@ -41,7 +41,7 @@ SCREENS = (
     "/calendar?view=week", "/calendar?view=list", "/calendar/move/x", "/comments?state=all", "/comments/of/x",
     "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
     "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/activity/requests",
-    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account",
+    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account", "/invitations/x/x",
 )  # fmt: skip
 
 
