@@ -1,5 +1,6 @@
 """The composer without an API: what goes to which page."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,3 +125,28 @@ def test_what_stands_above_a_refused_post_goes_once_every_page_can_take_it(
     gone = 'id="refused" hx-swap-oob="innerHTML"></div>'
     assert gone not in send(["pag_f", "pag_i"], address="/compose/check").text
     assert gone in send(["pag_f"], address="/compose/check").text
+
+
+@pytest.mark.usefixtures("published")
+def test_a_copy_takes_its_files_from_the_post_without_asking_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    media = [
+        SimpleNamespace(src="https://api.test/media/k3J9/rye%20bread.jpg", type="photo", thumbnail_url="/small.jpg"),
+        SimpleNamespace(src="https://api.test/media/x2Lq/oven.mp4", type="video", thumbnail_url=None),
+        SimpleNamespace(src="https://elsewhere.test/window.jpg", type="photo", thumbnail_url=None),
+    ]  # fmt: skip
+    post = SimpleNamespace(
+        brand_id="brd_1", page_id="pag_f", status="published", scheduled_at=None, message="Bread", first_comment=None,
+        media_ids=["med_1", "med_2"], media=media,
+    )  # fmt: skip
+    client: Any = api.reader()  # it has no list of the library
+    monkeypatch.setattr(client, "get_post", lambda _: SimpleNamespace(post=post), raising=False)
+    browser = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    page = browser.get("/compose?copy=pst_1").text
+    files = page.partition('id="files"')[2].partition("</ul>")[0]
+    assert re.findall(r'name="media_id" value="(\w+)"', files) == ["med_1", "med_2"]
+    assert re.findall(r'class="name" dir="auto">([^<]+)<', files) == ["rye bread.jpg", "oven.mp4"]
+    assert 'src="/small.jpg"' in files
+    assert ">Video</span>" in files
