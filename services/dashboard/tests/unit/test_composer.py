@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from dashboard import api, kept, platforms
 from dashboard.app import create_app
 from dashboard.config import Config
+from dashboard.cookies import form_token
 from dashboard.routes import compose
 from posthaste.errors import ApiError
 from posthaste.records import Finding
@@ -150,3 +151,25 @@ def test_a_copy_takes_its_files_from_the_post_without_asking_the_library(
     assert re.findall(r'class="name" dir="auto">([^<]+)<', files) == ["rye bread.jpg", "oven.mp4"]
     assert 'src="/small.jpg"' in files
     assert ">Video</span>" in files
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+def test_what_ai_made_says_how_many_credits_are_left_also_above_the_forms_of_the_composer(
+    monkeypatch: pytest.MonkeyPatch, is_part: bool
+) -> None:
+    made = SimpleNamespace(text="Rye", credits=SimpleNamespace(remaining=1_234))
+    monkeypatch.setattr(api, "patient", lambda: SimpleNamespace(write_caption=lambda **_: made))
+    browser = APP.test_client()
+    for name, value in (("session", "svc_session_x"), ("form", "k" * 43)):
+        browser.set_cookie(f"posthaste_{name}", value)
+    form = {
+        "form_token": form_token("k" * 43, "svc_session_x"),
+        "ai_brand": "brd_1",
+        "ai_instruction": "Short",
+    }
+    headers = {"HX-Request": "true"} if is_part else {}
+    answer = browser.post("/compose/ai/caption", data=form, headers=headers)
+    assert answer.status_code == 200
+    assert "1,234 credits are left" in answer.text
+    above = '<span id="credits-left" hx-swap-oob="innerHTML">1,234 AI credits are left.</span>'
+    assert (above in answer.text) == is_part
