@@ -175,8 +175,17 @@ export interface InvitePerson {
 }
 
 /**
- * A request to accept an invitation. `invitation_id` and `code` are in the link:
- * /auth/invitations/{invitation_id}/{code}.
+ * A request to see what an invitation offers. `invitation_id` and `code` are the last two parts of the
+ * link in its mail.
+ */
+export interface OpenInvitation {
+  invitation_id: string;
+  code: string;
+}
+
+/**
+ * A request to accept an invitation. `invitation_id` and `code` are the last two parts of the link in
+ * its mail.
  */
 export interface AcceptInvitation {
   invitation_id: string;

@@ -405,6 +405,15 @@ export abstract class Operations {
   }
 
   /**
+   * Get what the link of an invitation offers, without accepting it.
+   *
+   * `POST /auth/invitations/open`.
+   */
+  async openInvitation(body: inputs.OpenInvitation, options: UnkeyedOptions = {}): Promise<records.OpenedInvitation> {
+    return this.call({ method: "POST", path: "/auth/invitations/open", body, authenticated: false }, options);
+  }
+
+  /**
    * Accept an invitation: with the password of the invited address's account, or with that of a new
    * account.
    *

@@ -477,6 +477,19 @@ export interface InvitationWithdrawn {
   id: string;
 }
 
+/** What the link of an invitation offers, as a person sees it before accepting. */
+export interface OpenedInvitation {
+  brand_name: string;
+  /** The e-mail address of the brand's owner. */
+  invited_by: string;
+  email: string;
+  role: string;
+  /** Whether the address has an account: its password is asked for, otherwise a new one is chosen. */
+  has_account: boolean;
+  /** Whether the account asks for a code of an authenticator app too. */
+  has_totp?: boolean;
+}
+
 /** The answer to an accepted invitation. `user_id` is the account that has the invited address. */
 export interface AcceptedInvitation {
   brand_id: string;

@@ -541,6 +541,21 @@ class InvitationWithdrawn:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenedInvitation:
+    """What the link of an invitation offers, as a person sees it before accepting."""
+
+    brand_name: str
+    #: The e-mail address of the brand's owner.
+    invited_by: str
+    email: str
+    role: str
+    #: Whether the address has an account: its password is asked for, otherwise a new one is chosen.
+    has_account: bool
+    #: Whether the account asks for a code of an authenticator app too.
+    has_totp: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class AcceptedInvitation:
     """The answer to an accepted invitation. `user_id` is the account that has the invited address."""
 

@@ -23,6 +23,7 @@ from posthaste.errors import AuthenticationError, PosthasteError
 
 #: What a signed-out browser may open.
 _OPEN = {"static", "healthz", *(f"sign_in.{it}" for it in ("show", "enter", "forgot", "ask_for_link"))}
+_OPEN |= {"invitations.show", "invitations.accept"}
 _OPEN |= {
     f"sign_up.{it}"
     for it in ("show", "create", "confirm", "verify", "choose", "reset", "confirm_email", "use_email")

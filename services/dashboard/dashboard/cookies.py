@@ -4,7 +4,7 @@ The sign-in cookie holds the API's session token. The API stores only the token'
 it. So the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while
 the person works on somebody else's brand. A third holds how the person reads dates. Every form carries an HMAC of the
 session token. The key of the HMAC is random and is held in a fourth cookie. Another site can read neither the session
-token nor the key.
+token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser.
 """
 
 import base64
@@ -23,6 +23,12 @@ from dashboard.dates import Dates
 
 #: As the API: a session ends 30 days after its last use.
 _SIGN_IN_SECONDS = 30 * 86_400
+#: As the API: ten minutes to come back from the platform, ten to agree, and an hour to choose what to connect.
+_LINKING_SECONDS = 600 + 600 + 3_600
+#: Linkings that a browser may have begun at the same time, in several tabs. Our choice: the cookie stays small.
+_MOST_LINKINGS = 4
+#: Of an HMAC with SHA-256 as hexadecimal text.
+_PROOF_CHARACTERS = 64
 
 
 #: Scopes that `*` does not include.
@@ -69,10 +75,12 @@ def name_of(kind: str, is_https: bool) -> str:
     return f"__Host-posthaste_{kind}" if is_https else f"posthaste_{kind}"
 
 
-def set_cookie(response: Response, kind: str, value: str, is_https: bool) -> None:
+def set_cookie(
+    response: Response, kind: str, value: str, is_https: bool, seconds: int = _SIGN_IN_SECONDS
+) -> None:
     options: dict[str, Any] = {"httponly": True, "samesite": "Lax", "secure": is_https, "path": "/"}
     if value:
-        response.set_cookie(name_of(kind, is_https), value, max_age=_SIGN_IN_SECONDS, **options)
+        response.set_cookie(name_of(kind, is_https), value, max_age=seconds, **options)
     else:
         response.delete_cookie(name_of(kind, is_https), **options)
 
@@ -105,6 +113,29 @@ def _sendable(token: str) -> str:
 def form_token(form_key: str, session_token: str) -> str:
     """Returns the token that proves that a form comes from this browser and this sign-in."""
     return hmac.new(form_key.encode(), session_token.encode(), hashlib.sha256).hexdigest()
+
+
+def linking_proof(form_key: str, session_id: str) -> str:
+    """Returns the proof that the linking session with this id was begun in the browser that has this key."""
+    return hmac.new(form_key.encode(), f"linking {session_id}".encode(), hashlib.sha256).hexdigest()
+
+
+def begin_linking(response: Response, session_id: str, is_https: bool) -> None:
+    """Binds a linking session, which the current request has begun, to this browser."""
+    begun = [*_linkings(is_https), linking_proof(g.form_key, session_id)][-_MOST_LINKINGS:]
+    set_cookie(response, "linking", ".".join(begun), is_https, _LINKING_SECONDS)
+
+
+def is_linking_of_this_browser(session_id: str, is_https: bool) -> bool:
+    """Whether this browser has begun the linking session."""
+    proof = linking_proof(g.form_key, session_id)
+    return any(hmac.compare_digest(it.encode(), proof.encode()) for it in _linkings(is_https))
+
+
+def _linkings(is_https: bool) -> list[str]:
+    """Returns the proofs of the linking sessions that this browser has begun, oldest first."""
+    kept = request.cookies.get(name_of("linking", is_https), "").split(".")
+    return [it for it in kept if len(it) == _PROOF_CHARACTERS][-_MOST_LINKINGS:]
 
 
 def is_from_our_page(asked: Request, form_key: str, session_token: str) -> bool:

@@ -69,16 +69,34 @@ def shown(at: datetime, zone: str) -> str:
     return times.shown(at, zone, g.dates.language)
 
 
-def in_calendar(at: datetime, zone: str) -> tuple[str, str, str, str]:
-    """Returns what an entry of the calendar needs, all in one call because a month has hundreds of entries.
+def in_calendar(at: datetime, zone: str, brand_zone: str) -> tuple[str, str, str, str, str, str]:
+    """Returns what an entry of a calendar in `zone` needs, all in one call because a month has hundreds of entries.
 
-    The first two values are the date and the time of day as a form holds them. The third is the time of day as text,
-    the fourth the time in the person's zone, empty if the two zones are one.
+    The first three values are for scripts: the time, and its date and time of day in the brand's zone as a form holds
+    them. The fourth is the time of day in the calendar's zone as text. The fifth is the text for a pointer that rests
+    on the entry: the time in the brand's and in the person's zone, as far as they differ from the calendar's. The last
+    is the time in the brand's zone with the zone's name, empty if the calendar has the same zone.
     """
     mine: Dates = g.dates
-    local = at.astimezone(times.zone_of(zone))
-    there = "" if zone == mine.zone else f"{times.shown(at, mine.zone, mine.language)} {mine.zone} for you"
-    return Markup(at.isoformat()), Markup(f"{local:%H:%M}"), languages.clock(local, mine.language), there
+    local = brands = at.astimezone(times.zone_of(zone))
+    there = ""
+    hover: list[str] = []
+    if brand_zone != zone:
+        brands = at.astimezone(times.zone_of(brand_zone))
+        is_same_day = brands.date() == local.date()
+        text = (
+            languages.clock(brands, mine.language)
+            if is_same_day
+            else times.shown(at, brand_zone, mine.language, present_year=present_year())
+        )
+        there = f"{text} {brand_zone}"
+        hover.append(_in_full(at, brand_zone))
+    if mine.zone not in (zone, brand_zone):
+        hover.append(f"{_in_full(at, mine.zone)} for you")
+    return (
+        Markup(at.isoformat()), Markup(f"{brands:%Y-%m-%d}"), Markup(f"{brands:%H:%M}"),
+        languages.clock(local, mine.language), "; ".join(hover), there,
+    )  # fmt: skip
 
 
 def clock_or_day(at: datetime, zone: str) -> str:

@@ -37,7 +37,8 @@ FREE = {
     "GET /auth/email/{change_id}/{code}", "POST /auth/email/{change_id}/{code}", "POST /auth/email/confirm",
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}", "POST /auth/login", "POST /auth/logout",
     "GET /auth/invitations/{invitation_id}/{code}", "POST /auth/invitations/{invitation_id}/{code}",
-    "POST /auth/invitations/accept", "POST /auth/password/forgot", "POST /auth/password/reset",
+    "POST /auth/invitations/open", "POST /auth/invitations/accept", "POST /auth/password/forgot",
+    "POST /auth/password/reset",
 }  # fmt: skip
 #: Scopes that `*` does not include.
 ACCOUNT_SCOPES = ("manage:account", "manage:tokens", "manage:brands")

@@ -73,7 +73,7 @@ OPERATIONS = (
     "GET /brands/{id}/collaborators", "PATCH /brands/{id}/collaborators/{user_id}",
     "DELETE /brands/{id}/collaborators/{user_id}",
     "GET /brands/{id}/invitations", "POST /brands/{id}/invitations",
-    "DELETE /brands/{id}/invitations/{invitation_id}", "POST /auth/invitations/accept",
+    "DELETE /brands/{id}/invitations/{invitation_id}", "POST /auth/invitations/open", "POST /auth/invitations/accept",
     "GET /auth/totp", "POST /auth/totp", "POST /auth/totp/confirm", "POST /auth/totp/disable",
     "GET /auth/brands", "POST /auth/brands/{id}/session",
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",

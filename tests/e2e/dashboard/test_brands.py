@@ -1,11 +1,18 @@
-"""Brands and their people."""
+"""Brands and their people, and how somebody who is invited begins to work on a brand."""
 
 import uuid
 from typing import Any
 
-from e2e_kit.mails import await_mail
-from e2e_kit.operator import Accounts, Operator
+import pyotp
+import pytest
+from e2e_kit.accessibility import flaws
+from e2e_kit.api import Json
+from e2e_kit.mails import await_mail, await_url
+from e2e_kit.operator import Account, Accounts, Clock, Operator
 from e2e_kit.stack import Stack
+
+SUBJECT = "invited to work on a brand"
+GUESTS = "the guest's own"
 
 
 def test_a_brand_is_made_and_changed(person: Any) -> None:
@@ -58,7 +65,7 @@ def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any
     window.type("#invited", email)
     window.press("#invite form button")
     assert "The invitation is sent" in window.text("[role=status]")
-    assert await_mail(stack, email, "invited to work on a brand")
+    assert await_mail(stack, email, SUBJECT)
     window.press(f"button[aria-label='Withdraw the invitation of {email}']")
     assert "The invitation is withdrawn" in window.text("[role=status]")
     assert email not in window.text("[aria-labelledby=people]")
@@ -67,3 +74,110 @@ def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any
 def test_another_s_brand_is_not_there(person: Any, accounts: Accounts) -> None:
     person.open(f"/brands/{accounts.new(pages=()).brand_id}")
     assert person.window.text("h1") == "There is nothing here"
+
+
+def invited(owner: Account, accounts: Accounts, email: str, role: str = "full") -> Json:
+    """Invites an address to the owner's brand."""
+    api = accounts.client(accounts.sign_in(owner)["session_token"])
+    return api.post(f"/brands/{owner.brand_id}/invitations", {"email": email, "role": role})
+
+
+def looks_right(window: Any) -> None:
+    """Checks the present page in every width and scheme."""
+    assert flaws(window, 360, 1280) == []
+    window.emulate_phone(0, 0, "")
+
+
+def test_an_invited_newcomer_accepts_in_the_dashboard_and_works_on_the_brand(
+    stranger: Any, accounts: Accounts, stack: Stack
+) -> None:
+    window, email = stranger.window, f"{uuid.uuid4().hex}@example.test"
+    invited(stranger.account, accounts, email)
+    link = await_url(stack, email, SUBJECT)
+    assert link.startswith(f"{stranger.url}/invitations/")
+    window.open(link)
+    assert window.text("h1") == "Work on Corner Bakery"
+    assert stranger.account.email in window.text("main")
+    assert "You can publish for the brand" in window.text("main")
+    looks_right(window)
+    window.type("#firstname", "Sam")
+    window.type("#password", GUESTS)
+    window.press("main form button")
+    assert window.text("h1") == "Overview"
+    assert "You are working on Ada’s Corner Bakery Full access" in " ".join(window.text(".shared p").split())
+    stranger.open("/account")
+    assert email in window.text("main")
+    assert window.run("return document.querySelector('#firstname').value") == "Sam"
+    window.open(link)
+    assert window.text("h1") == "This link does not work"
+    looks_right(window)
+
+
+def test_who_has_an_account_accepts_with_its_password_and_works_on_the_brand(
+    stranger: Any, accounts: Accounts, stack: Stack
+) -> None:
+    """With a brand of their own, too."""
+    window, guest = stranger.window, accounts.new(pages=())
+    accounts.sign_in(guest, GUESTS)
+    invited(stranger.account, accounts, guest.email, "limited")
+    window.open(await_url(stack, guest.email, SUBJECT))
+    assert not window.has("#firstname")
+    assert "Your role is limited" in window.text("main")
+    window.type("#password", "not this one")
+    window.press("main form button")
+    assert "not the password of the account" in window.text("[role=alert]")
+    looks_right(window)
+    window.type("#password", GUESTS)
+    window.press("main form button")
+    assert "Corner Bakery Limited access" in " ".join(window.text(".shared p").split())
+    window.press(".shared button")
+    assert not window.has(".shared")
+    stranger.open("/account")
+    assert guest.email in window.text("main")
+
+
+def test_who_signs_in_with_codes_of_an_app_accepts_with_one_and_signs_in_with_the_next(
+    stranger: Any, accounts: Accounts, operator: Operator, stack: Stack
+) -> None:
+    window, guest = stranger.window, accounts.new(pages=())
+    session = accounts.client(accounts.sign_in(guest, GUESTS)["session_token"])
+    app = pyotp.TOTP(session.post("/auth/totp", {"password": GUESTS})["secret"])
+    confirmed = session.post("/auth/totp/confirm", {"totp_code": app.at(Clock(operator).now())}, 200)
+    first, second, *_ = confirmed["recovery_codes"]
+    invited(stranger.account, accounts, guest.email)
+    window.open(await_url(stack, guest.email, SUBJECT))
+    window.type("#password", GUESTS)
+    window.type("#code", "000000")
+    window.press("main form button")
+    assert "That code is wrong" in window.text("[role=alert]")
+    looks_right(window)
+    window.type("#password", GUESTS)
+    window.type("#code", first)
+    window.press("main form button")
+    assert window.text("h1") == "You work on Corner Bakery now"
+    looks_right(window)
+    window.press("main a.primary")
+    window.type("#email", guest.email)
+    window.type("#password", GUESTS)
+    window.press("main form button")
+    window.type("#password", GUESTS)
+    window.type("#code", second)
+    window.press("main form button")
+    assert "Corner Bakery" in window.text("[aria-labelledby=shared]")
+
+
+@pytest.mark.parametrize("spoilt", ["withdrawn", "cut off"])
+def test_a_link_that_does_not_work_says_whom_to_ask(
+    stranger: Any, accounts: Accounts, stack: Stack, spoilt: str
+) -> None:
+    window, email = stranger.window, f"{uuid.uuid4().hex}@example.test"
+    made = invited(stranger.account, accounts, email)
+    link = await_url(stack, email, SUBJECT)
+    if spoilt == "withdrawn":
+        api = accounts.client(accounts.sign_in(stranger.account)["session_token"])
+        api.delete(f"/brands/{stranger.account.brand_id}/invitations/{made['id']}")
+    else:
+        link = link[:-2]
+    window.open(link)
+    assert window.text("h1") == "This link does not work"
+    assert "ask the person who invited you" in window.text("main")

@@ -1,4 +1,5 @@
-"""Posts moved in the calendar: dragged, by keyboard, refused, in conflict with somebody else, undone."""
+"""Posts moved in the calendar: dragged, by keyboard, refused, in conflict with somebody else, undone, and of a brand in
+another zone."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from e2e_kit.accessibility import findings, flaws
 from e2e_kit.api import Json
+from e2e_kit.operator import Accounts
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
@@ -157,3 +159,57 @@ def test_the_calendar_and_its_form_look_right(planner: Any, width: int) -> None:
     window.run(f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}'")
     window.press("main form button")
     assert stored(planner) == LATER
+
+
+def test_a_post_of_a_brand_in_another_zone_shows_its_own_time_and_keeps_it_when_it_is_moved(
+    stranger: Any, accounts: Accounts
+) -> None:
+    """Brands in Berlin and Tokyo: the calendar shows the days of one of them."""
+    account, window = stranger.account, stranger.window
+    market = accounts.brand(account.user_id, "Night Market", "--timezone", "Asia/Tokyo")["id"]
+    pages = {"Europe/Berlin": account.page_id("FB"), "Asia/Tokyo": accounts.page(market)["id"]}
+    posts = {}
+    for zone, page in pages.items():
+        body = {"page_id": page, "message": f"From {zone}", "scheduled_at": AT.isoformat()}
+        posts[zone] = account.api.post("/posts/schedule", body)["scheduled_post"]["id"]
+    window.emulate_phone(1280, 1000, "light")
+    stranger.open(f"/calendar?month={AT:%Y-%m}")
+    stranger.sign_in()
+    zone = window.run("return document.querySelector('#calendar').dataset.zone")
+    [other] = posts.keys() - {zone}
+    here, there, stranger.post_id = ZoneInfo(zone), ZoneInfo(other), posts[other]
+    slot = f"#slot-{stranger.post_id}"
+
+    assert "in the brand’s own zone where it differs" in window.text(".period .zone")
+    assert other not in window.text(f"#slot-{posts[zone]}")
+    assert f"{AT.astimezone(here):%H:%M}" in window.text(f"{slot} .hour")
+    assert f"{AT.astimezone(there):%H:%M} {other}" in window.text(slot)
+    assert other in window.run(f"return document.querySelector('{slot} .entry').title")
+    assert flaws(window, 1280, 360) == []
+    window.emulate_phone(1280, 1000, "light")
+
+    drag(stranger, LATER)
+    until(lambda: window.has("#told .moved"), 20, "the move is told")
+    assert stored(stranger) == LATER
+    assert day_of(stranger) == f"{LATER:%Y-%m-%d}"
+    assert f"{LATER.astimezone(there):%H:%M} {other}" in window.text("#told")
+    assert f"{LATER.astimezone(there):%H:%M} {other}" in window.text(slot)
+    window.click("#told button")
+    until(lambda: stored(stranger) == AT, 20, "it is back")
+    until(lambda: day_of(stranger) == f"{AT:%Y-%m-%d}", 20, "it is shown there")
+
+    window.run(f"document.querySelector('{slot} a.move').click()")
+    until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
+    assert f"Time in {other}" in window.text("#mover")
+    window.run(
+        f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}';"
+        "document.querySelector('#move-time').value = '05:00'"
+    )
+    window.click("#mover .primary")
+    moved = dt.datetime(LATER.year, LATER.month, LATER.day, 5, tzinfo=there)
+    until(lambda: f"05:00 {other}" in window.text("#told"), 20, "the move is told")
+    assert stored(stranger) == moved
+    # 05:00 in Tokyo is on the day before in Berlin.
+    assert day_of(stranger) == f"{moved.astimezone(here):%Y-%m-%d}"
+    assert f"{moved.astimezone(here):%H:%M}" in window.text(f"{slot} .hour")
+    window.emulate_phone(0, 0, "")

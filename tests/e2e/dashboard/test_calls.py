@@ -11,6 +11,8 @@ from e2e_kit.posting import tomorrow
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
+from dashboard.cookies import linking_proof
+
 #: Screen → calls at most, for somebody who has come from the overview.
 SCREENS = {
     "/calendar": 1,
@@ -27,7 +29,12 @@ SCREENS = {
     "/developers": 2,
     "/account": 2,
     "/account/email": 2,
+    "/account/codes": 1,
 }
+
+
+#: Of the forms of a visitor's browser.
+KEY = "k" * 43
 
 
 class Visitor:
@@ -37,7 +44,11 @@ class Visitor:
         self._url = stack.env["DASHBOARD_URL"]
         self.http = requests.Session()
         session = accounts.sign_in(account)["session_token"]
-        self.http.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
+        self.http.cookies.update({"posthaste_session": session, "posthaste_form": KEY})
+
+    def begin_linking(self, session_id: str) -> None:
+        """Takes the cookie that a browser has which has begun this linking."""
+        self.http.cookies["posthaste_linking"] = linking_proof(KEY, session_id)
 
     def open(self, path: str) -> requests.Response:
         return self.http.get(self._url + path, timeout=60)
@@ -86,6 +97,10 @@ def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
         for number in range(2)
     )
     chosen = "&".join(f"media_id={it}" for it in files)
+    till = {"name": "mine", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
+    hook = api.post("/webhooks", till)["id"]
+    delivery = api.post(f"/webhooks/{hook}/test", status=202)["id"]
+    link = api.post("/pages/connect", {"platform": "FB", "brand_id": account.brand_id})["session_id"]
     screens = (
         *("/", *SCREENS, f"/posts/{out}", f"/posts/{waiting}", f"/calendar/move/{waiting}"),
         *(f"/library/{files[0]}", f"/comments/of/{out}"),
@@ -95,8 +110,17 @@ def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
             "/compose/ai",
             f"/activity/requests/{request_id}",
         ),
+        *(f"/brands/{account.brand_id}", f"/pages/linked?session_id={link}"),
+        *(f"/compose?copy={out}", f"/compose?copy={waiting}", f"/compose?page={page}"),
+        *(f"/developers/webhooks/{hook}", f"/developers/webhooks/{hook}/deliveries/{delivery}"),
     )
-    found = {screen: Visitor(stack, account, accounts).calls(screen) for screen in screens}
+
+    def calls(screen: str) -> int:
+        visitor = Visitor(stack, account, accounts)
+        visitor.begin_linking(link)
+        return visitor.calls(screen)
+
+    found = {screen: calls(screen) for screen in screens}
     assert {screen: count for screen, count in found.items() if count > 3} == {}
 
 

@@ -219,6 +219,9 @@ def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     window.click("button[hx-post$=caption]")
     until(lambda: window.has("[data-use=text]"), 60, "the text is there")
     assert findings(window) == []
+    left = api.get("/account/credits")["credits"]["available"]
+    assert left < before
+    shows(writer, "#credits-left", f"{left:,} AI credits are left")
     text = window.text(".result .text")
     window.click("[data-use=text]")
     assert window.run("return document.querySelector('#message').value") == text
@@ -232,6 +235,7 @@ def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     shows(writer, "#findings", "Ready")
     after = api.get("/account/credits")["credits"]["available"]
     assert before - after == 11
+    shows(writer, "#credits-left", f"{after:,} AI credits are left")
     window.press("#send")
     assert window.text("h1") == "Published"
 

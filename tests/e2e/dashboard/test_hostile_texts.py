@@ -41,7 +41,7 @@ SCREENS = (
     "/calendar?view=week", "/calendar?view=list", "/calendar/move/x", "/comments?state=all", "/comments/of/x",
     "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
     "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/activity/requests",
-    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account",
+    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account", "/invitations/x/x",
 )  # fmt: skip
 
 
@@ -148,6 +148,18 @@ def test_words_that_are_searched_for_are_shown_as_they_are(phone: Any) -> None:
     assert_nothing_was_refused(phone)
 
 
+def begin_a_linking(visitor: Visitor) -> None:
+    """Begins to link a page in this browser: no other shows what the platform answers with."""
+    visitor.open("/account")
+    status = visitor.window.run_async(
+        "const done = arguments[arguments.length - 1];"
+        "const token = document.querySelector('[name=form_token]').value;"
+        "const form = new URLSearchParams({form_token: token, platform: 'FB', brand_id: 'x'});"
+        "fetch('/pages/connect', {method: 'POST', body: form}).then((it) => done(it.status), (it) => done(String(it)))"
+    )
+    assert status == 200
+
+
 def test_whatever_the_api_answers_with_is_shown_as_it_is(window: Chromium, stack: Stack) -> None:
     description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
     with hostile_dashboard(description) as (url, hostile):
@@ -155,6 +167,8 @@ def test_whatever_the_api_answers_with_is_shown_as_it_is(window: Chromium, stack
         window.emulate_phone(WIDTH, 740, "light")
         visitor.open("/sign-in")
         window.run("document.cookie = 'posthaste_session=x; path=/'")
+        hostile.text = PAYLOADS[0]
+        begin_a_linking(visitor)
         window.logged()
         for start in range(0, len(PAYLOADS), TOGETHER):
             hostile.text = " ".join(PAYLOADS[start : start + TOGETHER])

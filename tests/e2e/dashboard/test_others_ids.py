@@ -18,7 +18,7 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-from dashboard.cookies import SharedWork, form_token
+from dashboard.cookies import SharedWork, form_token, linking_proof
 
 #: Words of the owner, which no page of somebody else may contain.
 SECRET = "a-word-of-theirs"
@@ -103,6 +103,8 @@ def browsers(accounts: Accounts, operator: Operator, theirs: Theirs) -> dict[str
             browser = requests.Session()
             session = accounts.sign_in(other)["session_token"]
             browser.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
+            # As if the linking had been begun in this browser: then the API has to refuse.
+            browser.cookies["posthaste_linking"] = linking_proof("k" * 43, theirs.ids["session"])
             if is_inside:
                 made = accounts.client(session).post(f"/auth/brands/{brand}/session", {})
                 work = SharedWork(made["session_token"], brand, "Bakery", "Ada", "full", made["scopes"])

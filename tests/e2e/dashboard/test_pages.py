@@ -1,13 +1,17 @@
-"""Pages in the dashboard: connected through the platform's login, checked, reconnected, unlinked."""
+"""Pages in the dashboard: connected through the platform's login in one browser, checked, reconnected, unlinked."""
 
 import datetime as dt
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from e2e_kit.accessibility import findings
-from e2e_kit.linking import linked
+import requests
+from e2e_kit.accessibility import findings, flaws
+from e2e_kit.linking import begin, linked
 from e2e_kit.operator import Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
+
+from dashboard.cookies import form_token
 
 
 def log_in_at_the_platform(person: Any, who: dict[str, Any]) -> None:
@@ -99,3 +103,45 @@ def test_a_page_with_scheduled_posts_is_unlinked_only_with_them(person: Any) -> 
     window.press(f"#{page_id} form[action$=unlink] button")
     assert "The page is unlinked" in window.text("[role=status]")
     assert page_id not in {page["id"] for page in api.get("/pages")["pages"]}
+
+
+def test_a_login_that_was_begun_in_one_browser_cannot_be_ended_in_another(
+    person: Any, simulator: Simulator
+) -> None:
+    window, who, key = person.window, simulator.person("LN"), "k" * 43
+    person.open("/pages")
+    window.click("#connect summary")
+    window.press("#connect button[value=LN]")
+    log_in_at_the_platform(person, who)
+    session_id = parse_qs(urlsplit(window.url).query)["session_id"][0]
+
+    other = requests.Session()  # in which the same person is signed in
+    signed_in = window.cookies()["posthaste_session"]
+    other.cookies.update({"posthaste_session": signed_in, "posthaste_form": key})
+    accounts = person.account.api.get(f"/pages/connect/{session_id}")["accounts"]
+    seen = other.get(f"{person.url}/pages/linked?session_id={session_id}", timeout=30)
+    form = {"form_token": form_token(key, signed_in), "account_id": accounts[0]["account_id"]}
+    sent = other.post(f"{person.url}/pages/linked/{session_id}", data=form, timeout=30)
+    for answer in (seen, sent):
+        assert (answer.status_code, "was not begun in this browser" in answer.text) == (403, True)
+        assert accounts[0]["name"] not in answer.text
+    assert "LN" not in {page["platform"] for page in person.account.api.get("/pages")["pages"]}
+
+    if not window.has("[name=account_id]:checked"):
+        window.click("[name=account_id]")
+    window.press("main form button")
+    assert "You can post to it now" in window.text("[role=status]")
+
+
+def test_a_login_that_a_program_has_begun_is_not_ended_in_the_dashboard(
+    person: Any, simulator: Simulator
+) -> None:
+    linking = begin(person.account, simulator, "TW")
+    assert linking.open().outcome == "choose"
+    person.open(f"/pages/linked?session_id={linking.begun['session_id']}&status=choose")
+    window = person.window
+    assert window.text("h1") == "This login was not begun in this browser"
+    assert flaws(window, 360, 1280) == []
+    window.emulate_phone(0, 0, "")
+    window.press("main a.primary")
+    assert window.text("h1") == "Pages"

@@ -60,6 +60,21 @@ class InvitationsOperations(Caller):
             )
         )
 
+    def open_invitation(self, *, invitation_id: str, code: str) -> records.OpenedInvitation:
+        """Get what the link of an invitation offers, without accepting it.
+
+        `POST /auth/invitations/open`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                "/auth/invitations/open",
+                records.OpenedInvitation,
+                body={"invitation_id": invitation_id, "code": code},
+                authenticated=False,
+            )
+        )
+
     def accept_invitation(
         self,
         *,
@@ -139,6 +154,21 @@ class AsyncInvitationsOperations(AsyncCaller):
                 records.InvitationWithdrawn,
                 keyed=True,
                 idempotency_key=idempotency_key,
+            )
+        )
+
+    async def open_invitation(self, *, invitation_id: str, code: str) -> records.OpenedInvitation:
+        """Get what the link of an invitation offers, without accepting it.
+
+        `POST /auth/invitations/open`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                "/auth/invitations/open",
+                records.OpenedInvitation,
+                body={"invitation_id": invitation_id, "code": code},
+                authenticated=False,
             )
         )
 

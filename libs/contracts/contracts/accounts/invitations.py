@@ -51,7 +51,7 @@ class InvitationLink(Record):
 
 
 class OpenedInvitation(Record):
-    """What the web page shows to a person who opens the link of an invitation."""
+    """What the link of an invitation offers, as a person sees it before accepting."""
 
     brand_name: str
     #: The e-mail address of the brand's owner.

@@ -169,9 +169,9 @@ KINDS: dict[str, Kind] = {
 
 
 def invitation_link(config: AccountsConfig, invitation_id: str) -> str:
-    """Returns the link with which an invitation is accepted: to a web page of the API, not of the dashboard."""
+    """Returns the link with which an invitation is accepted."""
     code = derived_secrets.invitation_code(config, invitation_id)
-    return f"{config.public_url}/auth/invitations/{invitation_id}/{code}"
+    return f"{config.link_prefix}/invitations/{invitation_id}/{code}"
 
 
 def email_link(config: AccountsConfig, change_id: str) -> str:

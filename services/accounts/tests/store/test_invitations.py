@@ -301,6 +301,22 @@ def test_where_nobody_may_sign_up_an_invitation_opens_no_account(inviting: Invit
     assert inviting.accept(link).role == "full"
 
 
+@pytest.mark.parametrize(
+    ("dashboard", "prefix"),
+    [("", "http://localhost:8000/auth"), ("https://posts.example.com", "https://posts.example.com")],
+)
+def test_the_link_leads_to_the_dashboard_where_there_is_one(
+    inviting: Inviting, dashboard: str, prefix: str
+) -> None:
+    inviting.accounts.config = replace(
+        inviting.accounts.config, public_url="http://localhost:8000", dashboard_url=dashboard
+    )
+    made = inviting.invite()
+    link = inviting.link()
+    assert link.startswith(f"{prefix}/invitations/{made.id}/")
+    assert inviting.accept(link).email == SAM
+
+
 def test_the_operator_gets_the_link_of_the_mail(inviting: Inviting) -> None:
     inviting.invite()
     request = MakeInvitationLink(brand_id=inviting.brand.id, email=SAM)

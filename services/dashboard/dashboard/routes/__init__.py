@@ -10,6 +10,7 @@ from dashboard.routes import (
     comments,
     compose,
     developers,
+    invitations,
     media,
     overview,
     pages,
@@ -23,7 +24,7 @@ from dashboard.routes import (
 BLUEPRINTS = tuple(
     it.screens
     for it in (
-        *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
+        *(sign_in, sign_up, invitations, shared_work, overview, calendar, posts, comments, compose, assist),
         *(media, pages, brands, usage, activity, developers, account, codes),
     )
 )

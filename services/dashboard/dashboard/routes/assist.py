@@ -53,7 +53,6 @@ def caption() -> tuple[str, int]:
         lambda client: _made(
             text=(made := client.write_caption(
                 brand_id=form.get("ai_brand", ""), instruction=instruction, words=_number(form.get("ai_words", "")),
-                edit_text=form.get("message", "").strip() or None if form.get("ai_edit") == "yes" else None,
                 idempotency_key=form.get("caption_key") or None,
             )).text,
             left=made.credits.remaining,

@@ -1,16 +1,16 @@
 """The screens of brands, and of the people who work on them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
 from dashboard.routes.shared import by_name, forget_places
 from posthaste import Posthaste
-from posthaste.errors import ApiError, AuthenticationError, PermissionDenied
-from posthaste.records import CollaboratorList, Invitation
+from posthaste.errors import ApiError, AuthenticationError
+from posthaste.records import CollaboratorList, InvitationList
 
 screens = Blueprint("brands", __name__, url_prefix="/brands")
 
@@ -142,26 +142,22 @@ def _listed(problem: str = "") -> str:
 
 
 def _shown(brand_id: str, problem: str = "") -> str:
+    """Shows a brand, and to its owner the people who work on it and the invitations, which nobody else may see."""
     client, cursor = api.reader(), request.args.get("after") or None
-
-    def people() -> tuple[CollaboratorList, Sequence[Invitation]] | None:
-        """Returns the brand's people and invitations; None if the person may not see them, because only the owner
-        may."""
-        try:
-            found = client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor)
-            return found, client.list_invitations(brand_id).invitations
-        except PermissionDenied:
-            return None
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
-
-    view, found = api.together(lambda: client.get_brand(brand_id), people)
+    people: CollaboratorList | None = None
+    invited: InvitationList | None = None
+    if g.shared_work is None:
+        view, people, invited = api.together(
+            lambda: client.get_brand(brand_id),
+            lambda: client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor),
+            lambda: client.list_invitations(brand_id),
+        )
+    else:
+        view = client.get_brand(brand_id)
     return render_template(
         "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name),
-        people=found and found[0].collaborators,
-        after=found and found[0].next_cursor, invitations=found and found[1],
+        people=people and people.collaborators, after=people and people.next_cursor,
+        invitations=invited and invited.invitations,
         problem=problem, zones=times.zones(),
         done=request.args.get("done", ""),
     )  # fmt: skip

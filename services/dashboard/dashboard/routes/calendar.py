@@ -58,6 +58,7 @@ def show() -> str:
         gaps=period.gaps(days) if period.view == "week" else {}, views=VIEWS, today=period.day_of(now),
         to=partial(_address, {"view": period.view}, {"state": state, **filters.query}),
         is_part=(begin, end) != period.bounds,
+        has_other_zones=any(places.zone(it.brand_id, zone) != zone for it in found.posts),
         go_on_from=period.day_of(go_on_from) if go_on_from else None,
         go_back_to=period.day_of(go_back_to) if go_back_to else None,
     )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from flask import Blueprint, render_template, request
 
@@ -46,12 +48,17 @@ class Result:
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """A file of a draft that cannot be read now. The draft keeps it, but shows no picture of it."""
+    """A file of a draft that was not read from the library.
+
+    Either it cannot be read now: the draft keeps it, but shows no picture of it. Or the draft is a copy of a post that
+    tells enough of its files.
+    """
 
     media_id: str
     filename: str = "A file that cannot be shown now"
     type: str = ""
-    thumbnail_url: None = None
+    url: str = ""
+    thumbnail_url: str | None = None
 
 
 @screens.get("")
@@ -83,7 +90,8 @@ def show() -> str:
         draft = Draft(**(vars(draft) | {"media_ids": tuple(dict.fromkeys(chosen))[:_MOST_FILES]}))
     elif (page_id := request.args.get("page", "")) in places.pages:
         draft = Draft.empty(places.zone(places.pages[page_id].brand_id), (page_id,))
-    return _form(draft.on(request.args.get("date", "")), places)
+    copied_files = None if post is None else _files_of(post)
+    return _form(draft.on(request.args.get("date", "")), places, files=copied_files)
 
 
 @screens.post("")
@@ -187,9 +195,14 @@ def _settings_of(post: FullPost) -> Form:
 
 
 def _form(
-    draft: Draft, places: Places, problem: str = "", findings: dict[str, list[Finding]] | None = None
+    draft: Draft,
+    places: Places,
+    problem: str = "",
+    findings: dict[str, list[Finding]] | None = None,
+    files: list[Media | UnreadFile] | None = None,
 ) -> str:
-    files = _files(draft.media_ids)
+    if files is None:
+        files = _files(draft.media_ids)
     return render_template(
         "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
         beside=_beside(draft, findings or {}, places), zones=times.zones(), platforms=_used_platforms(places),
@@ -218,6 +231,22 @@ def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
     # An API that is older than these pages lists the newest files instead: then none is taken for deleted.
     is_older = not listed.keys() <= set(media_ids)
     return [listed.get(it) or UnreadFile(it) for it in media_ids if is_older or it in listed]
+
+
+def _files_of(post: FullPost) -> list[Media | UnreadFile]:
+    """Returns the files of a copied post as the post itself shows them, which saves a call.
+
+    A file that was deleted since is among them. The check of the composer says so.
+    """
+    if len(post.media) < len(post.media_ids):
+        return _files(tuple(post.media_ids))
+    shown = zip(post.media_ids, post.media, strict=False)  # other media of the post come after its files
+    return [
+        UnreadFile(
+            media_id, unquote(PurePosixPath(urlsplit(it.src).path).name), it.type, it.src, it.thumbnail_url
+        )
+        for media_id, it in shown
+    ]
 
 
 def _with_files(draft: Draft) -> tuple[Draft, str]:

@@ -1,10 +1,10 @@
 """The screens that connect linked pages through the platform's own login, check them, reconnect them and unlink
 them."""
 
-from flask import Blueprint, current_app, redirect, render_template, request, url_for
+from flask import Blueprint, current_app, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, words
+from dashboard import api, cookies, words
 from dashboard.kept import forget, keep
 from dashboard.routes.shared import Places, forget_places, recent_brands
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
@@ -23,8 +23,8 @@ def index() -> str:
 
 
 @screens.post("/connect")
-def connect() -> str | tuple[str, int]:
-    """Begins to link pages, and shows a link to the platform's login.
+def connect() -> tuple[str, int] | Response:
+    """Begins to link pages in this browser, and shows a link to the platform's login.
 
     It is a link because the security headers forbid a form that leads to another site.
     """
@@ -39,24 +39,30 @@ def connect() -> str | tuple[str, int]:
         if error.status >= 500:
             raise
         return _listed(words.said(error)), error.status
-    return render_template("page_connect.html", begun=begun, platform=platform)
+    response = make_response(render_template("page_connect.html", begun=begun, platform=platform))
+    cookies.begin_linking(response, begun.session_id, current_app.config["DASHBOARD"].is_https)
+    return response
 
 
 @screens.get("/linked")
-def linked() -> str | Response:
+def linked() -> str | tuple[str, int] | Response:
     """Shows the accounts that the platform's login has found, for the person to choose from.
 
-    The login leads back to this screen.
+    The login leads back to this screen. It ends only in the browser that has begun it.
     """
     session_id = request.args.get("session_id", "")
     if not session_id:
         return redirect(url_for("pages.index"))
+    if not _is_of_this_browser(session_id):
+        return _begun_elsewhere()
     return render_template("page_linked.html", link=api.reader().get_link(session_id), problem="")
 
 
 @screens.post("/linked/<session_id>")
 def choose(session_id: str) -> str | tuple[str, int] | Response:
     """Links the chosen accounts of the platform to the brand."""
+    if not _is_of_this_browser(session_id):
+        return _begun_elsewhere()
     client = api.patient()
     chosen = request.form.getlist("account_id")
     if not chosen:
@@ -117,6 +123,14 @@ def unlink(page_id: str) -> str | tuple[str, int] | Response:
         return _listed(told), error.status
     forget_places()
     return redirect(url_for("pages.index", done="unlinked"))
+
+
+def _is_of_this_browser(session_id: str) -> bool:
+    return cookies.is_linking_of_this_browser(session_id, current_app.config["DASHBOARD"].is_https)
+
+
+def _begun_elsewhere() -> tuple[str, int]:
+    return render_template("page_elsewhere.html"), 403
 
 
 def _begun(platform: str, brand_id: str) -> LinkBegun:

@@ -42,9 +42,10 @@ class Places:
         brand = self.brands.get(brand_id)
         return brand.name if brand else ""
 
-    def zone(self, brand_id: str) -> str:
+    def zone(self, brand_id: str, otherwise: str = "UTC") -> str:
+        """Returns the time zone of a brand, or `otherwise` if the brand is not among these."""
         brand = self.brands.get(brand_id)
-        return brand.timezone if brand else "UTC"
+        return brand.timezone if brand else otherwise
 
     def at(self, when: datetime, brand_id: str) -> str:
         """Returns a time in the brand's time zone as text, with the zone's name."""

@@ -33,7 +33,7 @@ def others() -> str | Response:
 def begin(brand_id: str) -> Response:
     """Begins to work on a brand that somebody shares with the person."""
     client = api.own()
-    brand = next((it for it in client.iterate_shared_brands(limit=100) if it.brand_id == brand_id), None)
+    brand = _shared_brand(client, brand_id)
     if brand is None:
         return redirect(url_for("brands.index", ended=1))
     response = redirect(url_for("overview.show"))
@@ -47,6 +47,20 @@ def leave() -> Response:
     response = redirect(url_for("overview.show"))
     _set(response, "")
     return response
+
+
+def joined_work(token: str, brand_id: str) -> SharedWork | None:
+    """Returns the work on a brand that a person has just joined, whose session has this token.
+
+    This never prevents a sign-in: if the API does not answer, the person begins in their own account.
+    """
+    client = api.own(token)
+    try:
+        brand = _shared_brand(client, brand_id)
+        return None if brand is None else _begun(client, brand)
+    except PosthasteError as error:
+        current_app.logger.warning("the joined brand is not known: %s", type(error).__name__)
+        return None
 
 
 def only_shared_work(token: str) -> SharedWork | None:
@@ -64,6 +78,10 @@ def only_shared_work(token: str) -> SharedWork | None:
     except PosthasteError as error:
         current_app.logger.warning("the shared brands are not known: %s", type(error).__name__)
         return None
+
+
+def _shared_brand(client: Posthaste, brand_id: str) -> SharedBrand | None:
+    return next((it for it in client.iterate_shared_brands(limit=100) if it.brand_id == brand_id), None)
 
 
 def _begun(client: Posthaste, brand: SharedBrand) -> SharedWork:

@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates, words
-from dashboard.routes.shared_work import only_shared_work
+from dashboard.routes.shared_work import joined_work, only_shared_work
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, LimitReached, PermissionDenied
 
 screens = Blueprint("sign_in", __name__)
@@ -31,8 +31,13 @@ def enter() -> tuple[str, int] | Response:
     return signed_in(email, password, _inside(request.form.get("next", "")), code)
 
 
-def signed_in(email: str, password: str, target: str, code: str | None = None) -> tuple[str, int] | Response:
-    """Begins a session and redirects to `target`. If the API refuses, shows the form with the reason."""
+def signed_in(
+    email: str, password: str, target: str, code: str | None = None, *, brand_id: str = ""
+) -> tuple[str, int] | Response:
+    """Begins a session and redirects to `target`. If the API refuses, shows the form with the reason.
+
+    `brand_id`: somebody else's brand, on which the person works from now on.
+    """
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
     except LimitReached:
@@ -51,7 +56,7 @@ def signed_in(email: str, password: str, target: str, code: str | None = None) -
         return _again(email, "The address or the password is not right.", 401)
     is_https = current_app.config["DASHBOARD"].is_https
     dates.remember(made.timezone, made.language)
-    work = only_shared_work(made.session_token)
+    work = joined_work(made.session_token, brand_id) if brand_id else only_shared_work(made.session_token)
     response = redirect(target)
     cookies.set_cookie(response, "session", made.session_token, is_https)
     cookies.set_cookie(response, "brand", work.packed() if work else "", is_https)

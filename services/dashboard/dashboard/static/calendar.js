@@ -1,5 +1,5 @@
-// The calendar: posts that wait are dragged to another day, where they keep their time of day, or moved by "Move to…" in
-// a dialog. A refusal is told at the post. Without this script "Move to…" leads to a page with the same form.
+// The calendar: posts that wait are dragged to another day, where they keep the time of day of their brand's zone, or moved
+// by "Move to…" in a dialog. A refusal is told at the post. Without this script "Move to…" leads to a page with the same form.
 
 const TOLD = { 0: "No answer came. Load the page again to see where the post is.", 401: "You were signed out. Load the page again." };
 
@@ -48,13 +48,21 @@ async function post(body) {
   }
 }
 
-async function move(slot, date, time, zone = document.getElementById("calendar").dataset.zone) {
+// The date of a post in its brand's zone, moved by as many days as the post is dragged in the calendar.
+function dateThere(slot, day) {
+  const days = Date.parse(day) - Date.parse(slot.closest(".day").dataset.day);
+  return new Date(Date.parse(slot.dataset.date) + days).toISOString().slice(0, 10);
+}
+
+// Moves a post to this time in `zone`. Until the answer comes it is shown on `day`.
+async function move(slot, date, time, zone, day = date) {
   const entry = slot.querySelector(".entry");
   const home = slot.closest(".day").dataset.day;
   slot.querySelector(".reason")?.remove();
-  place(slot, date);
+  place(slot, day);
   entry.classList.add("busy");
-  const body = { post_id: slot.id.slice("slot-".length), seen_at: slot.dataset.at, zone, date, time };
+  const shown_in = document.getElementById("calendar").dataset.zone;
+  const body = { post_id: slot.id.slice("slot-".length), seen_at: slot.dataset.at, zone, date, time, shown_in };
   const answer = await post(body);
   if (answer.status === 200) {
     const made = document.createElement("template");
@@ -99,7 +107,7 @@ document.addEventListener("drop", (event) => {
   if (!dragged || !day) return;
   event.preventDefault();
   const slot = dragged;
-  if (day !== slot.closest(".day")) move(slot, day.dataset.day, slot.dataset.time);
+  if (day !== slot.closest(".day")) move(slot, dateThere(slot, day.dataset.day), slot.dataset.time, slot.dataset.zone, day.dataset.day);
 });
 document.addEventListener("dragend", () => {
   dragged = null;

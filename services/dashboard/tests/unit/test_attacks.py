@@ -1,16 +1,26 @@
-"""Every form against what another site can send, and every page against a frame and a foreign script."""
+"""Every form against what another site can send, every page against a frame and a foreign script, and the linking of a
+page against another browser.
+"""
 
 import re
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from dashboard import api
 from dashboard.app import create_app
 from dashboard.config import Config
+from dashboard.cookies import form_token, linking_proof, name_of
+from posthaste.records import LinkableAccount, LinkBegun, LinkSession
 
 APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
 RULES = [rule for rule in APP.url_map.iter_rules() if rule.endpoint != "static"]
+#: A person's session, and the keys of the forms of two browsers in which the person is signed in.
+SESSION, KEY, OTHER_KEY = "svc_sess_a", "k" * 43, "l" * 43
+SOON = datetime(2099, 1, 1, tzinfo=UTC)
 
 
 def addresses(method: str) -> list[str]:
@@ -54,7 +64,7 @@ def test_no_page_is_framed_and_none_runs_what_is_not_ours(victim: FlaskClient, a
 def test_who_is_signed_out_sees_no_screen(address: str) -> None:
     answer = APP.test_client().get(address)
     is_open = address == "/healthz" or address.startswith(
-        ("/sign-in", "/sign-up", "/verify", "/reset", "/email")
+        ("/sign-in", "/sign-up", "/verify", "/reset", "/email", "/invitations")
     )
     assert is_open or answer.location.startswith("/sign-in"), address
 
@@ -67,3 +77,114 @@ def test_a_session_that_somebody_else_planted_is_not_taken_over(given: str) -> N
     made = browser.get("/sign-in").headers.get("Set-Cookie", "")
     assert ("posthaste_form=" in made) == (len(given) < 32)
     assert "posthaste_session" not in made
+
+
+class LinkingApi:
+    """The linking sessions of one account."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.read: list[str] = []
+        self.chosen: list[str] = []
+
+    def begin_link(self, **_: Any) -> LinkBegun:
+        self.begun.append(f"lnk_{len(self.begun)}")
+        return LinkBegun(session_id=self.begun[-1], authorize_url="https://platform.test/", expires_at=SOON)
+
+    def get_link(self, session_id: str) -> LinkSession:
+        self.read.append(session_id)
+        account = LinkableAccount(
+            account_id="1", name="Corner Bakery", username=None, followers=3, picture=None
+        )
+        return LinkSession(
+            session_id=session_id, platform="FB", brand_id="brd_1", status="choose", accounts=[account], error=None,
+            expires_at=SOON,
+        )  # fmt: skip
+
+    def choose_accounts(self, session_id: str, *, account_ids: list[str]) -> None:
+        self.chosen += [f"{session_id} {it}" for it in account_ids]
+
+
+@pytest.fixture
+def linking(monkeypatch: pytest.MonkeyPatch) -> LinkingApi:
+    found = LinkingApi()
+    for name in ("reader", "patient"):
+        monkeypatch.setattr(api, name, lambda: found)
+    return found
+
+
+def signed_in(key: str = KEY, public_url: str = "http://localhost") -> FlaskClient:
+    """A browser in which the person is signed in."""
+    config = Config(api_url="http://127.0.0.1:9", public_url=public_url)
+    found = create_app(config).test_client()
+    found.set_cookie(name_of("session", config.is_https), SESSION)
+    found.set_cookie(name_of("form", config.is_https), key)
+    return found
+
+
+def begin(window: FlaskClient, key: str = KEY) -> Any:
+    form = {"form_token": form_token(key, SESSION), "platform": "FB", "brand_id": "brd_1"}
+    return window.post("/pages/connect", data=form)
+
+
+def choose(window: FlaskClient, session_id: str, key: str = KEY) -> Any:
+    form = {"form_token": form_token(key, SESSION), "account_id": "1"}
+    return window.post(f"/pages/linked/{session_id}", data=form)
+
+
+def test_a_linking_ends_in_the_browser_that_has_begun_it(linking: LinkingApi) -> None:
+    window = signed_in()
+    assert "Go on to Facebook" in begin(window).text
+    page = window.get("/pages/linked?session_id=lnk_0&status=choose")
+    assert (page.status_code, "Corner Bakery" in page.text) == (200, True)
+    assert choose(window, "lnk_0").location == "/pages?done=linked"
+    assert linking.chosen == ["lnk_0 1"]
+
+
+def test_another_browser_neither_sees_nor_ends_it(linking: LinkingApi) -> None:
+    begin(signed_in())
+    other = signed_in(OTHER_KEY)
+    for answer in (other.get("/pages/linked?session_id=lnk_0"), choose(other, "lnk_0", OTHER_KEY)):
+        assert (answer.status_code, "was not begun in this browser" in answer.text) == (403, True)
+        assert "Corner Bakery" not in answer.text
+    assert (linking.read, linking.chosen) == ([], [])
+
+
+def test_the_proof_of_another_browser_or_of_another_linking_is_worth_nothing(linking: LinkingApi) -> None:
+    own = linking_proof(KEY, "lnk_0")
+    for value in (
+        linking_proof(OTHER_KEY, "lnk_0"),
+        linking_proof(KEY, "lnk_1"),
+        own[:-1],
+        f"{own}é",
+        "",
+        ".",
+    ):
+        window = signed_in()
+        window.set_cookie("posthaste_linking", value)
+        assert window.get("/pages/linked?session_id=lnk_0").status_code == 403, value
+    assert linking.read == []
+
+
+@pytest.mark.usefixtures("linking")
+def test_the_last_four_linkings_of_a_browser_can_be_ended() -> None:
+    window = signed_in()
+    for _ in range(6):
+        begin(window)
+    statuses = [window.get(f"/pages/linked?session_id=lnk_{number}").status_code for number in range(6)]
+    assert statuses == [403, 403, 200, 200, 200, 200]
+
+
+@pytest.mark.usefixtures("linking")
+def test_the_cookie_lasts_as_long_as_a_linking_and_is_out_of_reach() -> None:
+    made = begin(signed_in(public_url="https://posts.example.com")).headers["Set-Cookie"]
+    assert made.startswith("__Host-posthaste_linking=")
+    assert {"HttpOnly", "SameSite=Lax", "Secure", "Path=/", "Max-Age=4800"} <= set(made.split("; "))
+
+
+@pytest.mark.usefixtures("linking")
+def test_a_linking_is_of_this_browser_also_after_signing_in_anew() -> None:
+    window = signed_in()
+    begin(window)
+    window.set_cookie("posthaste_session", "svc_sess_b")
+    assert window.get("/pages/linked?session_id=lnk_0").status_code == 200

@@ -12,11 +12,13 @@ from flask.testing import FlaskClient
 from dashboard import api, kept
 from dashboard.app import create_app
 from dashboard.config import Config
+from dashboard.cookies import linking_proof
 from posthaste.errors import ApiError, LimitReached, PermissionDenied, ServerError
 from posthaste.retries import RetryPolicy
 
 #: Nothing listens on the discard port.
 APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+KEY = "k" * 43
 TYPED = "what somebody <typed> & more"
 #: A value for each field of a form that the screens check before they ask the API.
 FORM = {
@@ -62,6 +64,8 @@ def once(monkeypatch: pytest.MonkeyPatch) -> None:
 def browser() -> FlaskClient:
     browser = APP.test_client()
     browser.set_cookie("posthaste_session", "svc_session_x")
+    browser.set_cookie("posthaste_form", KEY)
+    browser.set_cookie("posthaste_linking", linking_proof(KEY, "x"))
     return browser
 
 

@@ -166,7 +166,7 @@ class TestBeforeABodyIsRead:
         assert (answer.status_code, answer.location, is_read) == (303, "/sign-in?ended=1", False)
         assert "posthaste_session=;" in str(answer.headers)
 
-    @pytest.mark.parametrize("path", ["/sign-in", "/sign-up", "/verify/x/x"])
+    @pytest.mark.parametrize("path", ["/sign-in", "/sign-up", "/verify/x/x", "/invitations/x/x"])
     def test_forms_for_everybody_take_no_large_body(self, answered: Any, path: str) -> None:
         answer, is_read = answered(path)
         assert (answer.status_code, is_read) == (413, False)

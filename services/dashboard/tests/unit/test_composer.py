@@ -1,5 +1,6 @@
 """The composer without an API: what goes to which page."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ from flask.testing import FlaskClient
 from dashboard import api, kept, platforms
 from dashboard.app import create_app
 from dashboard.config import Config
+from dashboard.cookies import form_token
 from dashboard.routes import compose
 from posthaste.errors import ApiError
 from posthaste.records import Finding
@@ -124,3 +126,50 @@ def test_what_stands_above_a_refused_post_goes_once_every_page_can_take_it(
     gone = 'id="refused" hx-swap-oob="innerHTML"></div>'
     assert gone not in send(["pag_f", "pag_i"], address="/compose/check").text
     assert gone in send(["pag_f"], address="/compose/check").text
+
+
+@pytest.mark.usefixtures("published")
+def test_a_copy_takes_its_files_from_the_post_without_asking_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    media = [
+        SimpleNamespace(src="https://api.test/media/k3J9/rye%20bread.jpg", type="photo", thumbnail_url="/small.jpg"),
+        SimpleNamespace(src="https://api.test/media/x2Lq/oven.mp4", type="video", thumbnail_url=None),
+        SimpleNamespace(src="https://elsewhere.test/window.jpg", type="photo", thumbnail_url=None),
+    ]  # fmt: skip
+    post = SimpleNamespace(
+        brand_id="brd_1", page_id="pag_f", status="published", scheduled_at=None, message="Bread", first_comment=None,
+        media_ids=["med_1", "med_2"], media=media,
+    )  # fmt: skip
+    client: Any = api.reader()  # it has no list of the library
+    monkeypatch.setattr(client, "get_post", lambda _: SimpleNamespace(post=post), raising=False)
+    browser = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    page = browser.get("/compose?copy=pst_1").text
+    files = page.partition('id="files"')[2].partition("</ul>")[0]
+    assert re.findall(r'name="media_id" value="(\w+)"', files) == ["med_1", "med_2"]
+    assert re.findall(r'class="name" dir="auto">([^<]+)<', files) == ["rye bread.jpg", "oven.mp4"]
+    assert 'src="/small.jpg"' in files
+    assert ">Video</span>" in files
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+def test_what_ai_made_says_how_many_credits_are_left_also_above_the_forms_of_the_composer(
+    monkeypatch: pytest.MonkeyPatch, is_part: bool
+) -> None:
+    made = SimpleNamespace(text="Rye", credits=SimpleNamespace(remaining=1_234))
+    monkeypatch.setattr(api, "patient", lambda: SimpleNamespace(write_caption=lambda **_: made))
+    browser = APP.test_client()
+    for name, value in (("session", "svc_session_x"), ("form", "k" * 43)):
+        browser.set_cookie(f"posthaste_{name}", value)
+    form = {
+        "form_token": form_token("k" * 43, "svc_session_x"),
+        "ai_brand": "brd_1",
+        "ai_instruction": "Short",
+    }
+    headers = {"HX-Request": "true"} if is_part else {}
+    answer = browser.post("/compose/ai/caption", data=form, headers=headers)
+    assert answer.status_code == 200
+    assert "1,234 credits are left" in answer.text
+    above = '<span id="credits-left" hx-swap-oob="innerHTML">1,234 AI credits are left.</span>'
+    assert (above in answer.text) == is_part

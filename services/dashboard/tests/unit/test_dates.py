@@ -73,6 +73,26 @@ def test_the_present_year_is_left_out_except_for_a_pointer(monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("german")
+def test_an_entry_of_the_calendar_has_the_time_of_its_brand_too_where_that_has_another_zone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dates, "present_year", lambda: 2026)
+    berlin, tokyo, noon = "Europe/Berlin", "Asia/Tokyo", datetime(2026, 11, 27, 11, tzinfo=UTC)
+    assert dates.in_calendar(noon, berlin, berlin) == (
+        noon.isoformat(), "2026-11-27", "12:00", "12:00", "", "",
+    )  # fmt: skip
+    assert dates.in_calendar(noon, berlin, tokyo)[1:] == (
+        "2026-11-27", "20:00", "12:00", "Fr., 27. Nov. 2026, 20:00 Asia/Tokyo", "20:00 Asia/Tokyo",
+    )  # fmt: skip
+    assert dates.in_calendar(AT, berlin, tokyo)[1:] == (
+        "2026-11-28", "06:05", "22:05", "Sa., 28. Nov. 2026, 06:05 Asia/Tokyo", "Sa., 28. Nov., 06:05 Asia/Tokyo",
+    )  # fmt: skip
+    *_, hover, there = dates.in_calendar(noon, tokyo, "UTC")
+    assert hover == "Fr., 27. Nov. 2026, 11:00 UTC; Fr., 27. Nov. 2026, 12:00 Europe/Berlin for you"
+    assert there == "11:00 UTC"
+
+
+@pytest.mark.usefixtures("german")
 def test_a_time_of_the_last_day_is_told_by_how_long_ago_it_was() -> None:
     now = datetime.now(UTC)
     assert ">vor 12 Minuten</time>" in dates.ago(now - timedelta(minutes=12), "UTC")

@@ -2,10 +2,14 @@
 
 import base64
 import json
+import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from dashboard import api
 from dashboard.app import create_app
 from dashboard.config import Config
 from dashboard.cookies import SharedWork, form_token
@@ -76,3 +80,41 @@ def test_a_cookie_is_small() -> None:
     large = SharedWork(**(vars(LIMITED) | {"brand_name": "ß" * 100, "owner": "ß" * 200}))
     assert len(large.packed()) < 3_500
     assert json.loads(base64.urlsafe_b64decode(large.packed()))[2] == "ß" * 100
+
+
+class Barrier:
+    """An API whose calls wait until so many of them run at the same time."""
+
+    def __init__(self, together: int) -> None:
+        self._barrier = threading.Barrier(together, timeout=10)
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*_: Any, **__: Any) -> SimpleNamespace:
+            self.calls.append(name)
+            self._barrier.wait()
+            return SimpleNamespace(
+                brand=SimpleNamespace(id="brd_1", name="Bakery", timezone="UTC", pages=[], archived_at=None),
+                collaborators=[],
+                invitations=[],
+                next_cursor=None,
+            )
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("work", "calls"),
+    [("", ["get_brand", "list_collaborators", "list_invitations"]), (FULL, ["get_brand"])],
+    ids=["owner", "collaborator"],
+)
+def test_a_brand_asks_all_at_once_and_only_for_what_the_person_may_see(
+    monkeypatch: pytest.MonkeyPatch, work: SharedWork | str, calls: list[str]
+) -> None:
+    client = Barrier(len(calls))
+    monkeypatch.setattr(api, "reader", lambda: client)
+    page = browser(work).get("/brands/brd_1")
+    assert page.status_code == 200
+    assert sorted(client.calls) == calls
+    assert ("Invite people" in page.text) == (work == "")
+    assert ("Only Dana can manage people." in page.text) == (work == FULL)

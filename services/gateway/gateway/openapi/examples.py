@@ -64,7 +64,7 @@ _VALUES: dict[str, Any] = {
     "PostError.code": "PLATFORM_REJECTED", "PostError.message": "The photo is too large.", "action": "image",
     "label": "Image", "bucket": "publishes", "actor_id": _USER, "subject_id": _TOKEN,
     "AuditEntry.action": "token.create",
-    "role": "full", "kind": "image",
+    "role": "full", "kind": "image", "invited_by": "dana@example.com",
     "LogEntry.path": "/posts/publish", "LogEntry.operation": "publishPost", "LogEntry.method": "POST",
     "LogEntry.status": 201, "LogEntry.code": None, "LogEntry.replayed": False, "LogEntry.duration_ms": 180,
     "DayOfUse.date": "2026-11-26", "DayOfUse.requests": 120, "DayOfUse.reads": 100, "DayOfUse.writes": 20,

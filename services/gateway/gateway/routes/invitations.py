@@ -1,4 +1,5 @@
-"""Invitations to work on a brand, and the web page that the link in their mail opens (outside the base path)."""
+"""Invitations to work on a brand, and the web page that the link in their mail opens where there is no dashboard
+(outside the base path)."""
 
 from typing import Annotated, Literal
 
@@ -45,14 +46,22 @@ class InvitationPath(BrandPath):
     invitation_id: str
 
 
-class AcceptInvitation(Record):
-    """A request to accept an invitation.
+class OpenInvitation(Record):
+    """A request to see what an invitation offers.
 
-    `invitation_id` and `code` are in the link: /auth/invitations/{invitation_id}/{code}.
+    `invitation_id` and `code` are the last two parts of the link in its mail.
     """
 
     invitation_id: Code
     code: Code
+
+
+class AcceptInvitation(OpenInvitation):
+    """A request to accept an invitation.
+
+    `invitation_id` and `code` are the last two parts of the link in its mail.
+    """
+
     #: The password of the account with the invited address, or of the account that is made now.
     password: NewPassword
     #: Only for an account that is made now.
@@ -83,6 +92,16 @@ def withdraw_invitation(exchange: Exchange, request: InvitationPath) -> api.Invi
     """Withdraw an invitation: its link stops working."""
     withdrawn = api.WithdrawInvitation(brand_id=request.id, id=request.invitation_id)
     return exchange.relay(exchange.services.accounts.withdraw_invitation, withdrawn)
+
+
+@endpoint(
+    "POST", "/auth/invitations/open", scope=None, meter="", token=False, idempotent=False, outside=True,
+    errors=(INVALID_LINK,),
+)  # fmt: skip
+def open_invitation(exchange: Exchange, request: OpenInvitation) -> api.OpenedInvitation:
+    """Get what the link of an invitation offers, without accepting it."""
+    link = api.InvitationLink(invitation_id=request.invitation_id, code=request.code)
+    return exchange.relay(exchange.services.accounts.view_invitation, link)
 
 
 @endpoint(

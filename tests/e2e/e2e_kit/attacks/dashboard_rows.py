@@ -66,6 +66,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "sign_up.verify": ({"password": "guessed it"},),
     "sign_up.reset": ({"password": "guessed it"},),
     "sign_up.use_email": ({"password": "guessed it"},),
+    "invitations.accept": ({"password": "guessed it"},),
 }
 #: Screens whose query names something.
 _QUERIES = {

@@ -90,6 +90,22 @@ def test_a_program_accepts_and_gets_the_code_of_a_refusal(person: Any, bus: Any)
     assert person.post("/auth/invitations/accept", json=body).json["code"] == "INVALID_LINK"
 
 
+def test_a_program_learns_what_the_link_offers_and_accepts_nothing_by_that(person: Any, bus: Any) -> None:
+    body = {"invitation_id": "ivt_1", "code": "c0de"}
+    response = person.post("/auth/invitations/open", json=body)
+    assert response.status_code == 200
+    assert response.json == {
+        "brand_name": "<i>Acme</i>", "invited_by": "ann@example.com", "email": "sam@example.com", "role": "full",
+        "has_account": False, "has_totp": False,
+    }  # fmt: skip
+    [(_, asked)] = bus.asked("view_invitation")
+    assert (asked.invitation_id, asked.code) == ("ivt_1", "c0de")
+    assert bus.asked("accept_invitation") == []
+    bus.answers["view_invitation"] = ApiError(INVALID_LINK)
+    refused = person.post("/auth/invitations/open", json=body)
+    assert (refused.status_code, refused.json["code"]) == (400, "INVALID_LINK")
+
+
 def test_a_token_for_posting_invites_nobody(client: Any) -> None:
     response = client.post("/api/v1/brands/brd_1/invitations", json={"email": "a@b.example", "role": "full"})
     assert (response.status_code, response.json["required_scope"]) == (403, "manage:brands")
