@@ -99,6 +99,17 @@ def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
     assert day_of(planner) == f"{LATER:%Y-%m-%d}"
 
 
+def test_where_a_post_can_be_moved_to_is_asked_once_and_shows_at_once_that_it_comes(planner: Any) -> None:
+    window, link = planner.window, f"#slot-{planner.post_id} .move"
+    assert window.click_and_hold(link)
+    window.run(f"document.querySelector('{link}').click()")  # a second press asks no second time
+    window.go_on()
+    until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
+    assert not window.has(f"{link}.busy")
+    window.click("#mover [data-close]")
+    assert not window.has("#mover[open]")
+
+
 def test_a_day_in_the_past_is_refused_at_the_post_which_stays(planner: Any) -> None:
     now = dt.datetime.now(BERLIN)
     window = planner.window

@@ -139,7 +139,8 @@ def test_the_composer_offers_every_file_of_the_library_page_by_page(writer: Any,
     )
     shows(writer, "#library", "25.jpg")
     assert "00.jpg" not in window.text("#library")
-    window.click("#library .after a")
+    assert window.click_and_hold("#library .after a")
+    window.go_on()
     shows(writer, "#library", "00.jpg")
     told = "return [...document.querySelectorAll('#library .name')].map(it => it.textContent)"
     assert window.run(told) == names[::-1]
