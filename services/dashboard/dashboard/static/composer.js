@@ -100,6 +100,47 @@ function renew(assist) {
   assist.querySelector("input[type=hidden]").value = [...random].map((it) => it.toString(16).padStart(2, "0")).join("");
 }
 
+// A caption that was asked for is there again after the page was left: it is asked for with the same key, so it is
+// written and paid once. The API knows a key for 24 hours. Another person in this tab has another form token.
+const CAPTION = "posthaste-caption";
+const CAPTION_MS = 23 * 3_600_000;
+const WISH = ["form_token", "ai_brand", "ai_instruction", "ai_words", "caption_key"];
+
+function askedCaption() {
+  const asked = JSON.parse(sessionStorage.getItem(CAPTION) ?? "null");
+  const isOurs = asked?.wish.form_token === form.elements.form_token.value;
+  return isOurs && Date.now() - asked.at < CAPTION_MS ? asked.wish : null;
+}
+
+function keepCaption() {
+  const wish = Object.fromEntries(WISH.map((name) => [name, form.elements[name].value]));
+  if (askedCaption()?.caption_key !== wish.caption_key) sessionStorage.setItem(CAPTION, JSON.stringify({ at: Date.now(), wish }));
+}
+
+function askForCaptionAgain() {
+  const wish = askedCaption();
+  if (!wish) return;
+  for (const name of WISH) form.elements[name].value = wish[name];
+  form.querySelector("button[hx-post$='/caption']").click();
+}
+
+// The forms of AI are loaded when their part of the form is opened, which htmx can do once it has seen the part.
+function restoreCaption() {
+  const part = document.getElementById("with-ai");
+  if (!part) return;
+  const open = () => (part.closest("details").open = askedCaption() !== null || part.closest("details").open);
+  if (part.hasAttribute("data-htmx-powered")) open();
+  else part.addEventListener("htmx:after:init", open, { once: true });
+  part.addEventListener("htmx:after:swap", ({ target }) => target === part && askForCaptionAgain());
+  const isCaption = ({ target }) => target.matches("button[hx-post$='/caption']");
+  part.addEventListener("htmx:before:request", (event) => isCaption(event) && keepCaption());
+  part.addEventListener("htmx:response:error", (event) => {
+    // What may still come is asked for again, what was refused is not.
+    const mayCome = [409, 429, 503].includes(event.detail.ctx.response.status);
+    if (isCaption(event) && !mayCome) sessionStorage.removeItem(CAPTION);
+  });
+}
+
 function showAll() {
   showCounts();
   showSettings();
@@ -136,7 +177,10 @@ async function restoreFiles(chosen) {
   check();
 }
 
-if (document.querySelector("#sent[data-done]")) sessionStorage.removeItem(KEPT);
+if (document.querySelector("#sent[data-done]")) {
+  sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(CAPTION);
+}
 
 if (form) {
   const isFresh = !form.elements.message.value && !form.querySelector("[name=page_id]:checked");
@@ -170,6 +214,7 @@ if (form) {
     if (!use) return;
     const result = event.target.closest(".result");
     if (use === "text") {
+      sessionStorage.removeItem(CAPTION);
       form.elements.message.value = result.querySelector(".text").textContent;
       form.elements.message.focus();
     } else {
@@ -182,8 +227,10 @@ if (form) {
   });
   document.getElementById("discard").addEventListener("click", () => {
     sessionStorage.removeItem(KEPT);
+    sessionStorage.removeItem(CAPTION);
     location.assign(form.action);
   });
+  restoreCaption();
   showWhen();
   showAll();
   const show = () => (showPictures(), showFindings());
