@@ -2,9 +2,19 @@
 // button checks it.
 
 const form = document.getElementById("composer");
-const KEPT = "posthaste-draft";
+const sent = document.querySelector("#sent[data-done]");
+// A form that the server sent back holds what was typed.
+const isTyped = form?.hasAttribute("data-typed");
+// A draft that was begun from a post, a page or files is kept beside the one that was begun from nothing: neither
+// overwrites the other. The form takes its name along, so that it is known when the server sends the form back.
+const asked = new URLSearchParams(location.search);
+const begunFrom = ["copy", "page", "media_id"].flatMap((name) => asked.getAll(name).map((value) => `${name}=${value}`));
+if (form && !isTyped) form.elements.draft.value = begunFrom.join("&");
+const KEPT = ["posthaste-draft", form?.elements.draft.value ?? sent?.dataset.draft].filter(Boolean).join("-");
 // What belongs to a page as it was loaded, not to the draft.
-const TRANSIENT = /^(form_token|caption_key|image_key|film_key)$/;
+const TRANSIENT = /^(form_token|draft|caption_key|image_key|film_key)$/;
+// A day that was chosen in the calendar is newer than the time of the draft.
+const SETTLED = asked.has("date") ? /^(when|date|time|zone)$/ : /^$/;
 
 function check() {
   clearTimeout(check.timer);
@@ -154,16 +164,21 @@ function keep() {
 }
 
 function restore() {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").filter(([name]) => !SETTLED.test(name));
   document.getElementById("kept").hidden = kept.length === 0;
+  if (!kept.length) return;
+  // What the form began with may have been taken out since.
+  const names = new Set(kept.map(([name]) => name)).add("page_id");
+  for (const box of form.querySelectorAll("[type=checkbox]")) if (names.has(box.name)) box.checked = false;
+  document.getElementById("files").replaceChildren();
   const files = kept.filter(([name]) => name === "media_id");
   if (files.length) restoreFiles(new URLSearchParams(files));
   for (const [name, value] of kept.filter((field) => !files.includes(field))) {
     for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "checkbox" || field.type === "radio") {
         if (field.value === value && !field.disabled) field.checked = true;
-      } else {
-        field.value = value;
+      } else if (field.type !== "hidden" || name === "key") {
+        field.value = value; // the hidden "no" of a checkbox stays
       }
     }
   }
@@ -177,14 +192,13 @@ async function restoreFiles(chosen) {
   check();
 }
 
-if (document.querySelector("#sent[data-done]")) {
+if (sent) {
   sessionStorage.removeItem(KEPT);
   sessionStorage.removeItem(CAPTION);
 }
 
 if (form) {
-  const isFresh = !form.elements.message.value && !form.querySelector("[name=page_id]:checked");
-  if (isFresh) restore();
+  if (!isTyped) restore();
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     const assist = event.target.closest(".assist");
@@ -228,7 +242,7 @@ if (form) {
   document.getElementById("discard").addEventListener("click", () => {
     sessionStorage.removeItem(KEPT);
     sessionStorage.removeItem(CAPTION);
-    location.assign(form.action);
+    location.assign(isTyped ? form.action : location.pathname + location.search);
   });
   restoreCaption();
   showWhen();
