@@ -110,6 +110,20 @@ def test_where_a_post_can_be_moved_to_is_asked_once_and_shows_at_once_that_it_co
     assert not window.has("#mover[open]")
 
 
+def test_a_post_that_was_moved_on_a_page_of_its_own_is_brought_back(planner: Any) -> None:
+    window = planner.window
+    planner.open(f"/calendar/move/{planner.post_id}")
+    window.run(f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}'")
+    window.press("main form button")
+    assert stored(planner) == LATER
+    assert "12:00 Europe/Berlin" in window.text("[role=status]")
+    assert flaws(window, 360, 1280) == []
+    window.press("[role=status] button")  # undo
+    assert stored(planner) == AT
+    window.press("main a.primary")
+    assert "Advent evening" in window.run("return document.querySelector('#calendar').textContent")
+
+
 def test_a_day_in_the_past_is_refused_at_the_post_which_stays(planner: Any) -> None:
     now = dt.datetime.now(BERLIN)
     window = planner.window

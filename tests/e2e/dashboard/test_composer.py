@@ -181,6 +181,13 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     window.press("#discard")
     until(lambda: window.run("return document.querySelector('#message')?.value") == "", 20, "it is empty")
     assert window.run("return document.querySelector('#kept').hidden")
+    assert "Draft discarded" in window.text("#discarded")
+    assert findings(window) == []
+    window.press("#undiscard")
+    assert window.run("return document.querySelector('#message').value") == "Half a thought"
+    window.press("#discard")
+    window.type("#message", "Another one")
+    assert window.run("return document.querySelector('#discarded').hidden")
 
 
 def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> None:

@@ -9,8 +9,10 @@ const isTyped = form?.hasAttribute("data-typed");
 // overwrites the other. The form takes its name along, so that it is known when the server sends the form back.
 const asked = new URLSearchParams(location.search);
 const begunFrom = ["copy", "page", "media_id"].flatMap((name) => asked.getAll(name).map((value) => `${name}=${value}`));
-if (form && !isTyped) form.elements.draft.value = begunFrom.join("&");
+if (form && !isTyped) form.elements.draft.value = asked.get("draft") ?? begunFrom.join("&");
 const KEPT = ["posthaste-draft", form?.elements.draft.value ?? sent?.dataset.draft].filter(Boolean).join("-");
+// What was discarded, until something else is written.
+const DISCARDED = `${KEPT}-discarded`;
 // What belongs to a page as it was loaded, not to the draft.
 const TRANSIENT = /^(form_token|draft|caption_key|image_key|film_key)$/;
 // A day that was chosen in the calendar is newer than the time of the draft.
@@ -160,12 +162,31 @@ function showAll() {
 function keep() {
   const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !TRANSIENT.test(name));
   sessionStorage.setItem(KEPT, JSON.stringify(fields));
-  document.getElementById("kept").hidden = false;
+  sessionStorage.removeItem(DISCARDED);
+  showKept();
+}
+
+function showKept() {
+  document.getElementById("kept").hidden = sessionStorage.getItem(KEPT) === null;
+  document.getElementById("discarded").hidden = sessionStorage.getItem(DISCARDED) === null;
+}
+
+function discard() {
+  const parts = [KEPT, CAPTION].map((name) => [name, sessionStorage.getItem(name)]);
+  sessionStorage.setItem(DISCARDED, JSON.stringify(parts));
+  for (const [name] of parts) sessionStorage.removeItem(name);
+  const again = `${form.action}?${new URLSearchParams({ draft: form.elements.draft.value })}`;
+  location.assign(isTyped ? again : location.pathname + location.search);
+}
+
+function undiscard() {
+  for (const [name, value] of JSON.parse(sessionStorage.getItem(DISCARDED))) if (value !== null) sessionStorage.setItem(name, value);
+  sessionStorage.removeItem(DISCARDED);
+  location.reload();
 }
 
 function restore() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").filter(([name]) => !SETTLED.test(name));
-  document.getElementById("kept").hidden = kept.length === 0;
   if (!kept.length) return;
   // What the form began with may have been taken out since.
   const names = new Set(kept.map(([name]) => name)).add("page_id");
@@ -199,6 +220,7 @@ if (sent) {
 
 if (form) {
   if (!isTyped) restore();
+  showKept();
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     const assist = event.target.closest(".assist");
@@ -239,11 +261,8 @@ if (form) {
     result.remove();
     form.elements.message.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  document.getElementById("discard").addEventListener("click", () => {
-    sessionStorage.removeItem(KEPT);
-    sessionStorage.removeItem(CAPTION);
-    location.assign(isTyped ? form.action : location.pathname + location.search);
-  });
+  document.getElementById("discard").addEventListener("click", discard);
+  document.getElementById("undiscard").addEventListener("click", undiscard);
   restoreCaption();
   showWhen();
   showAll();
