@@ -36,7 +36,8 @@ _ADDRESSES = 4_096
 #: How long a session that was valid may send files before the API is asked again.
 _SESSION_SECONDS = 60.0
 
-_TOO_MANY = "Too many forms and files are on their way from your network. Send it again in a moment."
+#: When a form that found no free place is worth sending again, in seconds.
+_BUSY_SECONDS = 5
 
 
 def create_app(config: Config) -> Flask:
@@ -133,7 +134,9 @@ def _read_form(forms: BodyReader) -> AnyResponse | None:
             raise RequestEntityTooLarge
         _check_session()
     if not forms.read(request):
-        return Response(_TOO_MANY, 503, {"Retry-After": "5"}, "text/plain")
+        busy = problems.page("busy", 503)
+        busy.headers["Retry-After"] = str(_BUSY_SECONDS)
+        return busy
     g.is_unread = False
     is_ours = cookies.is_from_our_page(request, g.form_key, g.session_token)
     return None if is_ours else problems.page("stale", 403)

@@ -160,6 +160,8 @@ def test_a_platform_that_does_not_answer_is_told_where_its_comments_would_be(
     until(lambda: window.has(".threads .note"), 90, "it is told")
     assert "Open" in window.text("#inbox")
     assert findings(window) == []
+    assert window.click_and_hold(".threads .note + p a")
+    window.go_on()
 
     def is_there() -> bool:
         window.run("document.querySelector('.threads .note + p a')?.click()")

@@ -26,9 +26,15 @@ def test_a_brand_is_made_and_changed(person: Any) -> None:
     window.type("#name", " East")
     window.press("#change button")
     assert "Your change is saved" in window.text("[role=status]")
-    assert ("Night Market East", "Asia/Tokyo") in {
-        (it["name"], it["timezone"]) for it in person.account.api.get("/brands")["brands"]
-    }
+
+    def brands() -> set[tuple[str, str]]:
+        return {(it["name"], it["timezone"]) for it in person.account.api.get("/brands")["brands"]}
+
+    assert ("Night Market East", "Asia/Tokyo") in brands()
+    window.press("[role=status] button")  # undo
+    assert window.text("h1") == "Night Market"
+    assert ("Night Market", "Asia/Tokyo") in brands()
+    assert not window.has("[role=status] button")
 
 
 def test_what_a_role_may_do_has_room_on_a_phone(person: Any) -> None:
@@ -64,6 +70,7 @@ def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any
     window.click("#invite summary")
     window.type("#invited", email)
     window.press("#invite form button")
+    assert "ends the link in its email at once" in window.text("[aria-labelledby=people]")
     assert "The invitation is sent" in window.text("[role=status]")
     assert await_mail(stack, email, SUBJECT)
     window.press(f"button[aria-label='Withdraw the invitation of {email}']")

@@ -86,6 +86,7 @@ def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
         if window.run("return document.activeElement.matches('a.move')"):
             break
         window.press_keys(TAB)
+    assert findings(window) == []  # with the link on the post, as under a pointer
     assert f"{AT:%H:%M}" in window.text(f"#slot-{planner.post_id}")
     window.press_keys(ENTER)
     until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
@@ -99,6 +100,31 @@ def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
     until(lambda: window.has("#told .moved"), 20, "the move is told")
     assert stored(planner) == LATER.replace(hour=18, minute=30)
     assert day_of(planner) == f"{LATER:%Y-%m-%d}"
+
+
+def test_where_a_post_can_be_moved_to_is_asked_once_and_shows_at_once_that_it_comes(planner: Any) -> None:
+    window, link = planner.window, f"#slot-{planner.post_id} .move"
+    assert window.click_and_hold(link)
+    window.run(f"document.querySelector('{link}').click()")  # a second press asks no second time
+    window.go_on()
+    until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
+    assert not window.has(f"{link}.busy")
+    window.click("#mover [data-close]")
+    assert not window.has("#mover[open]")
+
+
+def test_a_post_that_was_moved_on_a_page_of_its_own_is_brought_back(planner: Any) -> None:
+    window = planner.window
+    planner.open(f"/calendar/move/{planner.post_id}")
+    window.run(f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}'")
+    window.press("main form button")
+    assert stored(planner) == LATER
+    assert "12:00 Europe/Berlin" in window.text("[role=status]")
+    assert flaws(window, 360, 1280) == []
+    window.press("[role=status] button")  # undo
+    assert stored(planner) == AT
+    window.press("main a.primary")
+    assert "Advent evening" in window.run("return document.querySelector('#calendar').textContent")
 
 
 def test_a_day_in_the_past_is_refused_at_the_post_which_stays(planner: Any) -> None:

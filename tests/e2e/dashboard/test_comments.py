@@ -110,7 +110,8 @@ def test_a_post_with_many_comments_loads_earlier_ones_on_demand(asked: Any, simu
     count = "return document.querySelectorAll('.conversations > li').length"
     until(lambda: window.run(count) == 50, 30, "the newest are shown")
     assert findings(window) == []
-    window.click(".threads a[hx-get*='after=']")
+    assert window.click_and_hold(".threads a[hx-get*='after=']")
+    window.go_on()
     until(lambda: window.run(count) == 61, 30, "all are shown")
     assert not window.has(".threads a[hx-get*='after=']")
     shows(asked, "Thought number 59.", "Do you have spelt?")

@@ -139,7 +139,8 @@ def test_the_composer_offers_every_file_of_the_library_page_by_page(writer: Any,
     )
     shows(writer, "#library", "25.jpg")
     assert "00.jpg" not in window.text("#library")
-    window.click("#library .after a")
+    assert window.click_and_hold("#library .after a")
+    window.go_on()
     shows(writer, "#library", "00.jpg")
     told = "return [...document.querySelectorAll('#library .name')].map(it => it.textContent)"
     assert window.run(told) == names[::-1]
@@ -180,6 +181,13 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     window.press("#discard")
     until(lambda: window.run("return document.querySelector('#message')?.value") == "", 20, "it is empty")
     assert window.run("return document.querySelector('#kept').hidden")
+    assert "Draft discarded" in window.text("#discarded")
+    assert findings(window) == []
+    window.press("#undiscard")
+    assert window.run("return document.querySelector('#message').value") == "Half a thought"
+    window.press("#discard")
+    window.type("#message", "Another one")
+    assert window.run("return document.querySelector('#discarded').hidden")
 
 
 def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> None:

@@ -138,8 +138,12 @@ def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
     person.open("/posts")
     shows(person, ".tabs", "(1)")
     person.open("/")
-    window.press("[aria-label='Dismiss: Nobody wants this']")
-    assert window.text("h1") == "Overview"
+    window.press("[aria-label='Fix this post: Nobody wants this']")
+    assert "Then it moves to the cancelled posts and is not sent" in window.text("main")
+    window.press("form[action$=dismiss] button")
+    assert "The post is dismissed" in window.text("[role=status]")
+    assert "Schedule it again" in window.text("[role=status]")
+    window.press("[role=status] a[href='/']")
     assert "Nothing failed" in window.text("[aria-labelledby=needs]")
     assert person.account.api.get(f"/posts/{failed}")["post"]["status"] == "cancelled"
     person.open("/posts?tab=cancelled")

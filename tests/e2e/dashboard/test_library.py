@@ -45,6 +45,7 @@ def test_files_are_uploaded_looked_at_and_deleted(library: Any, picture: Path, m
     assert "pixels" in window.text(".facts")
     library.open("/library")
     choose(library, "bread.jpg")
+    assert "A deleted file cannot be brought back." in window.text(".chosen")
     window.press(".chosen .bad")
     assert "1 file is deleted" in window.text("[role=status]")
     assert window.run(NAMES) == ["oven.mp4"]

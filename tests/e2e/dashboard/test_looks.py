@@ -93,7 +93,7 @@ def test_nor_does_a_form_with_findings(full: Any) -> None:
 def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
     for path in ("/sign-in", "/sign-in/forgot", "/sign-up", "/reset/a/b", "/verify/a/b"):
         stranger.open(path)
-        assert flaws(stranger.window, 360) == []
+        assert flaws(stranger.window, *WIDTHS) == []
     stranger.window.emulate_phone(0, 0, "")
 
 

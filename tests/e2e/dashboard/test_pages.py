@@ -84,6 +84,12 @@ def test_a_page_that_lacks_a_permission_says_so_once_it_was_checked(
     for text in ("Missing permission", "media.write", "Access until"):
         assert text in shown
     assert findings(person.window) == []
+    person.open("/")
+    needs = "[aria-labelledby=needs]"
+    assert "The connection lacks permissions" in person.window.text(needs)
+    assert findings(person.window) == []
+    person.window.press(f"{needs} button[aria-label^=Reconnect]")
+    assert "Connect X" in person.window.text("h1")
 
 
 def test_a_page_with_scheduled_posts_is_unlinked_only_with_them(person: Any) -> None:

@@ -26,6 +26,16 @@ _TEXT = r"""
 const found = document.querySelector(%s);
 return found && (found.checkVisibility() ? found.innerText.trim().replace(/\s*\n\s*/g, "\n") : "");
 """
+#: Clicks on an element and holds back the call that its script makes, until `goOn`.
+_CLICK_AND_HOLD = """
+const done = arguments[arguments.length - 1], it = document.querySelector(%s), fetch = window.fetch;
+window.fetch = (...call) => new Promise((go) => (window.goOn = () => {
+  window.fetch = fetch;
+  go(fetch(...call));
+}));
+it.click();
+setTimeout(() => done(getComputedStyle(it).cursor === "progress"), 100);
+"""
 #: The key of an element's id in WebDriver.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
@@ -67,6 +77,15 @@ class Chromium:
             except AssertionError as error:
                 if not attempts or "stale element" not in str(error):
                     raise
+
+    def click_and_hold(self, css: str) -> bool:
+        """Clicks on an element whose script calls the server, and holds the call back until `go_on`. Returns whether
+        the element shows 100 ms after the click that it is under way."""
+        return bool(self.run_async(_CLICK_AND_HOLD % json.dumps(css)))
+
+    def go_on(self) -> None:
+        """Lets the call go that `click_and_hold` has held back."""
+        self.run("window.goOn()")
 
     def type(self, css: str, text: str) -> None:
         """Types into a field, after what it holds; names a file for a field of files."""

@@ -12,6 +12,8 @@ from posthaste.records import AiJob
 screens = Blueprint("assist", __name__, url_prefix="/compose/ai")
 
 _WORDS = 40
+#: How many of the newest jobs are looked at for one that is still made: each takes minutes at most.
+_NEWEST_JOBS = 10
 #: The shapes that the API takes, in words.
 SHAPES = {
     "1:1": "Square",
@@ -29,16 +31,17 @@ def show() -> str:
     """Shows the forms for AI, with the costs and the remaining credits: a part of the composer, or a screen of its
     own.
 
-    A video that was begun on an earlier visit and is still being made is shown too.
+    An image and a video that were begun on an earlier visit and are still being made are shown too.
     """
     client = api.reader()
     balance, brands, jobs = api.together(
-        client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=1, kind="video").jobs
+        client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=_NEWEST_JOBS).jobs
     )
+    under_way = {it.media_type: it for it in reversed(jobs) if it.status == "processing"}
     return _shown(
         "assist.html", brands=brands, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
         costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
-        job=next((it for it in jobs if it.status == "processing"), None),
+        picture=under_way.get("photo"), film=under_way.get("video"),
     )  # fmt: skip
 
 
@@ -91,30 +94,33 @@ def film() -> tuple[str, int]:
         return _made(problem="Say what the video shows."), 400
     shape: Any = form.get("ai_film_shape", "")
     return _ask(
-        lambda client: _film((made := client.generate_video(
+        lambda client: _under_way((made := client.generate_video(
             prompt=prompt, aspect_ratio=shape if shape in FILM_SHAPES else "16:9",
             brand_id=form.get("ai_brand") or None, idempotency_key=form.get("film_key") or None,
         )).job, made.credits.remaining, is_begun=True)
     )  # fmt: skip
 
 
-@screens.get("/film/<job_id>")
-def film_of(job_id: str) -> str:
-    """Shows the state of a video: still being made, ready to be used, or failed. A failed video costs nothing."""
+@screens.get("/jobs/<job_id>")
+def job_of(job_id: str) -> str:
+    """Shows the state of an image or a video: still being made, ready to be used, or failed. A failed one costs
+    nothing."""
     found = api.reader().get_ai_job(job_id)
     if found.job.status == "processing":
-        return _film(found.job, found.credits.remaining)
+        return _under_way(found.job, found.credits.remaining)
     if found.media is None:
-        return _made(problem=f"{found.job.error or 'The video could not be made.'} Its credits are returned.")
+        kind = "video" if found.job.media_type == "video" else "image"
+        problem = found.job.error or f"The {kind} could not be made."
+        return _made(problem=f"{problem} Its credits are returned.")
     return _made(file=found.media, left=found.credits.remaining)
 
 
-def _film(job: AiJob, left: int, *, is_begun: bool = False) -> str:
-    """Shows a video that is being made, with the credits that are left.
+def _under_way(job: AiJob, left: int, *, is_begun: bool = False) -> str:
+    """Shows an image or a video that is being made, with the credits that are left.
 
     With `is_begun`, the credits above the forms are updated as well.
     """
-    return _shown("assist_film.html", job=job, left=left, is_begun=is_begun)
+    return _shown("assist_under_way.html", job=job, left=left, is_begun=is_begun)
 
 
 def _ask(call: Any) -> tuple[str, int]:

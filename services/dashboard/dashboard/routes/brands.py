@@ -46,11 +46,16 @@ def show(brand_id: str) -> str:
 
 @screens.post("/<brand_id>")
 def change(brand_id: str) -> Answer:
-    """Changes the name and the time zone of a brand."""
+    """Changes the name and the time zone of a brand.
 
-    def edit(client: Posthaste) -> str:
+    The page that answers holds the former ones, so that the change can be undone: an address has no room for them.
+    """
+
+    def edit(client: Posthaste) -> str | Answer:
         form = request.form
         client.edit_brand(brand_id, name=form.get("name", "").strip(), timezone=form.get("zone", "UTC"))
+        if form.get("was_name"):
+            return _shown(brand_id, done="changed"), 200
         return url_for("brands.show", brand_id=brand_id, done="changed")
 
     return _done(edit, lambda problem: _shown(brand_id, problem))
@@ -108,14 +113,15 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
     return _done(end, lambda problem: _shown(brand_id, problem))
 
 
-def _done(work: Callable[[Posthaste], str], again: Callable[[str], str]) -> Answer:
-    """Makes a change with `work` and redirects to the address that `work` returns.
+def _done(work: Callable[[Posthaste], str | Answer], again: Callable[[str], str]) -> Answer:
+    """Makes a change with `work`. Redirects to the address that `work` returns; another answer is passed on.
 
     If the API refuses the change, `again` renders the screen with the form and the reason.
     """
     try:
         forget_places()
-        return redirect(work(api.reader()))
+        done = work(api.reader())
+        return redirect(done) if isinstance(done, str) else done
     except AuthenticationError:
         raise
     except ApiError as error:
@@ -141,7 +147,7 @@ def _listed(problem: str = "") -> str:
     )  # fmt: skip
 
 
-def _shown(brand_id: str, problem: str = "") -> str:
+def _shown(brand_id: str, problem: str = "", *, done: str = "") -> str:
     """Shows a brand, and to its owner the people who work on it and the invitations, which nobody else may see."""
     client, cursor = api.reader(), request.args.get("after") or None
     people: CollaboratorList | None = None
@@ -159,5 +165,5 @@ def _shown(brand_id: str, problem: str = "") -> str:
         people=people and people.collaborators, after=people and people.next_cursor,
         invitations=invited and invited.invitations,
         problem=problem, zones=times.zones(),
-        done=request.args.get("done", ""),
+        done=done or request.args.get("done", ""),
     )  # fmt: skip

@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from urllib.parse import urlencode
 
-from flask import Blueprint, abort, g, redirect, render_template, request, url_for
-from werkzeug.wrappers import Response
+from flask import Blueprint, abort, g, render_template, request
 
 from dashboard import api, dates, times, words
 from dashboard.periods import VIEWS, Period
@@ -90,10 +89,11 @@ def move_form(post_id: str) -> str:
 
 
 @screens.post("/move")
-def move() -> str | tuple[str, int] | Response:
+def move() -> str | tuple[str, int]:
     """Moves a post to another time.
 
-    A script gets the post as the calendar shows it or, if the API refuses, the reason as text.
+    A script gets the post as the calendar shows it or, if the API refuses, the reason as text. Without a script, the
+    answer is a page. Both have the way back: an address has no room for it.
     """
     form = request.form
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
@@ -113,10 +113,8 @@ def move() -> str | tuple[str, int] | Response:
             raise
         problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
     else:
-        if is_part:
-            return render_template("calendar_moved.html", post=moved, zone=zone, undo=undo, places=places)
-        month = times.local_fields(moved.at, zone)[0][:7]
-        return redirect(url_for("calendar.show", month=month, done="moved"))
+        template = "calendar_moved.html" if is_part else "calendar_move.html"
+        return render_template(template, post=moved, zone=zone, undo=undo, places=places)
     return (problem, status) if is_part else (_move_form(post_id, problem), status)
 
 

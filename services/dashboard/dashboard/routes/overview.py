@@ -1,6 +1,6 @@
 """The overview, the first screen: what the person must take care of, and which posts are published next."""
 
-from flask import Blueprint, render_template
+from flask import Blueprint, g, render_template, request
 
 from dashboard import api
 from dashboard.kept import kept
@@ -13,11 +13,13 @@ _NEXT = 8
 _PROBLEMS = 10
 #: One call reads both, unless almost as many posts failed.
 _AT_ONCE = 100
-_WEBHOOKS_SECONDS = 60.0
+_WEBHOOKS_SECONDS, _TODAY_SECONDS = 60.0, 60.0
 #: The API lists so many at once; an account has fewer.
 _ALL_WEBHOOKS = 100
 #: From this part of a limit on, the API's events and this page warn of it.
 _NEAR_SHARE = 0.8
+#: Below that AI credits are few. An image costs as many.
+_FEW_CREDITS = 10
 
 
 @screens.get("/")
@@ -38,17 +40,24 @@ def show() -> str:
         broken=broken[:_PROBLEMS],
         has_more_broken=len(broken) > _PROBLEMS or is_cut,
         expired=[page for page in places.pages.values() if page.expired],
+        lacking=[page for page in places.pages.values() if page.missing_permissions and not page.expired],
         places=places,
     )
 
 
 @screens.get("/overview/account")
 def account() -> str:
-    """Shows the part of the overview about the account: disabled webhooks, and what is left of the month."""
-    client = api.reader()
-    hooks, told = api.together(
+    """Shows the part of the overview about the account: disabled webhooks, and what is left of the day, the month and
+    the AI credits.
+
+    With JavaScript this is a part of the overview, without JavaScript a screen of its own.
+    """
+    client, is_owner = api.reader(), g.shared_work is None
+    read_today = kept("today", _TODAY_SECONDS, lambda: client.get_usage(days=1).days)
+    hooks, told, days = api.together(
         kept("webhooks", _WEBHOOKS_SECONDS, lambda: client.list_webhooks(limit=_ALL_WEBHOOKS).webhooks),
         client.get_account,  # its figures change with every post and file, so they are never kept
+        lambda: read_today() if is_owner else [],  # the API tells nobody else the requests of a day
     )
     disabled = [hook for hook in hooks if hook.status == "disabled"]
     quota = told.quota
@@ -58,6 +67,13 @@ def account() -> str:
         "replies": (quota.monthly.replies.used, quota.monthly.replies.limit),
         "reads": (quota.monthly.reads.used, quota.monthly.reads.limit),
         "webhooks": (quota.monthly.webhooks.used, quota.monthly.webhooks.limit),
+        "requests": (days[0].requests if days else 0, quota.rate_limit.per_day),
     }
     near = [name for name, (used, limit) in shares.items() if limit and used >= _NEAR_SHARE * limit]
-    return render_template("overview_account.html", disabled=disabled, account=told, near=near)
+    if told.credits.remaining < _FEW_CREDITS and (is_owner or g.shared_work.may("write:ai")):
+        near.append("credits")
+    is_part = "HX-Request" in request.headers
+    return render_template(
+        "overview_account.html" if is_part else "overview_account_page.html",
+        disabled=disabled, account=told, near=near, requests=shares["requests"], is_page=not is_part,
+    )  # fmt: skip

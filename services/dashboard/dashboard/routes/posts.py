@@ -103,8 +103,6 @@ def act(post_id: str, action: str) -> tuple[str, int] | Response:
         if error.status in (401, 404) or error.status >= 500:
             raise
         return _shown(post_id, words.said(error)), error.status
-    if request.form.get("to") == "overview":
-        return redirect(url_for("overview.show"))
     return redirect(url_for("posts.show", post_id=post_id, done=action))
 
 

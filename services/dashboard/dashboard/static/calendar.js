@@ -121,7 +121,10 @@ document.addEventListener("click", async (event) => {
   if (event.target.closest?.("[data-close]")) dialog.close();
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  if (link.classList.contains("busy")) return;
+  link.classList.add("busy");
   const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+  link.classList.remove("busy");
   if (!answer?.ok) return location.assign(link.href);
   dialog.innerHTML = await answer.text();
   dialog.showModal();

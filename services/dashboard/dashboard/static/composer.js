@@ -2,9 +2,21 @@
 // button checks it.
 
 const form = document.getElementById("composer");
-const KEPT = "posthaste-draft";
+const sent = document.querySelector("#sent[data-done]");
+// A form that the server sent back holds what was typed.
+const isTyped = form?.hasAttribute("data-typed");
+// A draft that was begun from a post, a page or files is kept beside the one that was begun from nothing: neither
+// overwrites the other. The form takes its name along, so that it is known when the server sends the form back.
+const asked = new URLSearchParams(location.search);
+const begunFrom = ["copy", "page", "media_id"].flatMap((name) => asked.getAll(name).map((value) => `${name}=${value}`));
+if (form && !isTyped) form.elements.draft.value = asked.get("draft") ?? begunFrom.join("&");
+const KEPT = ["posthaste-draft", form?.elements.draft.value ?? sent?.dataset.draft].filter(Boolean).join("-");
+// What was discarded, until something else is written.
+const DISCARDED = `${KEPT}-discarded`;
 // What belongs to a page as it was loaded, not to the draft.
-const TRANSIENT = /^(form_token|caption_key|image_key|film_key)$/;
+const TRANSIENT = /^(form_token|draft|caption_key|image_key|film_key)$/;
+// A day that was chosen in the calendar is newer than the time of the draft.
+const SETTLED = asked.has("date") ? /^(when|date|time|zone)$/ : /^$/;
 
 function check() {
   clearTimeout(check.timer);
@@ -100,6 +112,47 @@ function renew(assist) {
   assist.querySelector("input[type=hidden]").value = [...random].map((it) => it.toString(16).padStart(2, "0")).join("");
 }
 
+// A caption that was asked for is there again after the page was left: it is asked for with the same key, so it is
+// written and paid once. The API knows a key for 24 hours. Another person in this tab has another form token.
+const CAPTION = "posthaste-caption";
+const CAPTION_MS = 23 * 3_600_000;
+const WISH = ["form_token", "ai_brand", "ai_instruction", "ai_words", "caption_key"];
+
+function askedCaption() {
+  const asked = JSON.parse(sessionStorage.getItem(CAPTION) ?? "null");
+  const isOurs = asked?.wish.form_token === form.elements.form_token.value;
+  return isOurs && Date.now() - asked.at < CAPTION_MS ? asked.wish : null;
+}
+
+function keepCaption() {
+  const wish = Object.fromEntries(WISH.map((name) => [name, form.elements[name].value]));
+  if (askedCaption()?.caption_key !== wish.caption_key) sessionStorage.setItem(CAPTION, JSON.stringify({ at: Date.now(), wish }));
+}
+
+function askForCaptionAgain() {
+  const wish = askedCaption();
+  if (!wish) return;
+  for (const name of WISH) form.elements[name].value = wish[name];
+  form.querySelector("button[hx-post$='/caption']").click();
+}
+
+// The forms of AI are loaded when their part of the form is opened, which htmx can do once it has seen the part.
+function restoreCaption() {
+  const part = document.getElementById("with-ai");
+  if (!part) return;
+  const open = () => (part.closest("details").open = askedCaption() !== null || part.closest("details").open);
+  if (part.hasAttribute("data-htmx-powered")) open();
+  else part.addEventListener("htmx:after:init", open, { once: true });
+  part.addEventListener("htmx:after:swap", ({ target }) => target === part && askForCaptionAgain());
+  const isCaption = ({ target }) => target.matches("button[hx-post$='/caption']");
+  part.addEventListener("htmx:before:request", (event) => isCaption(event) && keepCaption());
+  part.addEventListener("htmx:response:error", (event) => {
+    // What may still come is asked for again, what was refused is not.
+    const mayCome = [409, 429, 503].includes(event.detail.ctx.response.status);
+    if (isCaption(event) && !mayCome) sessionStorage.removeItem(CAPTION);
+  });
+}
+
 function showAll() {
   showCounts();
   showSettings();
@@ -109,20 +162,44 @@ function showAll() {
 function keep() {
   const fields = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !TRANSIENT.test(name));
   sessionStorage.setItem(KEPT, JSON.stringify(fields));
-  document.getElementById("kept").hidden = false;
+  sessionStorage.removeItem(DISCARDED);
+  showKept();
+}
+
+function showKept() {
+  document.getElementById("kept").hidden = sessionStorage.getItem(KEPT) === null;
+  document.getElementById("discarded").hidden = sessionStorage.getItem(DISCARDED) === null;
+}
+
+function discard() {
+  const parts = [KEPT, CAPTION].map((name) => [name, sessionStorage.getItem(name)]);
+  sessionStorage.setItem(DISCARDED, JSON.stringify(parts));
+  for (const [name] of parts) sessionStorage.removeItem(name);
+  const again = `${form.action}?${new URLSearchParams({ draft: form.elements.draft.value })}`;
+  location.assign(isTyped ? again : location.pathname + location.search);
+}
+
+function undiscard() {
+  for (const [name, value] of JSON.parse(sessionStorage.getItem(DISCARDED))) if (value !== null) sessionStorage.setItem(name, value);
+  sessionStorage.removeItem(DISCARDED);
+  location.reload();
 }
 
 function restore() {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-  document.getElementById("kept").hidden = kept.length === 0;
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").filter(([name]) => !SETTLED.test(name));
+  if (!kept.length) return;
+  // What the form began with may have been taken out since.
+  const names = new Set(kept.map(([name]) => name)).add("page_id");
+  for (const box of form.querySelectorAll("[type=checkbox]")) if (names.has(box.name)) box.checked = false;
+  document.getElementById("files").replaceChildren();
   const files = kept.filter(([name]) => name === "media_id");
   if (files.length) restoreFiles(new URLSearchParams(files));
   for (const [name, value] of kept.filter((field) => !files.includes(field))) {
     for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "checkbox" || field.type === "radio") {
         if (field.value === value && !field.disabled) field.checked = true;
-      } else {
-        field.value = value;
+      } else if (field.type !== "hidden" || name === "key") {
+        field.value = value; // the hidden "no" of a checkbox stays
       }
     }
   }
@@ -136,11 +213,14 @@ async function restoreFiles(chosen) {
   check();
 }
 
-if (document.querySelector("#sent[data-done]")) sessionStorage.removeItem(KEPT);
+if (sent) {
+  sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(CAPTION);
+}
 
 if (form) {
-  const isFresh = !form.elements.message.value && !form.querySelector("[name=page_id]:checked");
-  if (isFresh) restore();
+  if (!isTyped) restore();
+  showKept();
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     const assist = event.target.closest(".assist");
@@ -170,6 +250,7 @@ if (form) {
     if (!use) return;
     const result = event.target.closest(".result");
     if (use === "text") {
+      sessionStorage.removeItem(CAPTION);
       form.elements.message.value = result.querySelector(".text").textContent;
       form.elements.message.focus();
     } else {
@@ -180,10 +261,9 @@ if (form) {
     result.remove();
     form.elements.message.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  document.getElementById("discard").addEventListener("click", () => {
-    sessionStorage.removeItem(KEPT);
-    location.assign(form.action);
-  });
+  document.getElementById("discard").addEventListener("click", discard);
+  document.getElementById("undiscard").addEventListener("click", undiscard);
+  restoreCaption();
   showWhen();
   showAll();
   const show = () => (showPictures(), showFindings());

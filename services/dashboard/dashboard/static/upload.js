@@ -1,6 +1,9 @@
 // Uploads the files of input[data-upload] one after another, with progress and a way to stop, and adds the answered tile
-// to the list that data-list names. The form of the input hears `uploading` and `uploaded`. Without this script the
-// files are sent with the form.
+// to the list that data-list names. The form of the input hears `uploading`, and `uploaded` after the last file. Whoever
+// leaves the page before that is asked first. Without this script the files are sent with the form.
+
+let running = 0; // how many calls of `upload` have not ended
+const ask = (event) => event.preventDefault();
 
 function row(file) {
   const item = document.createElement("li");
@@ -70,6 +73,8 @@ async function upload(files, input) {
   const queue = files.map((file) => ({ file, parts: row(file) }));
   waiting.append(...queue.map((one) => one.parts.item));
   for (const one of queue) one.parts.stop.onclick = () => one.parts.item.remove();
+  running += 1;
+  addEventListener("beforeunload", ask);
   input.form.dispatchEvent(new Event("uploading"));
   for (const { file, parts } of queue) {
     if (!parts.item.isConnected) continue;
@@ -85,6 +90,9 @@ async function upload(files, input) {
       failed(parts, file.name, text, isRefused ? null : () => upload([file], input));
     }
   }
+  running -= 1;
+  if (running) return;
+  removeEventListener("beforeunload", ask);
   input.form.dispatchEvent(new Event("uploaded"));
 }
 

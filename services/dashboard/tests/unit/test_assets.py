@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import dashboard
+from dashboard import words
 
 FOLDER = Path(dashboard.__file__).parent
 TEMPLATES = sorted((FOLDER / "templates").glob("*.html"))
@@ -35,3 +36,14 @@ def test_pages_hold_no_code_and_no_style_and_every_form_its_token() -> None:
         )
         for form in re.findall(r'<form method="post".*?</form>', text, re.DOTALL):
             assert "hidden(form_token" in form or 'name="form_token"' in form, path.name
+
+
+def test_each_platform_has_one_colour_which_is_written_once() -> None:
+    sheets = "".join(path.read_text() for path in (FOLDER / "static").glob("*.css"))
+    colours = {}
+    for code in words.PLATFORMS:
+        [token] = re.findall(rf"\.{code} {{ --of-platform: var\((--\w+)\); }}", sheets)
+        [colours[code]] = re.findall(rf"{token}: (#\w+);", sheets)
+    assert len(set(colours.values())) == len(words.PLATFORMS)
+    for colour in colours.values():
+        assert len(re.findall(rf"{colour}\b", sheets)) == 1, colour

@@ -198,6 +198,42 @@ def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> N
     assert ("load delay:5s" in answer.text) == (address == "/compose/check")
 
 
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        (ApiError(400, {"error": "Not a cursor", "code": "VALIDATION_ERROR"}), "open the screen again"),
+        (ApiError(404, {}), "The address is wrong"),
+        (PermissionDenied(403, {}), "Ask the owner"),
+        (LimitReached(429, {}), "The screen Usage shows your limits"),
+        (ServerError(503, {}), "loads again by itself"),
+    ],
+)
+@pytest.mark.parametrize("is_part", [False, True])
+def test_every_refusal_names_the_next_step(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, error: ApiError, step: str, is_part: bool
+) -> None:
+    def refuse(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(api, "reader", lambda: SimpleNamespace(list_media=refuse))
+    answer = browser.get("/library", headers={"HX-Request": "true"} if is_part else {})
+    assert answer.status_code == error.status
+    assert step in answer.text
+    assert ("Not a cursor" in answer.text) == (error.status == 400)  # the reason, with whole pages and parts
+
+
+def test_a_refused_form_names_the_next_step(browser: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ApiError(409, {"error": "A payment is under way", "code": "CONFLICT"})
+
+    data = {"form_token": form_token(browser), **FORM}
+    monkeypatch.setattr(api, "patient", lambda: SimpleNamespace(check_page=refuse))
+    answer = browser.post("/pages/pag_1/check", data=data)
+    assert answer.status_code == 409
+    assert "A payment is under way" in answer.text
+    assert "Go back, change what the reason names, then send it again." in answer.text
+
+
 def test_the_list_behind_a_filter_is_not_exchanged_for_an_error(browser: FlaskClient) -> None:
     """htmx would look for the list in the answer, find none and leave the place empty."""
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}

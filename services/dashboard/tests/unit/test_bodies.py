@@ -111,12 +111,19 @@ def test_files_have_places_of_their_own(held: tuple[BodyReader, Slow]) -> None:
     assert reader.read(files)
 
 
-def test_a_form_too_many_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_part", [False, True])
+def test_a_form_too_many_is_refused_with_the_next_step(
+    monkeypatch: pytest.MonkeyPatch, is_part: bool
+) -> None:
     monkeypatch.setattr(BodyReader, "read", lambda *_: False)
     app = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
-    answer = app.test_client().post("/sign-in", data={"email": "ann@example.com"})
+    headers = {"HX-Request": "true"} if is_part else {}
+    answer = app.test_client().post("/sign-in", data={"email": "ann@example.com"}, headers=headers)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-    assert "Send it again in a moment." in answer.text
+    assert answer.headers["Connection"] == "close"  # what is left of the body is no request
+    assert "Too much is on its way" in answer.text
+    assert "Send it again in a few seconds" in answer.text
+    assert ("<html" in answer.text) != is_part
 
 
 class TestBeforeABodyIsRead:

@@ -131,42 +131,70 @@ def test_the_addresses_in_the_apis_answers_lead_to_a_screen(
     assert browser.get(address).location == screen
 
 
+def show_account(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, *, requests: int = 0, stored: int = 0,
+    remaining: int = 10, disabled: str = "", **monthly: tuple[int, int],
+) -> str:  # fmt: skip
+    """Returns the overview's part about an account with these figures; `monthly`: what is used, and of how many."""
+    client = Client(sells=False)
+    uses = {name: SimpleNamespace(used=used, limit=limit) for name, (used, limit) in monthly.items()}
+    told = SimpleNamespace(
+        quota=SimpleNamespace(
+            monthly=SimpleNamespace(**ACCOUNT.quota.monthly | uses),
+            storage=SimpleNamespace(used_bytes=stored, limit_bytes=10),
+            rate_limit=SimpleNamespace(per_minute=300, per_day=1_000),
+        ),
+        credits=SimpleNamespace(remaining=remaining),
+    )
+    hooks = [SimpleNamespace(id="whk_1", name=disabled, status="disabled")] if disabled else []
+    today = SimpleNamespace(days=[SimpleNamespace(date="2026-11-27", requests=requests)])
+    for name, answer in (
+        ("get_account", told), ("list_webhooks", SimpleNamespace(webhooks=hooks)), ("get_usage", today),
+    ):  # fmt: skip
+        monkeypatch.setattr(client, name, lambda answer=answer, **_: answer, raising=False)
+    monkeypatch.setattr(api, "reader", lambda: client)
+    monkeypatch.setattr(kept, "_values", {})
+    return browser.get("/overview/account", headers={"HX-Request": "true"}).text
+
+
 @pytest.mark.parametrize(("used", "is_near"), [(7, False), (8, True), (10, True)])
 def test_the_overview_warns_of_limits_that_are_nearly_reached(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, used: int, is_near: bool
 ) -> None:
-    client = Client(sells=False)
-    quota = SimpleNamespace(
-        monthly=ACCOUNT.quota.monthly | {"publishes": SimpleNamespace(used=used, limit=10)},
-        storage=SimpleNamespace(used_bytes=used, limit_bytes=10),
+    part = show_account(
+        browser, monkeypatch, publishes=(used, 10), stored=used, requests=100 * used, remaining=17 - used
     )
-    quota.monthly = SimpleNamespace(**quota.monthly)
-    told = SimpleNamespace(quota=quota)
-    monkeypatch.setattr(client, "get_account", lambda: told)
-    monkeypatch.setattr(client, "list_webhooks", lambda **_: SimpleNamespace(webhooks=[]), raising=False)
-    monkeypatch.setattr(api, "reader", lambda: client)
-    monkeypatch.setattr(kept, "_values", {})
-    page = browser.get("/overview/account").text
-    assert (f"{used} of 10 posts of this month are used" in page) == is_near
-    assert ("of storage are used" in page) == is_near
+    assert (f"{used} of 10 posts of this month are used" in part) == is_near
+    assert ("of storage are used" in part) == is_near
+    assert (f"{100 * used:,} of 1,000 requests of today are used" in part) == is_near
+    assert (f"{17 - used} AI credits are left" in part) == is_near
+    assert "<html" not in part
 
 
 def test_the_overview_warns_of_each_limit_of_the_month(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = Client(sells=False)
-    monthly = dict.fromkeys(("publishes", "reads"), USE) | {
-        "replies": SimpleNamespace(used=19, limit=20), "webhooks": SimpleNamespace(used=9, limit=10),
-        "resets_at": ACCOUNT.quota.monthly["resets_at"],
-    }  # fmt: skip
-    quota = SimpleNamespace(
-        monthly=SimpleNamespace(**monthly), storage=SimpleNamespace(used_bytes=0, limit_bytes=10)
-    )
-    monkeypatch.setattr(client, "get_account", lambda: SimpleNamespace(quota=quota))
-    monkeypatch.setattr(client, "list_webhooks", lambda **_: SimpleNamespace(webhooks=[]), raising=False)
-    monkeypatch.setattr(api, "reader", lambda: client)
-    monkeypatch.setattr(kept, "_values", {})
+    part = show_account(browser, monkeypatch, replies=(19, 20), webhooks=(9, 10), reads=(1, 10))
+    assert "19 of 20 replies of this month are used" in part
+    assert "9 of 10 webhook deliveries of this month are used" in part
+    assert "reads of this month" not in part
+
+
+def test_without_javascript_limits_and_webhooks_have_a_page_to_which_the_overview_leads(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert '<strong dir="auto">The till</strong>' in show_account(browser, monkeypatch, disabled="The till")
     page = browser.get("/overview/account").text
-    assert "19 of 20 replies of this month are used" in page
-    assert "9 of 10 webhook deliveries of this month are used" in page
-    assert "reads of this month" not in page
+    assert "<h1>Limits and webhooks</h1>" in page
+    assert "The till" in page
+    assert "No limit is near its end" not in page
+    show_account(browser, monkeypatch)
+    assert "No limit is near its end" in browser.get("/overview/account").text
+    nothing = SimpleNamespace(scheduled_posts=[], next_cursor=None)
+    client = SimpleNamespace(
+        list_scheduled_posts=lambda **_: nothing, iterate_pages=lambda **_: [], iterate_brands=lambda **_: []
+    )
+    monkeypatch.setattr(api, "reader", lambda: client)
+    overview = browser.get("/").text
+    assert '<p class="without-script"><a href="/overview/account">' in overview
+    assert "Looking at limits and webhooks…" in overview

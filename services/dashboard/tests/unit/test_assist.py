@@ -1,0 +1,100 @@
+"""AI in the composer without an API: what is still being made when somebody comes back, and what became of it."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from dashboard import api, kept
+from dashboard.app import create_app
+from dashboard.config import Config
+
+APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
+IS_MADE = "is being made"
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+    monkeypatch.setattr(kept, "_values", {})
+    browser = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    return browser
+
+
+def job(name: str, media_type: str, status: str = "processing", error: str | None = None) -> SimpleNamespace:
+    return SimpleNamespace(
+        job_id=name, kind="video" if media_type == "video" else "image", media_type=media_type, status=status,
+        prompt=f"Prompt of {name}", credits_charged=10, created_at=datetime.now(UTC), error=error,
+    )  # fmt: skip
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, *jobs: SimpleNamespace, media: Any = None) -> None:
+    """Makes the API list these jobs, and answer with the first one when it is asked for one."""
+    left = SimpleNamespace(available=7, remaining=7)
+    client = SimpleNamespace(
+        get_credits=lambda: SimpleNamespace(credits=left, costs=[]),
+        iterate_brands=lambda **_: [],
+        list_ai_jobs=lambda **_: SimpleNamespace(jobs=list(jobs)),
+        get_ai_job=lambda _: SimpleNamespace(job=jobs[0], media=media, credits=left),
+    )
+    monkeypatch.setattr(api, "reader", lambda: client)
+
+
+def forms(browser: FlaskClient) -> list[str]:
+    """Returns the forms for captions, images and videos, as the composer asks for them."""
+    text = browser.get("/compose/ai", headers={"HX-Request": "true"}).text
+    found = text.split('<details class="assist"')[1:]
+    assert len(found) == 3
+    return found
+
+
+def test_an_image_and_a_video_that_are_under_way_are_shown_each_at_its_form(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, job("job_3", "photo", "completed"), job("job_2", "photo"), job("job_1", "video"))
+    caption, image, film = forms(browser)
+    assert IS_MADE not in caption
+    assert "The image “<span" in image
+    assert 'hx-get="/compose/ai/jobs/job_2"' in image
+    assert "The video “<span" in film
+    assert 'hx-get="/compose/ai/jobs/job_1"' in film
+    assert [" open>" in it.partition("<summary>")[0] for it in (caption, image, film)] == [False, False, True]
+
+
+def test_an_image_that_is_under_way_opens_its_form(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, job("job_2", "photo"))
+    is_open = [" open>" in it.partition("<summary>")[0] for it in forms(browser)]
+    assert is_open == [False, True, False]
+
+
+def test_of_two_images_the_newest_is_shown(browser: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(monkeypatch, job("job_2", "photo"), job("job_1", "photo"))
+    assert "Prompt of job_2" in forms(browser)[1]
+    assert "Prompt of job_1" not in "".join(forms(browser))
+
+
+def test_what_is_finished_is_left_to_the_library(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, job("job_1", "photo", "completed"), job("job_0", "video", "failed"))
+    assert IS_MADE not in "".join(forms(browser))
+
+
+@pytest.mark.parametrize(("media_type", "name"), [("photo", "image"), ("video", "video")])
+def test_what_became_of_it_is_told_where_it_was_awaited(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, media_type: str, name: str
+) -> None:
+    def look() -> str:
+        return browser.get("/compose/ai/jobs/job_1", headers={"HX-Request": "true"}).text
+
+    answer_with(monkeypatch, job("job_1", media_type))
+    assert f"the {name} will be in the library" in look()
+    answer_with(monkeypatch, job("job_1", media_type, "failed"))
+    assert f"The {name} could not be made. Its credits are returned." in look()
+    file = SimpleNamespace(media_id="med_1", type=media_type, url="/x", thumbnail_url=None, filename="a.jpg")
+    answer_with(monkeypatch, job("job_1", media_type, "completed"), media=file)
+    assert f"Use this {name}" in look()
