@@ -40,13 +40,13 @@ def test_a_post_is_on_its_day_and_leads_to_its_page(person: Any) -> None:
         f"return document.querySelector('time[datetime=\"{at:%Y-%m-%d}\"]').closest('li').innerText"
     )
     assert "12:00" in day
-    assert window.text(".entry .where").split()[-1] == "Facebook"  # after the page's name
+    assert window.text(".entry .top").split() == ["12:00", "Facebook"]
     assert "In the middle of the month" in day
     window.press(".entry")
     assert "In the middle of the month" in window.text(".text")
 
 
-def test_in_a_week_a_long_name_of_a_page_leaves_the_place_to_the_text(
+def test_in_a_week_a_long_name_of_a_page_has_two_lines_and_a_pointer_shows_all_of_it(
     person: Any, jpeg: bytes, accounts: Accounts
 ) -> None:
     account, at = person.account, next_month()
@@ -57,11 +57,12 @@ def test_in_a_week_a_long_name_of_a_page_leaves_the_place_to_the_text(
     person.window.emulate_phone(1280, 900, "light")
     person.open(f"/calendar?view=week&day={at:%Y-%m-%d}")
     lines = person.window.run(
-        "const it = document.querySelector('.entry .where');"
+        "const it = document.querySelector('.entry .where b');"
         "return it.offsetHeight / parseFloat(getComputedStyle(it).lineHeight)"
     )
     assert "1 photo" in person.window.text(".entry .where")
     assert round(lines) == 2
+    assert person.window.run("return document.querySelector('.entry .where b').title") == page["name"]
     person.window.emulate_phone(0, 0, "")
 
 
