@@ -333,8 +333,8 @@ def length_of(seconds: float) -> str:
 
 
 def took(seconds: float) -> str:
-    """Returns how long something took: `55 ms`, `1.2 s`, `130 s`."""
-    return f"{round(1000 * seconds)} ms" if seconds < 1 else f"{seconds:.3g} s"
+    """Returns how long something took: `55 ms`, `1.2 s`, `130 s`. A line never breaks before the unit."""
+    return f"{round(1000 * seconds)}\xa0ms" if seconds < 1 else f"{seconds:.3g}\xa0s"
 
 
 def initials(name: str) -> str:

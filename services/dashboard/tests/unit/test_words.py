@@ -77,7 +77,7 @@ def test_figures_read_well() -> None:
     assert [words.size(it) for it in (1, 12, 31_514, 298_000, 2**20, 5 * 2**30)] == [
         *("1 byte", "12 bytes", "30.8 kB", "291 kB", "1 MB", "5 GB"),
     ]
-    assert [words.took(it) for it in (0.055, 1.234, 130)] == ["55 ms", "1.23 s", "130 s"]
+    assert [words.took(it) for it in (0.055, 1.234, 130)] == ["55\xa0ms", "1.23\xa0s", "130\xa0s"]
     fields = (
         "media_ids[0]",
         "first_comment",
