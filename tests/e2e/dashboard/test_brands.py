@@ -67,3 +67,17 @@ def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any
 def test_another_s_brand_is_not_there(person: Any, accounts: Accounts) -> None:
     person.open(f"/brands/{accounts.new(pages=()).brand_id}")
     assert person.window.text("h1") == "There is nothing here"
+
+
+def test_on_a_phone_the_state_of_a_page_is_below_its_name_and_begins_where_it_does(person: Any) -> None:
+    window = person.window
+    window.emulate_phone(360, 800, "light")
+    person.open(f"/brands/{person.account.brand_id}")
+    name, state = window.run(
+        "const row = document.querySelector('[aria-labelledby=pages] .row');"
+        "return ['.grow', '.status'].map(it => row.querySelector(it).getBoundingClientRect())"
+        ".map(it => [Math.round(it.left), Math.round(it.top), Math.round(it.bottom)])"
+    )
+    window.emulate_phone(0, 0, "")
+    assert state[0] == name[0]
+    assert state[1] >= name[2]
