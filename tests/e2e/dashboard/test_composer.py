@@ -182,6 +182,19 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     assert window.run("return document.querySelector('#kept').hidden")
 
 
+def test_a_draft_that_comes_back_is_checked_and_previewed_at_once(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB")
+    window.type("#message", "Half a thought")
+    window.click("input[name=when][value=later]")
+    shows(writer, "#findings", "Ready")
+    writer.open("/compose")
+    assert "Choose pages and write" not in window.text("#findings")
+    shows(writer, "#findings", "Ready")
+    shows(writer, "#previews .FB", "Half a thought")
+    shows(writer, "#goes-out", "Goes out ")
+
+
 def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> None:
     window = writer.window
     choose(writer, "FB", "IG")

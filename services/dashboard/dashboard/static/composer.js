@@ -6,9 +6,12 @@ const KEPT = "posthaste-draft";
 // What belongs to a page as it was loaded, not to the draft.
 const TRANSIENT = /^(form_token|caption_key|image_key|film_key)$/;
 
-function check() {
+// Asks the server what each platform will take, once nobody has typed for a moment.
+function check(pause = 400) {
+  const unchecked = document.getElementById("unchecked");
+  if (unchecked && chosenPages().length) unchecked.textContent = "Checking…";
   clearTimeout(check.timer);
-  check.timer = setTimeout(() => form.dispatchEvent(new Event("check")), 400);
+  check.timer = setTimeout(() => form.dispatchEvent(new Event("check")), pause);
 }
 
 function showWhen() {
@@ -112,11 +115,12 @@ function keep() {
   document.getElementById("kept").hidden = false;
 }
 
+// Fills the form with the draft that the browser kept, and has it checked.
 function restore() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
   document.getElementById("kept").hidden = kept.length === 0;
+  if (!kept.length) return;
   const files = kept.filter(([name]) => name === "media_id");
-  if (files.length) restoreFiles(new URLSearchParams(files));
   for (const [name, value] of kept.filter((field) => !files.includes(field))) {
     for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "checkbox" || field.type === "radio") {
@@ -126,6 +130,9 @@ function restore() {
       }
     }
   }
+  document.getElementById("goes-out").textContent = ""; // it told the time of the empty form
+  if (files.length) restoreFiles(new URLSearchParams(files));
+  else check(0);
 }
 
 // The server draws the tiles of files, because only it knows which still exist.
@@ -133,7 +140,7 @@ async function restoreFiles(chosen) {
   const list = document.getElementById("files");
   await htmx.ajax("GET", `${list.dataset.restore}?${chosen}`, { target: list, swap: "beforeend" });
   showCounts();
-  check();
+  check(0);
 }
 
 if (document.querySelector("#sent[data-done]")) sessionStorage.removeItem(KEPT);
@@ -144,7 +151,10 @@ if (form) {
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     const assist = event.target.closest(".assist");
-    if (assist) renew(assist);
+    if (assist) {
+      renew(assist);
+      return keep(); // what AI is asked for is not part of the post
+    }
     showWhen();
     showAll();
     keep();
@@ -188,5 +198,5 @@ if (form) {
   showAll();
   const show = () => (showPictures(), showFindings());
   new MutationObserver(show).observe(document.getElementById("previews"), { childList: true });
-  if (form.querySelector("[name=page_id]:checked")) check();
+  if (!isFresh && form.querySelector("[name=page_id]:checked")) check(0);
 }
