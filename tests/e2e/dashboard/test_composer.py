@@ -199,8 +199,9 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     window = writer.window
     choose(writer, "FB", "IG")
     window.type("#message", "Without a photo")
-    shows(writer, "#ready", "Publish on 1 of 2 pages")
-    assert "Mend this, or leave that page out." in window.text("#findings")
+    shows(writer, "#ready", "Publish on Facebook only")
+    assert window.run("return document.querySelector('#send').disabled")
+    assert "Fix this, or leave that page out." in window.text("#findings")
     assert findings(window) == []
     window.press("#ready button")
     assert window.text("h1") == "1 page done, 1 refused"

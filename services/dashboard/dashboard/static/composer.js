@@ -89,6 +89,17 @@ function showFindings() {
   }
 }
 
+let isUploading = false;
+
+// While a page cannot take the post, the button that sends to all pages waits; what is wrong stands above it.
+function showSend() {
+  const send = document.getElementById("send");
+  const isBlocked = document.querySelector("#ready button") !== null;
+  send.disabled = isUploading || isBlocked;
+  if (isBlocked) send.setAttribute("aria-describedby", "findings-end");
+  else send.removeAttribute("aria-describedby");
+}
+
 function showOwnTexts() {
   const chosen = new Set(chosenPages().map((it) => it.value));
   for (const own of form.querySelectorAll(".own")) {
@@ -160,9 +171,13 @@ if (form) {
     keep();
     check();
   });
-  form.addEventListener("uploading", () => (document.getElementById("send").disabled = true));
+  form.addEventListener("uploading", () => {
+    isUploading = true;
+    showSend();
+  });
   form.addEventListener("uploaded", () => {
-    document.getElementById("send").disabled = false;
+    isUploading = false;
+    showSend();
     showCounts();
     keep();
     check();
@@ -196,7 +211,9 @@ if (form) {
   });
   showWhen();
   showAll();
+  showSend();
   const show = () => (showPictures(), showFindings());
   new MutationObserver(show).observe(document.getElementById("previews"), { childList: true });
+  new MutationObserver(showSend).observe(document.getElementById("ready"), { childList: true });
   if (!isFresh && form.querySelector("[name=page_id]:checked")) check(0);
 }

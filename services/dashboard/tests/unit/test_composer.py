@@ -113,7 +113,7 @@ def test_a_refused_post_says_above_it_that_nothing_is_out_and_beside_the_fields_
     monkeypatch.setattr(api.reader(), "publish_posts", refuse)
     answer = send(["pag_f", "pag_i"], do="send")
     assert answer.status_code == 422
-    assert "Nothing was published. Mend what is marked below." in answer.text
+    assert "Nothing was published. Fix what is marked below." in answer.text
     assert "Refused by the first page" not in answer.text
     assert "Nothing was published. Refused by the first page" in send(["pag_f"], do="send").text
 
@@ -124,3 +124,17 @@ def test_what_stands_above_a_refused_post_goes_once_every_page_can_take_it(
     gone = 'id="refused" hx-swap-oob="innerHTML"></div>'
     assert gone not in send(["pag_f", "pag_i"], address="/compose/check").text
     assert gone in send(["pag_f"], address="/compose/check").text
+
+
+def test_the_button_names_the_one_platform_that_can_take_the_post(published: list[dict[str, Any]]) -> None:
+    shown = send(["pag_f", "pag_i"], address="/compose/check").text
+    assert ">Publish on Facebook only</button>" in shown
+    assert "only</button>" not in send(["pag_f"], address="/compose/check").text
+
+
+def test_the_button_counts_pages_where_one_platform_has_several() -> None:
+    pages = {it: SimpleNamespace(platform=it[:2]) for it in ("FB1", "FB2", "IG1")}
+    places: Any = SimpleNamespace(pages=pages)
+    assert compose.only_platform({"FB1": [], "FB2": [REFUSAL]}, ["FB1"], places) == ""
+    assert compose.only_platform({"FB1": [], "FB2": [], "IG1": [REFUSAL]}, ["FB1", "FB2"], places) == ""
+    assert compose.only_platform({"FB1": [], "IG1": [REFUSAL]}, ["FB1"], places) == "Facebook only"
