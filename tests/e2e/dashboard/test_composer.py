@@ -212,6 +212,18 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     ) == writer.account.page_id("IG")
 
 
+def test_the_button_that_sends_is_in_sight_in_a_low_window_and_one_part_scrolls(writer: Any) -> None:
+    window = writer.window
+    window.emulate_phone(1280, 700, "light")
+    choose(writer, "FB", "IG", "TW")
+    window.click("input[name=when][value=later]")
+    window.type("#message", "Rye " * 90)
+    until(lambda: window.has("#previews .TW"), 30, "the preview is there")
+    bottom = window.run("return document.querySelector('#send').getBoundingClientRect().bottom")
+    assert bottom <= 700
+    assert not window.has(".side #previews")
+
+
 def test_a_preview_folds_a_long_text_where_its_platform_does(writer: Any) -> None:
     window = writer.window
     choose(writer, "FB", "IG")
