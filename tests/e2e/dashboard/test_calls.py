@@ -25,7 +25,7 @@ SCREENS = {
     "/activity/requests": 2,
     "/activity/audit": 1,
     "/developers": 2,
-    "/account": 2,
+    "/account": 3,
     "/account/email": 2,
 }
 

@@ -134,7 +134,7 @@ def ask_for_another_address(person: Any) -> None:
     """Asks for another e-mail address, which waits to be confirmed."""
     person.window.type("#email", "ada@corner-bakery.example")
     person.window.type("#email-password", PASSWORD)
-    person.window.press("form[action$='/account/email'] button")
+    person.window.press("[aria-labelledby=another] form button")
 
 
 def begin_a_film(person: Any) -> None:
