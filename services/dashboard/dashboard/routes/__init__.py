@@ -38,7 +38,7 @@ NAVIGATION = (
     ),
     (("media.index", "Library", None), ("pages.index", "Pages", None), ("brands.index", "Brands", None)),
     (
-        ("usage.show", "Usage and billing", None),
+        ("usage.show", "Usage and billing", "read:account"),
         ("activity.requests", "Activity", "manage:brands"),
         ("developers.show", "Developers", "manage:webhooks"),
         ("account.show", "Account", None),
