@@ -191,3 +191,18 @@ def test_posts_are_found_by_their_text_and_the_choice_goes_with_the_tabs(person:
     assert findings(window) == []
     window.press(".empty a")
     assert "Nothing was cancelled." in window.text("#posts")
+
+
+def test_the_dots_of_a_phones_month_differ_in_shape_and_are_explained(person: Any) -> None:
+    window = person.window
+    person.account.api.post("/posts/publish", {"page_id": person.account.page_id(), "message": "Out today"})
+    schedule(person, dt.datetime.now(BERLIN) + dt.timedelta(minutes=30), "Soon")
+    window.emulate_phone(360, 800, "light")
+    person.open("/calendar?view=month")
+    assert window.text(".legend").split() == ["Scheduled", "Held", "Failed", "Published"]
+    shape = "getComputedStyle(document.querySelector('.month .dots .{}')).backgroundColor"
+    grounds = [window.run("return " + shape.replace("{}", it)) for it in ("queued", "published")]
+    assert grounds[0] == "rgba(0, 0, 0, 0)"
+    assert grounds[1] != grounds[0]
+    assert findings(window) == []
+    window.emulate_phone(0, 0, "")
