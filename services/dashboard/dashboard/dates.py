@@ -55,6 +55,8 @@ def attach(app: Flask) -> None:
         clock=clock, ago=ago,
         clock_or_day=clock_or_day, local_fields=times.local_fields, offset=times.offset,
         short_day=lambda day: languages.short_day(day, g.dates.language),
+        # Plan credits begin with a month in UTC.
+        month_name=lambda at: languages.month(at.astimezone(UTC).date(), g.dates.language),
         weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
         weekday_and_number=lambda day: languages.weekday_and_number(day, g.dates.language),
     )  # fmt: skip

@@ -146,12 +146,12 @@ EVENTS = {
 }
 #: What changed the AI credits.
 LEDGER = {
-    "grant": "Given by the plan or the operator",
+    "grant": "Plan credits",
     "lapse": "Lapsed at the end of the month",
     "carry": "Carried over",
     "charge": "Used",
     "refund": "Given back",
-    "purchase": "Bought",
+    "purchase": "Bought, or added by support",
     "auto_refill": "Bought automatically",
     "referral": "For a referral",
     "clawback": "Taken back after a refund of the payment",
@@ -159,7 +159,7 @@ LEDGER = {
     "collection": "Taken for credits that were owed",
 }
 #: Actors of the audit log that are no users.
-ACTORS = {"operator": "The operator", "system": "Posthaste"}
+ACTORS = {"operator": "Support", "system": "Posthaste"}
 #: Action of the audit log → what the actor did.
 _AUDITED = {
     "collaborator.set": "gave {person} {role} access to the brand",

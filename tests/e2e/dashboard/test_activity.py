@@ -114,12 +114,13 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     post = schedule(account, message="Sooner")
     operator("post", "due", post["id"])
     busy.open("/usage/credits")
+    assert re.search(r"Plan credits, [A-Z]\w+ 20\d\d", window.text("main"))
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
     busy.open("/activity/audit")
     told = window.text("main")
-    assert f"The operator let a scheduled post on {account.pages['FB']['name']} go out at once." in told
-    assert re.search(r"The operator gave \S+@\S+ limited access to the brand\.", told)
+    assert f"Support let a scheduled post on {account.pages['FB']['name']} go out at once." in told
+    assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
     window.press("main a[href*='/posts/']")
     assert "Sooner" in window.text(".text")
