@@ -216,6 +216,15 @@ def is_passing(code: str) -> bool:
     return code in _PASSING
 
 
+def is_about_access(code: str, message: str) -> bool:
+    """Whether a post failed because its platform no longer lets Posthaste in: then the page's connection is looked at
+    before the post. A platform's own error ends with its code, which for lack of a name is the HTTP status."""
+    return (
+        code in ("PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
+        or re.search(r"\((?:401|403)\)$", message) is not None
+    )
+
+
 def advice(code: str, platform: str, recommended_fix: str) -> str:
     """Returns what a person can do about a post's error, in a sentence with the platform's name."""
     return ADVICE.get(code, recommended_fix.replace("`", "")).replace("{platform}", PLATFORMS[platform])

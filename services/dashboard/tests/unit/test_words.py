@@ -120,6 +120,13 @@ def test_what_a_post_has_attached_is_counted_by_kind() -> None:
     ]
 
 
+def test_a_post_that_its_platform_did_not_let_in_is_told_from_one_that_it_did_not_like() -> None:
+    assert words.is_about_access("PAGE_EXPIRED", "Reconnect the page.")
+    assert words.is_about_access("PLATFORM_REJECTED", "You are not permitted to do this. (403)")
+    assert not words.is_about_access("PLATFORM_REJECTED", "A duplicate of (403) (duplicate)")
+    assert not words.is_about_access("PLATFORM_REJECTED", "The image is too small. (400)")
+
+
 def test_a_post_is_tried_again_unseen_only_after_an_error_that_passes() -> None:
     assert words.is_passing("PAGE_EXPIRED")
     assert not words.is_passing("PLATFORM_OUTCOME_UNKNOWN")
