@@ -10,7 +10,7 @@ from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import schedule
 from e2e_kit.waiting import until
 
-SCREENS = ("/usage", "/usage/credits", "/activity/requests", "/activity/audit")
+SCREENS = ("/usage", "/usage/credits", "/developers/requests", "/activity/audit")
 
 
 @pytest.fixture
@@ -41,20 +41,21 @@ def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
 
 def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     window = busy.window
-    busy.open("/activity")  # as the menu calls it
+    busy.open("/developers")
+    window.press("nav[aria-label=Views] a:last-child")
     assert "POST /posts/publish" in window.text("#log")
     window.click("[name=errors]")
     until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")
     assert "VALIDATION_ERROR" in window.text("#log .row")
     assert "errors=yes" in window.url
     [entry] = busy.account.api.get("/logs?errors_only=true")["entries"]
-    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    busy.open(f"/developers/requests?request_id={entry['request_id']}")
     assert window.run("return document.querySelectorAll('#log .row').length") == 1
 
 
 def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
     def told() -> str:
-        busy.open("/activity/requests")
+        busy.open("/developers/requests")
         return str(busy.window.text("#log .list"))
 
     until(lambda: "In a browser" in told(), 30, "the dashboard's own requests are written")
@@ -93,7 +94,7 @@ def test_a_pack_of_credits_is_named_on_one_line_on_a_phone(busy: Any) -> None:
 def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> None:
     window = busy.window
     [entry] = busy.account.api.get("/logs", errors_only="true")["entries"]
-    busy.open(f"/activity/requests/{entry['request_id']}")
+    busy.open(f"/developers/requests/{entry['request_id']}")
     assert "VALIDATION_ERROR" in window.text("main")
     assert "This request created or changed no post." in window.text("main")
     [entry] = [
@@ -101,7 +102,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
         for it in busy.account.api.get("/logs")["entries"]
         if it["path"] == "/posts/publish" and not it["code"]
     ]
-    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    busy.open(f"/developers/requests?request_id={entry['request_id']}")
     window.press("#log .row a")
     assert "Published" in window.text("[aria-labelledby=its-posts]")
     assert flaws(window, 360, 1280) == []

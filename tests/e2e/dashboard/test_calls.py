@@ -22,7 +22,7 @@ SCREENS = {
     "/brands": 2,
     "/usage": 3,
     "/usage/credits": 1,
-    "/activity/requests": 2,
+    "/developers/requests": 2,
     "/activity/audit": 1,
     "/developers": 2,
     "/account": 3,
@@ -93,7 +93,7 @@ def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
             f"/compose?{chosen}",
             f"/compose/files?{chosen}",
             "/compose/ai",
-            f"/activity/requests/{request_id}",
+            f"/developers/requests/{request_id}",
         ),
     )
     found = {screen: Visitor(stack, account, accounts).calls(screen) for screen in screens}

@@ -14,6 +14,7 @@ from dashboard.routes import (
     overview,
     pages,
     posts,
+    requests,
     shared_work,
     sign_in,
     sign_up,
@@ -24,7 +25,7 @@ BLUEPRINTS = tuple(
     it.screens
     for it in (
         *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
-        *(media, pages, brands, usage, activity, developers, account, codes),
+        *(media, pages, brands, usage, activity, developers, requests, account, codes),
     )
 )
 #: The screens of the main navigation in their groups: endpoint, text, and the scope without which a collaborator does
@@ -39,7 +40,7 @@ NAVIGATION = (
     (("media.index", "Library", None), ("pages.index", "Pages", None), ("brands.index", "Brands", None)),
     (
         ("usage.show", "Usage and billing", "read:account"),
-        ("activity.requests", "Activity", "manage:brands"),
+        ("activity.audit", "Activity", "manage:brands"),
         ("developers.show", "Developers", "manage:webhooks"),
         ("account.show", "Account", None),
     ),
