@@ -127,6 +127,18 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     assert "Sooner" in window.text(".text")
 
 
+def test_the_audit_log_is_narrowed_to_a_brand_at_once(busy: Any) -> None:
+    window, brand = busy.window, busy.account.brand_id
+    busy.open("/activity/audit")
+    assert not window.run("return document.querySelector('#audit .filters button').checkVisibility()")
+    window.run(
+        f"const list = document.querySelector('#brand'); list.value = '{brand}';"
+        "list.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: f"brand={brand}" in window.url, 20, "the log is narrowed")
+    until(lambda: "limited access to the brand" in window.text("#audit"), 20, "the entries are there")
+
+
 def test_each_screen_looks_right(busy: Any) -> None:
     for screen in SCREENS:
         busy.open(screen)
