@@ -78,8 +78,8 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
         "Storage",
     ]
     assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
-    assert "Resets" in window.text("[aria-labelledby=of-month]")
-    assert "Resets at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
+    assert "The month resets" in window.text("[aria-labelledby=of-month]")
+    assert "00:00 UTC" in window.text("[aria-labelledby=of-day]")  # the account's own zone
 
 
 def test_a_pack_of_credits_is_named_on_one_line_on_a_phone(busy: Any) -> None:
