@@ -44,11 +44,11 @@ PAGES = {"FB": "Corner Bakery Berlin", "IG": "Corner Bakery Berlin", "TW": "Corn
 TEXTS = (
     ("TW", 1, 17, "Tonight: the last mulled wine of the week at the market."),
     ("FB", 1, 8, "Fresh sourdough is out of the oven. Come by before noon, it never lasts longer."),
-    ("IG", 2, 7, "Good morning! Today we bake rye bread with caraway."),
+    ("IG", 2, 9, "Good morning! Today we bake rye bread with caraway."),
     ("FB", 3, 18, "Save the date: an Advent evening with carols, cinnamon buns and a very tired baker."),
     ("TW", 4, 12, "We are looking for somebody who likes bread and early mornings."),
     ("FB", 6, 8, "Second batch of stollen: sliced while you watch."),
-    ("IG", 8, 7, "Our oven turns a hundred. It still runs hot on the left."),
+    ("IG", 8, 10, "Our oven turns a hundred. It still runs hot on the left."),
     ("FB", 10, 9, "Orders for Christmas are open, until the oven is full."),
     ("TW", 12, 12, "Twelve kinds of cookies. We counted by eating."),
     ("FB", 15, 16, "A year in numbers: 61,000 rolls, nine bakers, no alarm slept through."),
