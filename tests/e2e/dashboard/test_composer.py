@@ -84,7 +84,7 @@ def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writ
     window.click(".settings[data-platform=FB] summary")
     window.type("#set-facebook_settings-link", "no address")
     until(lambda: window.has("#findings .finding.bad"), 20, "the refusal is told")
-    assert "Link:" in window.text("#findings")
+    shows(writer, "#findings", "Fix: Link")
     assert window.has("#beside-set-facebook_settings-link .finding.bad")
     described = (
         "return document.querySelector('#set-facebook_settings-link').getAttribute('aria-describedby')"

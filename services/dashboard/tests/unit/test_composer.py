@@ -138,3 +138,11 @@ def test_the_button_counts_pages_where_one_platform_has_several() -> None:
     assert compose.only_platform({"FB1": [], "FB2": [REFUSAL]}, ["FB1"], places) == ""
     assert compose.only_platform({"FB1": [], "FB2": [], "IG1": [REFUSAL]}, ["FB1", "FB2"], places) == ""
     assert compose.only_platform({"FB1": [], "IG1": [REFUSAL]}, ["FB1"], places) == "Facebook only"
+
+
+def test_a_finding_is_told_beside_its_field_alone_and_the_list_leads_there(
+    published: list[dict[str, Any]],
+) -> None:
+    shown = send(["pag_f", "pag_i"], address="/compose/check").text
+    assert shown.count(REFUSAL.message) == 1
+    assert 'Fix: <a href="#beside-media">Photos and videos</a>' in shown
