@@ -82,6 +82,7 @@ def person(stranger: Any) -> Any:
         if not other["current"]:
             session.delete(f"/auth/sessions/{other['id']}")
     session.patch("/account", {"timezone": "Europe/Berlin"})
+    session.patch(f"/tokens/{stranger.account.token_id}", {"name": "Shop website"})
     stranger.open("/account")
     return stranger
 
