@@ -14,7 +14,6 @@ from dashboard.routes import (
     overview,
     pages,
     posts,
-    requests,
     shared_work,
     sign_in,
     sign_up,
@@ -25,7 +24,7 @@ BLUEPRINTS = tuple(
     it.screens
     for it in (
         *(sign_in, sign_up, shared_work, overview, calendar, posts, comments, compose, assist),
-        *(media, pages, brands, usage, activity, developers, requests, account, codes),
+        *(media, pages, brands, usage, activity, developers, account, codes),
     )
 )
 #: The screens of the main navigation in their groups: endpoint, text, and the scope without which a collaborator does

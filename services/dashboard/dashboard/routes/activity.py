@@ -24,9 +24,9 @@ def index() -> Response:
 def moved(request_id: str = "") -> Response:
     """Redirects from an address that the log of requests had before, which somebody may have kept."""
     if request_id:
-        return redirect(url_for("requests.show", request_id=request_id))
+        return redirect(url_for("developers.one_request", request_id=request_id))
     kept = {name: request.args[name] for name in _FILTERS if name in request.args}
-    return redirect(url_for("requests.index", **kept))
+    return redirect(url_for("developers.requests", **kept))
 
 
 @screens.get("/audit")

@@ -77,7 +77,7 @@ _QUERIES = {
     "compose.library": ("media_id={media}",),
     "compose.files": ("media_id={media}",),
     "pages.linked": ("session_id={session}",),
-    "requests.index": ("token_id={token}",),
+    "developers.requests": ("token_id={token}",),
     "activity.moved": ("token_id={token}",),
     "activity.audit": ("brand={brand}",),
 }
