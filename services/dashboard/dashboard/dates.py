@@ -51,9 +51,12 @@ def remember(zone: str | None, language: str | None) -> None:
 def attach(app: Flask) -> None:
     """Gives the templates the functions with which they write dates."""
     app.jinja_env.filters.update(
-        shown=shown, mine=mine, tagged=tagged, exactly=exactly, in_calendar=in_calendar, clock=clock, ago=ago,
+        shown=shown, mine=mine, my_time=my_time, tagged=tagged, exactly=exactly, in_calendar=in_calendar,
+        clock=clock, ago=ago,
         clock_or_day=clock_or_day, local_fields=times.local_fields, offset=times.offset,
         short_day=lambda day: languages.short_day(day, g.dates.language),
+        # Plan credits begin with a month in UTC.
+        month_name=lambda at: languages.month(at.astimezone(UTC).date(), g.dates.language),
         weekday_and_day=lambda day: languages.weekday_and_day(day, g.dates.language),
         weekday_and_number=lambda day: languages.weekday_and_number(day, g.dates.language),
     )  # fmt: skip
@@ -119,7 +122,13 @@ def here(at: datetime) -> str:
 
 def mine(at: datetime) -> Markup:
     """Returns a time in the person's zone as HTML, with the zone's name."""
-    return Markup('{} <span class="zone">{}</span>').format(tagged(at, g.dates.zone), g.dates.zone)
+    text = Markup('<span class="at">{} <span class="zone">{}</span></span>')
+    return text.format(tagged(at, g.dates.zone), g.dates.zone)
+
+
+def my_time(at: datetime) -> Markup:
+    """Returns a time in the person's zone as HTML, for lists that name the zone above them."""
+    return tagged(at, g.dates.zone)
 
 
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:

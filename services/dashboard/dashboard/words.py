@@ -146,12 +146,12 @@ EVENTS = {
 }
 #: What changed the AI credits.
 LEDGER = {
-    "grant": "Given by the plan or the operator",
+    "grant": "Plan credits",
     "lapse": "Lapsed at the end of the month",
     "carry": "Carried over",
     "charge": "Used",
     "refund": "Given back",
-    "purchase": "Bought",
+    "purchase": "Bought, or added by support",
     "auto_refill": "Bought automatically",
     "referral": "For a referral",
     "clawback": "Taken back after a refund of the payment",
@@ -159,7 +159,7 @@ LEDGER = {
     "collection": "Taken for credits that were owed",
 }
 #: Actors of the audit log that are no users.
-ACTORS = {"operator": "The operator", "system": "Posthaste"}
+ACTORS = {"operator": "Support", "system": "Posthaste"}
 #: Action of the audit log → what the actor did.
 _AUDITED = {
     "collaborator.set": "gave {person} {role} access to the brand",
@@ -214,6 +214,15 @@ DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pen
 def is_passing(code: str) -> bool:
     """Whether a post that failed with this error can be tried again as it is, without looking at it first."""
     return code in _PASSING
+
+
+def is_about_access(code: str, message: str) -> bool:
+    """Whether a post failed because its platform no longer lets Posthaste in: then the page's connection is looked at
+    before the post. A platform's own error ends with its code, which for lack of a name is the HTTP status."""
+    return (
+        code in ("PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
+        or re.search(r"\((?:401|403)\)$", message) is not None
+    )
 
 
 def advice(code: str, platform: str, recommended_fix: str) -> str:
@@ -333,8 +342,8 @@ def length_of(seconds: float) -> str:
 
 
 def took(seconds: float) -> str:
-    """Returns how long something took: `55 ms`, `1.2 s`, `130 s`."""
-    return f"{round(1000 * seconds)} ms" if seconds < 1 else f"{seconds:.3g} s"
+    """Returns how long something took: `55 ms`, `1.2 s`, `130 s`. A line never breaks before the unit."""
+    return f"{round(1000 * seconds)}\xa0ms" if seconds < 1 else f"{seconds:.3g}\xa0s"
 
 
 def initials(name: str) -> str:

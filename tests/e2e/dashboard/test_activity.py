@@ -10,7 +10,7 @@ from e2e_kit.operator import Accounts, Operator
 from e2e_kit.posting import schedule
 from e2e_kit.waiting import until
 
-SCREENS = ("/usage", "/usage/credits", "/activity/requests", "/activity/audit")
+SCREENS = ("/usage", "/usage/credits", "/developers/requests", "/activity/audit")
 
 
 @pytest.fixture
@@ -41,20 +41,21 @@ def test_use_by_day_is_drawn_and_told_as_a_table(busy: Any) -> None:
 
 def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     window = busy.window
-    busy.open("/activity")  # as the menu calls it
+    busy.open("/developers")
+    window.press("nav[aria-label=Views] a:last-child")
     assert "POST /posts/publish" in window.text("#log")
     window.click("[name=errors]")
     until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")
     assert "VALIDATION_ERROR" in window.text("#log .row")
     assert "errors=yes" in window.url
     [entry] = busy.account.api.get("/logs?errors_only=true")["entries"]
-    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    busy.open(f"/developers/requests?request_id={entry['request_id']}")
     assert window.run("return document.querySelectorAll('#log .row').length") == 1
 
 
 def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
     def told() -> str:
-        busy.open("/activity/requests")
+        busy.open("/developers/requests")
         return str(busy.window.text("#log .list"))
 
     until(lambda: "In a browser" in told(), 30, "the dashboard's own requests are written")
@@ -77,8 +78,8 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
         "Storage",
     ]
     assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
-    assert "Resets" in window.text("[aria-labelledby=of-month]")
-    assert "Resets at 00:00 UTC" in window.text("[aria-labelledby=of-day]")
+    assert "The month resets" in window.text("[aria-labelledby=of-month]")
+    assert "00:00 UTC" in window.text("[aria-labelledby=of-day]")  # the account's own zone
 
 
 def test_a_pack_of_credits_is_named_on_one_line_on_a_phone(busy: Any) -> None:
@@ -93,7 +94,7 @@ def test_a_pack_of_credits_is_named_on_one_line_on_a_phone(busy: Any) -> None:
 def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> None:
     window = busy.window
     [entry] = busy.account.api.get("/logs", errors_only="true")["entries"]
-    busy.open(f"/activity/requests/{entry['request_id']}")
+    busy.open(f"/developers/requests/{entry['request_id']}")
     assert "VALIDATION_ERROR" in window.text("main")
     assert "This request created or changed no post." in window.text("main")
     [entry] = [
@@ -101,7 +102,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
         for it in busy.account.api.get("/logs")["entries"]
         if it["path"] == "/posts/publish" and not it["code"]
     ]
-    busy.open(f"/activity/requests?request_id={entry['request_id']}")
+    busy.open(f"/developers/requests?request_id={entry['request_id']}")
     window.press("#log .row a")
     assert "Published" in window.text("[aria-labelledby=its-posts]")
     assert flaws(window, 360, 1280) == []
@@ -114,15 +115,28 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     post = schedule(account, message="Sooner")
     operator("post", "due", post["id"])
     busy.open("/usage/credits")
+    assert re.search(r"Plan credits, [A-Z]\w+ 20\d\d", window.text("main"))
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
     busy.open("/activity/audit")
     told = window.text("main")
-    assert f"The operator let a scheduled post on {account.pages['FB']['name']} go out at once." in told
-    assert re.search(r"The operator gave \S+@\S+ limited access to the brand\.", told)
+    assert f"Support let a scheduled post on {account.pages['FB']['name']} go out at once." in told
+    assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
     window.press("main a[href*='/posts/']")
     assert "Sooner" in window.text(".text")
+
+
+def test_the_audit_log_is_narrowed_to_a_brand_at_once(busy: Any) -> None:
+    window, brand = busy.window, busy.account.brand_id
+    busy.open("/activity/audit")
+    assert not window.run("return document.querySelector('#audit .filters button').checkVisibility()")
+    window.run(
+        f"const list = document.querySelector('#brand'); list.value = '{brand}';"
+        "list.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: f"brand={brand}" in window.url, 20, "the log is narrowed")
+    until(lambda: "limited access to the brand" in window.text("#audit"), 20, "the entries are there")
 
 
 def test_each_screen_looks_right(busy: Any) -> None:

@@ -15,7 +15,7 @@ from e2e_kit.waiting import until
 
 SCREENS = (
     "/", "/overview/account", "/calendar", "/posts", "/posts?tab=published", "/comments", "/compose",
-    "/compose/library", "/compose/ai", "/library", "/pages", "/brands", "/usage", "/activity/requests",
+    "/compose/library", "/compose/ai", "/library", "/pages", "/brands", "/usage", "/developers/requests",
     "/usage/credits", "/activity/audit", "/developers", "/account", "/account/email", "/account/codes",
 )  # fmt: skip
 SERVICES = ("accounts", "ai", "media", "publishing", "quota", "webhooks")

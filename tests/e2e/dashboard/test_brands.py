@@ -188,3 +188,17 @@ def test_a_link_that_does_not_work_says_whom_to_ask(
     window.open(link)
     assert window.text("h1") == "This link does not work"
     assert "ask the person who invited you" in window.text("main")
+
+
+def test_on_a_phone_the_state_of_a_page_is_below_its_name_and_begins_where_it_does(person: Any) -> None:
+    window = person.window
+    window.emulate_phone(360, 800, "light")
+    person.open(f"/brands/{person.account.brand_id}")
+    name, state = window.run(
+        "const row = document.querySelector('[aria-labelledby=pages] .row');"
+        "return ['.grow', '.status'].map(it => row.querySelector(it).getBoundingClientRect())"
+        ".map(it => [Math.round(it.left), Math.round(it.top), Math.round(it.bottom)])"
+    )
+    window.emulate_phone(0, 0, "")
+    assert state[0] == name[0]
+    assert state[1] >= name[2]

@@ -40,13 +40,13 @@ def test_a_post_is_on_its_day_and_leads_to_its_page(person: Any) -> None:
         f"return document.querySelector('time[datetime=\"{at:%Y-%m-%d}\"]').closest('li').innerText"
     )
     assert "12:00" in day
-    assert window.text(".entry .where").split()[-1] == "Facebook"  # after the page's name
+    assert window.text(".entry .top").split() == ["12:00", "Facebook"]
     assert "In the middle of the month" in day
     window.press(".entry")
     assert "In the middle of the month" in window.text(".text")
 
 
-def test_in_a_week_a_long_name_of_a_page_leaves_the_place_to_the_text(
+def test_in_a_week_a_long_name_of_a_page_has_two_lines_and_a_pointer_shows_all_of_it(
     person: Any, jpeg: bytes, accounts: Accounts
 ) -> None:
     account, at = person.account, next_month()
@@ -57,11 +57,12 @@ def test_in_a_week_a_long_name_of_a_page_leaves_the_place_to_the_text(
     person.window.emulate_phone(1280, 900, "light")
     person.open(f"/calendar?view=week&day={at:%Y-%m-%d}")
     lines = person.window.run(
-        "const it = document.querySelector('.entry .where');"
+        "const it = document.querySelector('.entry .where b');"
         "return it.offsetHeight / parseFloat(getComputedStyle(it).lineHeight)"
     )
     assert "1 photo" in person.window.text(".entry .where")
     assert round(lines) == 2
+    assert person.window.run("return document.querySelector('.entry .where b').title") == page["name"]
     person.window.emulate_phone(0, 0, "")
 
 
@@ -190,3 +191,18 @@ def test_posts_are_found_by_their_text_and_the_choice_goes_with_the_tabs(person:
     assert findings(window) == []
     window.press(".empty a")
     assert "Nothing was cancelled." in window.text("#posts")
+
+
+def test_the_dots_of_a_phones_month_differ_in_shape_and_are_explained(person: Any) -> None:
+    window = person.window
+    person.account.api.post("/posts/publish", {"page_id": person.account.page_id(), "message": "Out today"})
+    schedule(person, dt.datetime.now(BERLIN) + dt.timedelta(minutes=30), "Soon")
+    window.emulate_phone(360, 800, "light")
+    person.open("/calendar?view=month")
+    assert window.text(".legend").split() == ["Scheduled", "Held", "Failed", "Published"]
+    shape = "getComputedStyle(document.querySelector('.month .dots .{}')).backgroundColor"
+    grounds = [window.run("return " + shape.replace("{}", it)) for it in ("queued", "published")]
+    assert grounds[0] == "rgba(0, 0, 0, 0)"
+    assert grounds[1] != grounds[0]
+    assert findings(window) == []
+    window.emulate_phone(0, 0, "")

@@ -84,7 +84,7 @@ def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writ
     window.click(".settings[data-platform=FB] summary")
     window.type("#set-facebook_settings-link", "no address")
     until(lambda: window.has("#findings .finding.bad"), 20, "the refusal is told")
-    assert "Link:" in window.text("#findings")
+    shows(writer, "#findings", "Fix: Link")
     assert window.has("#beside-set-facebook_settings-link .finding.bad")
     described = (
         "return document.querySelector('#set-facebook_settings-link').getAttribute('aria-describedby')"
@@ -190,12 +190,26 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     assert window.run("return document.querySelector('#discarded').hidden")
 
 
+def test_a_draft_that_comes_back_is_checked_and_previewed_at_once(writer: Any) -> None:
+    window = writer.window
+    choose(writer, "FB")
+    window.type("#message", "Half a thought")
+    window.click("input[name=when][value=later]")
+    shows(writer, "#findings", "Ready")
+    writer.open("/compose")
+    assert "Choose pages and write" not in window.text("#findings")
+    shows(writer, "#findings", "Ready")
+    shows(writer, "#previews .FB", "Half a thought")
+    shows(writer, "#goes-out", "Goes out ")
+
+
 def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> None:
     window = writer.window
     choose(writer, "FB", "IG")
     window.type("#message", "Without a photo")
-    shows(writer, "#ready", "Publish on 1 of 2 pages")
-    assert "Mend this, or leave that page out." in window.text("#findings")
+    shows(writer, "#ready", "Publish on Facebook only")
+    assert window.run("return document.querySelector('#send').disabled")
+    assert "Fix this, or leave that page out." in window.text("#findings")
     assert findings(window) == []
     window.press("#ready button")
     assert window.text("h1") == "1 page done, 1 refused"
@@ -204,6 +218,18 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     assert window.run(
         "return document.querySelector('[name=page_id]:checked').value"
     ) == writer.account.page_id("IG")
+
+
+def test_the_button_that_sends_is_in_sight_in_a_low_window_and_one_part_scrolls(writer: Any) -> None:
+    window = writer.window
+    window.emulate_phone(1280, 700, "light")
+    choose(writer, "FB", "IG", "TW")
+    window.click("input[name=when][value=later]")
+    window.type("#message", "Rye " * 90)
+    until(lambda: window.has("#previews .TW"), 30, "the preview is there")
+    bottom = window.run("return document.querySelector('#send').getBoundingClientRect().bottom")
+    assert bottom <= 700
+    assert not window.has(".side #previews")
 
 
 def test_a_preview_folds_a_long_text_where_its_platform_does(writer: Any) -> None:

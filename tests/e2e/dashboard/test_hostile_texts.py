@@ -40,8 +40,8 @@ SCREENS = (
     "/", "/posts", "/posts?tab=published", "/posts/x", "/compose", "/compose?copy=x", "/calendar",
     "/calendar?view=week", "/calendar?view=list", "/calendar/move/x", "/comments?state=all", "/comments/of/x",
     "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
-    "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/activity/requests",
-    "/activity/requests/x", "/usage/credits", "/activity/audit", "/account", "/invitations/x/x",
+    "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/developers/requests",
+    "/developers/requests/x", "/usage/credits", "/activity/audit", "/account", "/invitations/x/x",
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def test_names_of_brands_are_shown_as_they_are(phone: Any, accounts: Accounts) -
 def test_words_that_are_searched_for_are_shown_as_they_are(phone: Any) -> None:
     for text in PAYLOADS[::EVERY]:
         look(phone, f"/posts?search={quote(text[:100])}")
-        look(phone, f"/activity/requests?request_id={quote(text[:100])}")
+        look(phone, f"/developers/requests?request_id={quote(text[:100])}")
     assert_nothing_was_refused(phone)
 
 

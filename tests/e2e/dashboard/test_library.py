@@ -57,9 +57,11 @@ def test_the_actions_wait_until_files_are_selected(library: Any, picture: Path) 
     window = library.window
     disabled = "return [...document.querySelectorAll('.chosen button')].map(it => it.disabled)"
     assert window.run(disabled) == [True, True]
-    assert window.text("#chosen-count") == "Select files"
+    shown = "return document.querySelector('.chosen').checkVisibility()"
+    assert not window.run(shown)
     choose(library, "bread.jpg")
     assert window.run(disabled) == [False, False]
+    assert window.run(shown)
     assert window.text("#chosen-count") == "1 selected"
     choose(library, "bread.jpg")
     assert window.run(disabled) == [True, True]

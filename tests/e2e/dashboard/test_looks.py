@@ -21,7 +21,7 @@ SCREENS = (
     "/library",
     "/usage",
     "/usage/credits",
-    "/activity/requests",
+    "/developers/requests",
     "/activity/audit",
     "/pages",
     "/developers",

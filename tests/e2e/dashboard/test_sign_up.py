@@ -307,8 +307,13 @@ def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person
     assert window.run("return document.querySelector('#email').value") == new
     window.type("#email-password", OWNERS)
     window.press("form[action$=email] button")
-    assert "until then nothing changes" in window.text("[role=status]")
+    assert "Until you do, nothing changes." in window.text("[role=status]")
+    assert not window.has("[name=code]")  # the account has no authenticator app
     await_mail(stack, old, "another e-mail address")
+    assert new in window.text("[aria-labelledby=waiting]")
+    window.click("[aria-labelledby=waiting] summary")
+    window.type("#again-password", OWNERS)
+    window.press("[aria-labelledby=waiting] .make button")
     assert new in window.text("[aria-labelledby=waiting]")
     assert flaws(window, 360, 1280) == []
     window.emulate_phone(0, 0, "")

@@ -39,8 +39,8 @@ NAVIGATION = (
     ),
     (("media.index", "Library", None), ("pages.index", "Pages", None), ("brands.index", "Brands", None)),
     (
-        ("usage.show", "Usage and billing", None),
-        ("activity.requests", "Activity", "manage:brands"),
+        ("usage.show", "Usage and billing", "read:account"),
+        ("activity.audit", "Activity", "manage:brands"),
         ("developers.show", "Developers", "manage:webhooks"),
         ("account.show", "Account", None),
     ),

@@ -7,7 +7,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates, languages, times, words
-from dashboard.kept import forget
+from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.errors import ApiError
 from posthaste.records import WaitingEmailChange
@@ -16,6 +16,9 @@ screens = Blueprint("account", __name__)
 
 #: Sessions on a page of the list.
 _SESSIONS = 10
+
+#: Name and time of the kept answer whether signing in asks for a code.
+CODES, _CODES_SECONDS = "codes", 60.0
 
 #: Field of a form → what is wrong with it.
 _PROBLEMS = {
@@ -154,6 +157,21 @@ def _end(client: Posthaste, session_id: str) -> None:
             raise
 
 
+def _asks_for_codes(client: Posthaste) -> Callable[[], bool | None]:
+    """Returns a function that returns whether signing in asks for a code of an authenticator app, as it was at most a
+    minute ago; None before an API of the release before, which does not say."""
+
+    def read() -> bool | None:
+        try:
+            return client.get_totp().enabled
+        except ApiError as error:
+            if error.status not in (404, 405):
+                raise
+            return None
+
+    return kept(CODES, _CODES_SECONDS, read)
+
+
 def _email(problem: str = "") -> str:
     client = api.own()
 
@@ -165,22 +183,26 @@ def _email(problem: str = "") -> str:
                 raise
             return None
 
-    me, change = api.together(client.get_me, waiting)
+    if problem:  # which may be that a code is missing
+        forget(CODES)
+    me, change, has_codes = api.together(client.get_me, waiting, _asks_for_codes(client))
     return render_template(
         "account_email.html", address=me.authenticated_as.email, waiting=change, problem=problem,
-        done=request.args.get("done", ""),
+        done=request.args.get("done", ""), has_codes=has_codes, asks_for_code=has_codes is not False,
     )  # fmt: skip
 
 
 def _shown(problem: str = "") -> str:
     client, cursor = api.own(), request.args.get("after") or None
-    told, sessions = api.together(
-        client.get_account, lambda: client.list_sessions(limit=_SESSIONS, cursor=cursor)
+    told, sessions, has_codes = api.together(
+        client.get_account,
+        lambda: client.list_sessions(limit=_SESSIONS, cursor=cursor),
+        _asks_for_codes(client),
     )
     if request.args.get("done") != "dates":  # the API may still show what was chosen before
         dates.remember(told.user.timezone, told.user.language)
     return render_template(
         "account.html", account=told, sessions=sessions.sessions, after=sessions.next_cursor,
-        is_first=cursor is None, problem=problem,
+        is_first=cursor is None, problem=problem, has_codes=has_codes,
         dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
     )  # fmt: skip

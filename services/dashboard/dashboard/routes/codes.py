@@ -11,6 +11,8 @@ from markupsafe import Markup
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
+from dashboard.kept import forget
+from dashboard.routes.account import CODES
 from posthaste.errors import ApiError
 
 screens = Blueprint("codes", __name__, url_prefix="/account/codes")
@@ -47,6 +49,7 @@ def confirm() -> Answer:
         if not _ADDRESS.fullmatch(address) or error.code != "VALIDATION_ERROR":
             return _refused(error, "totp_code", _WRONG_CODE)
         return _begun(address, _WRONG_CODE), error.status
+    forget(CODES)
     return render_template("codes_recovery.html", codes=made.recovery_codes)
 
 
@@ -59,6 +62,7 @@ def off() -> Answer:
         )
     except ApiError as error:
         return _refused(error, "totp_code", "The code is not right. A recovery code works once.")
+    forget(CODES)
     return redirect(url_for("codes.show", done="off"))
 
 

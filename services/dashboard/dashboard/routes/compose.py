@@ -134,7 +134,7 @@ def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: st
     """Returns the text above a post that was refused: the reason, or a hint at the findings if these already show
     reasons beside their fields."""
     if any(it.code for found in (findings or {}).values() for it in found):
-        reason = "Mend what is marked below."
+        reason = "Fix what is marked below."
     return f"Nothing was {'scheduled' if draft.is_later else 'published'}. {reason}"
 
 
@@ -291,6 +291,15 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
     """Returns the pages that can take the post: those without a finding that is an error."""
     return [page_id for page_id, found in (findings or {}).items() if not any(it.code for it in found)]
+
+
+@screens.app_template_global()
+def only_platform(findings: dict[str, list[Finding]], ready: list[str], places: Places) -> str:
+    """Returns `Facebook only` if a post can go out on one chosen page and no other chosen page is on its platform;
+    else an empty text."""
+    platforms = [places.pages[it].platform for it in findings if it in places.pages]
+    on = places.pages.get(ready[0]) if len(ready) == 1 else None
+    return f"{words.PLATFORMS[on.platform]} only" if on and platforms.count(on.platform) == 1 else ""
 
 
 def _ready(draft: Draft, places: Places) -> tuple[Draft, list[Result]]:

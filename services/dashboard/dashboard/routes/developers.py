@@ -1,4 +1,6 @@
-"""The screens for developers: tokens, and webhooks with their deliveries. New secrets are shown once."""
+"""The screens for developers: tokens, webhooks with their deliveries, and the log of requests. New secrets are shown
+once.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.kept import forget
-from dashboard.routes.shared import recent_brands
+from dashboard.routes.shared import Places, recent_brands, recent_pages
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
 from posthaste.records import Delivery, Subscription
@@ -18,7 +20,9 @@ screens = Blueprint("developers", __name__, url_prefix="/developers")
 
 #: What a form may answer: a page, a page with a status, or another page to go to.
 Answer = str | tuple[str, int] | Response
-_ON_A_PAGE, _WEBHOOKS = 25, 10
+_ON_A_PAGE, _WEBHOOKS, _REQUESTS = 25, 10, 50
+#: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
+_TOKENS = 100
 _STATES = ("delivered", "failed", "pending", "skipped")
 
 
@@ -124,6 +128,47 @@ def replay(webhook_id: str, delivery_id: str) -> Answer:
         return redirect(url_for("developers.webhook", webhook_id=webhook_id, done="replay"))
 
     return _done(send, lambda problem: _webhook(webhook_id, problem))
+
+
+@screens.get("/requests")
+def requests() -> str:
+    """Shows the log of requests, with its filters."""
+    client, asked = api.reader(), request.args
+    is_errors = asked.get("errors") == "yes"
+    filters: dict[str, Any] = {
+        name: asked.get(name, "").strip() or None for name in ("token_id", "request_id", "operation")
+    }
+    found, tokens = api.together(
+        lambda: client.list_logs(
+            **filters, errors_only=is_errors or None, limit=_REQUESTS, cursor=asked.get("after") or None
+        ),
+        lambda: client.list_tokens(limit=_TOKENS).tokens,
+    )
+    names = {it.id: it.name or it.prefix for it in tokens}
+    if (chosen := filters["token_id"]) is not None:
+        names.setdefault(chosen, chosen)
+    return render_template(
+        "requests.html", entries=found.entries, after=found.next_cursor, names=names, is_errors=is_errors,
+        filters=filters, is_first="after" not in asked,
+    )  # fmt: skip
+
+
+@screens.get("/requests/<request_id>")
+def one_request(request_id: str) -> str:
+    """Shows a request with its token, and the posts, attempts and deliveries that it led to.
+
+    So a person finds the way from the log to the reason why a post failed.
+    """
+    client = api.reader()
+    found, pages, tokens = api.together(
+        lambda: client.get_log(request_id),
+        recent_pages(client),
+        lambda: client.list_tokens(limit=_TOKENS).tokens,
+    )
+    return render_template(
+        "request.html", found=found, request_id=request_id, places=Places(pages, {}),
+        names={it.id: it.name or it.prefix for it in tokens},
+    )  # fmt: skip
 
 
 def _fields() -> dict[str, Any]:

@@ -4,6 +4,7 @@ They show what is left of the month, the day and the storage, and the use by day
 changed them, and sell more of them.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flask import Blueprint, redirect, render_template, request, url_for
@@ -89,9 +90,15 @@ def _shown(problem: str = "") -> str:
     )
     return _page(
         "usage.html", "show", days=days, names=names, requests=requests, posts=posts, quota=account.quota,
-        plan=account.tier, credits=balance, today=days[-1] if days else None, problem=problem,
+        plan=account.tier, credits=balance, today=days[-1] if days else None, day_ends=_day_ends(), problem=problem,
         done=request.args.get("done", ""),
     )  # fmt: skip
+
+
+def _day_ends() -> datetime:
+    """Returns the time at which the API's day ends, which is one in UTC."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _page(template: str, tab: str, **more: Any) -> str:

@@ -18,9 +18,12 @@ const TRANSIENT = /^(form_token|draft|caption_key|image_key|film_key)$/;
 // A day that was chosen in the calendar is newer than the time of the draft.
 const SETTLED = asked.has("date") ? /^(when|date|time|zone)$/ : /^$/;
 
-function check() {
+// Asks the server what each platform will take, once nobody has typed for a moment.
+function check(pause = 400) {
+  const unchecked = document.getElementById("unchecked");
+  if (unchecked && chosenPages().length) unchecked.textContent = "Checking…";
   clearTimeout(check.timer);
-  check.timer = setTimeout(() => form.dispatchEvent(new Event("check")), 400);
+  check.timer = setTimeout(() => form.dispatchEvent(new Event("check")), pause);
 }
 
 function showWhen() {
@@ -96,6 +99,17 @@ function showFindings() {
     if (isTold && !part.hasAttribute("data-told")) part.open = true;
     part.toggleAttribute("data-told", isTold);
   }
+}
+
+let isUploading = false;
+
+// While a page cannot take the post, the button that sends to all pages waits; what is wrong stands above it.
+function showSend() {
+  const send = document.getElementById("send");
+  const isBlocked = document.querySelector("#ready button") !== null;
+  send.disabled = isUploading || isBlocked;
+  if (isBlocked) send.setAttribute("aria-describedby", "findings-end");
+  else send.removeAttribute("aria-describedby");
 }
 
 function showOwnTexts() {
@@ -185,15 +199,15 @@ function undiscard() {
   location.reload();
 }
 
+// Fills the form with the draft that the browser kept, has it checked, and tells whether there was one.
 function restore() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").filter(([name]) => !SETTLED.test(name));
-  if (!kept.length) return;
+  if (!kept.length) return false;
   // What the form began with may have been taken out since.
   const names = new Set(kept.map(([name]) => name)).add("page_id");
   for (const box of form.querySelectorAll("[type=checkbox]")) if (names.has(box.name)) box.checked = false;
   document.getElementById("files").replaceChildren();
   const files = kept.filter(([name]) => name === "media_id");
-  if (files.length) restoreFiles(new URLSearchParams(files));
   for (const [name, value] of kept.filter((field) => !files.includes(field))) {
     for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "checkbox" || field.type === "radio") {
@@ -203,6 +217,10 @@ function restore() {
       }
     }
   }
+  document.getElementById("goes-out").textContent = ""; // it told the time of the empty form
+  if (files.length) restoreFiles(new URLSearchParams(files));
+  else check(0);
+  return true;
 }
 
 // The server draws the tiles of files, because only it knows which still exist.
@@ -210,7 +228,7 @@ async function restoreFiles(chosen) {
   const list = document.getElementById("files");
   await htmx.ajax("GET", `${list.dataset.restore}?${chosen}`, { target: list, swap: "beforeend" });
   showCounts();
-  check();
+  check(0);
 }
 
 if (sent) {
@@ -219,20 +237,27 @@ if (sent) {
 }
 
 if (form) {
-  if (!isTyped) restore();
+  const isRestored = !isTyped && restore();
   showKept();
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     const assist = event.target.closest(".assist");
-    if (assist) renew(assist);
+    if (assist) {
+      renew(assist);
+      return keep(); // what AI is asked for is not part of the post
+    }
     showWhen();
     showAll();
     keep();
     check();
   });
-  form.addEventListener("uploading", () => (document.getElementById("send").disabled = true));
+  form.addEventListener("uploading", () => {
+    isUploading = true;
+    showSend();
+  });
   form.addEventListener("uploaded", () => {
-    document.getElementById("send").disabled = false;
+    isUploading = false;
+    showSend();
     showCounts();
     keep();
     check();
@@ -266,7 +291,9 @@ if (form) {
   restoreCaption();
   showWhen();
   showAll();
+  showSend();
   const show = () => (showPictures(), showFindings());
   new MutationObserver(show).observe(document.getElementById("previews"), { childList: true });
-  if (form.querySelector("[name=page_id]:checked")) check();
+  new MutationObserver(showSend).observe(document.getElementById("ready"), { childList: true });
+  if (!isRestored && form.querySelector("[name=page_id]:checked")) check(0);
 }

@@ -44,6 +44,7 @@ def addresses(method: str) -> list[str]:
             "static",
             "usage.billing",
             "activity.index",
+            "activity.moved",
             "pages.reconnect",
             "shared_work.others",
             "posts.attention",  # a number beside a tab, which is the same without it

@@ -115,7 +115,7 @@ def test_a_refused_post_says_above_it_that_nothing_is_out_and_beside_the_fields_
     monkeypatch.setattr(api.reader(), "publish_posts", refuse)
     answer = send(["pag_f", "pag_i"], do="send")
     assert answer.status_code == 422
-    assert "Nothing was published. Mend what is marked below." in answer.text
+    assert "Nothing was published. Fix what is marked below." in answer.text
     assert "Refused by the first page" not in answer.text
     assert "Nothing was published. Refused by the first page" in send(["pag_f"], do="send").text
 
@@ -173,3 +173,25 @@ def test_what_ai_made_says_how_many_credits_are_left_also_above_the_forms_of_the
     assert "1,234 credits are left" in answer.text
     above = '<span id="credits-left" hx-swap-oob="innerHTML">1,234 AI credits are left.</span>'
     assert (above in answer.text) == is_part
+
+
+def test_the_button_names_the_one_platform_that_can_take_the_post(published: list[dict[str, Any]]) -> None:
+    shown = send(["pag_f", "pag_i"], address="/compose/check").text
+    assert ">Publish on Facebook only</button>" in shown
+    assert "only</button>" not in send(["pag_f"], address="/compose/check").text
+
+
+def test_the_button_counts_pages_where_one_platform_has_several() -> None:
+    pages = {it: SimpleNamespace(platform=it[:2]) for it in ("FB1", "FB2", "IG1")}
+    places: Any = SimpleNamespace(pages=pages)
+    assert compose.only_platform({"FB1": [], "FB2": [REFUSAL]}, ["FB1"], places) == ""
+    assert compose.only_platform({"FB1": [], "FB2": [], "IG1": [REFUSAL]}, ["FB1", "FB2"], places) == ""
+    assert compose.only_platform({"FB1": [], "IG1": [REFUSAL]}, ["FB1"], places) == "Facebook only"
+
+
+def test_a_finding_is_told_beside_its_field_alone_and_the_list_leads_there(
+    published: list[dict[str, Any]],
+) -> None:
+    shown = send(["pag_f", "pag_i"], address="/compose/check").text
+    assert shown.count(REFUSAL.message) == 1
+    assert 'Fix: <a href="#beside-media">Photos and videos</a>' in shown

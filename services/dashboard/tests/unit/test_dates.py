@@ -59,6 +59,8 @@ def test_a_time_is_shown_with_its_zone_and_marked_with_its_language(monkeypatch:
     assert dates.here(AT) == "Fr., 27. Nov. 2026, 22:05 Europe/Berlin"
     mine = dates.mine(AT)
     assert ' lang="de" dir="auto">Fr., 27. Nov. 2026, 22:05</time> <span class="zone">Europe/Berlin' in mine
+    assert mine.startswith('<span class="at">')  # which a line does not break, where it has room
+    assert mine.find(dates.my_time(AT)) > 0
     assert 'title="Fr., 27. Nov. 2026, 22:05 Europe/Berlin"' in dates.tagged(AT, "Asia/Tokyo")
     assert 'title="Sa., 28. Nov. 2026, 06:05 Asia/Tokyo"' in dates.tagged(AT, "Asia/Tokyo", says_zone=True)
 

@@ -95,6 +95,7 @@ def test_packs_are_links_and_auto_refill_is_a_form(selling: Client, browser: Fla
     page = browser.get("/usage").text
     assert 'href="https://buy.example/500"' in page
     assert "Buy for $10.00" in page
+    assert "1,000 credits – $18.00</option>" in page
     answer = save(browser, enabled="yes", threshold="40", amount="500")
     assert answer.location == "/usage?done=refill#credits"
     assert selling.saved == [{"enabled": True, "threshold": 40, "amount": 500}]
@@ -123,9 +124,12 @@ def test_where_nothing_is_sold_nothing_is_offered(
         ("/billing/packs", "/usage#credits"),
         ("/billing/auto-refill", "/usage#credits"),
         ("/pages/pag_1/reconnect", "/pages#pag_1"),
+        ("/activity", "/activity/audit"),
+        ("/activity/requests?token_id=tok_1&_scheme=x", "/developers/requests?token_id=tok_1"),
+        ("/activity/requests/req_1", "/developers/requests/req_1"),
     ],
 )
-def test_the_addresses_in_the_apis_answers_lead_to_a_screen(
+def test_the_addresses_in_the_apis_answers_and_those_of_before_lead_to_a_screen(
     browser: FlaskClient, address: str, screen: str
 ) -> None:
     assert browser.get(address).location == screen

@@ -77,7 +77,7 @@ def test_figures_read_well() -> None:
     assert [words.size(it) for it in (1, 12, 31_514, 298_000, 2**20, 5 * 2**30)] == [
         *("1 byte", "12 bytes", "30.8 kB", "291 kB", "1 MB", "5 GB"),
     ]
-    assert [words.took(it) for it in (0.055, 1.234, 130)] == ["55 ms", "1.23 s", "130 s"]
+    assert [words.took(it) for it in (0.055, 1.234, 130)] == ["55\xa0ms", "1.23\xa0s", "130\xa0s"]
     fields = (
         "media_ids[0]",
         "first_comment",
@@ -118,6 +118,13 @@ def test_what_a_post_has_attached_is_counted_by_kind() -> None:
         "1 photo",
         "2 photos, 1 video",
     ]
+
+
+def test_a_post_that_its_platform_did_not_let_in_is_told_from_one_that_it_did_not_like() -> None:
+    assert words.is_about_access("PAGE_EXPIRED", "Reconnect the page.")
+    assert words.is_about_access("PLATFORM_REJECTED", "You are not permitted to do this. (403)")
+    assert not words.is_about_access("PLATFORM_REJECTED", "A duplicate of (403) (duplicate)")
+    assert not words.is_about_access("PLATFORM_REJECTED", "The image is too small. (400)")
 
 
 def test_a_post_is_tried_again_unseen_only_after_an_error_that_passes() -> None:

@@ -78,7 +78,8 @@ _QUERIES = {
     "compose.library": ("media_id={media}",),
     "compose.files": ("media_id={media}",),
     "pages.linked": ("session_id={session}",),
-    "activity.requests": ("token_id={token}",),
+    "developers.requests": ("token_id={token}",),
+    "activity.moved": ("token_id={token}",),
     "activity.audit": ("brand={brand}",),
 }
 #: Routes that name nothing of an account's, so nobody can name somebody else's there.
