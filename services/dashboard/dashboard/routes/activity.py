@@ -1,5 +1,7 @@
 """The screen of what happened: the brands' audit log."""
 
+from typing import Any
+
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
@@ -25,7 +27,7 @@ def moved(request_id: str = "") -> Response:
     """Redirects from an address that the log of requests had before, which somebody may have kept."""
     if request_id:
         return redirect(url_for("developers.one_request", request_id=request_id))
-    kept = {name: request.args[name] for name in _FILTERS if name in request.args}
+    kept: dict[str, Any] = {name: request.args[name] for name in _FILTERS if name in request.args}
     return redirect(url_for("developers.requests", **kept))
 
 
