@@ -112,7 +112,7 @@ class Publishing(Opened):
         )
 
     def requeue_due(self) -> None:
-        """Makes the posts that were seeded as due due again, as a manual retry does."""
+        """Queues the posts that `send` has published once more, as a manual retry does."""
         self.run_sql(
             "WITH again AS (UPDATE posts SET state = 'queued', out_at = scheduled_at, remote_id = NULL,"
             " attempts_before = attempts, lease_until = NULL WHERE state IN ('published', 'sending')"

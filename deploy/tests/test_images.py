@@ -248,7 +248,7 @@ EVENT_COUNT = 40  # more than are handed out at once
 
 @dataclass
 class Installation:
-    """All our containers as processes, with new databases and their own virtual host."""
+    """Every container's program, run as a plain process, with new databases and a virtual host for this test."""
 
     processes: dict[str, Running]
     databases: dict[str, Engine]

@@ -107,7 +107,9 @@ class Installation:
         ]
 
     def page(self) -> str:
-        """Links a new page, because a page may have only few posts per hour."""
+        """Links a new page and returns its id. Each test needs new pages, because a page may have only few posts per
+        hour.
+        """
         asked = {"platform": "FB", "name": "Harbour Bakery"}
         account = requests.post(f"{self.simulator_url}/_sim/accounts", json=asked, timeout=30).json()
         request = LinkPage(

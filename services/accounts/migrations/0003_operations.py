@@ -1,4 +1,6 @@
-"""An entry knows the operation it was written by: what leaves nothing else behind is answered again from it."""
+"""Adds the operation id to audit entries. A call that stores nothing else finds by it that an earlier try has
+succeeded.
+"""
 
 from alembic import op
 

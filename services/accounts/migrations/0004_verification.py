@@ -1,6 +1,7 @@
-"""Addresses are verified, invites open accounts, and tries of sign-up are counted for all processes together.
+"""Adds the verification of e-mail addresses, invites that permit a sign-up, and rate limits of sign-up over all
+processes.
 
-Users from before count as verified, and so do those that the release before adds while it still runs beside this one.
+Existing users count as verified. So do users that the previous release adds while it still runs beside this one.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Unverified accounts are found by their age."""
+"""Indexes unverified accounts by their age."""
 
 revision = "0005"
 down_revision = "0004"
@@ -7,4 +7,4 @@ INDEXES = {"users_unverified": "users (created_at) WHERE NOT verified"}
 
 
 def upgrade() -> None:
-    """The index is built before this (chassis.db.indexes)."""
+    """Does nothing: the index is built before it."""

@@ -1,6 +1,6 @@
-"""A token made by rotation knows the token that the rotations began with.
+"""Adds to a token the first token of its chain of rotations.
 
-Beside the release before this one, which writes null: a token that it rotates begins anew.
+The previous release writes null for a token that it rotates: a new chain begins with that token.
 """
 
 from alembic import op

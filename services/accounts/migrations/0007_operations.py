@@ -1,4 +1,4 @@
-"""Operations of the calls that set a value: a repeat finds that its value was set before."""
+"""Adds operations, by which a repeated call that sets a value finds that an earlier try has set it."""
 
 from alembic import op
 

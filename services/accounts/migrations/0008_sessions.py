@@ -1,6 +1,6 @@
-"""Sessions are tokens of people who signed in with a password, and a forgotten password is reset by a link.
+"""Adds sessions, which are the tokens of people who signed in with a password, and links that reset a password.
 
-Beside the release before this one, whose gateways refuse the tokens of sessions by their prefix.
+Gateways of the previous release refuse the tokens of sessions because of their prefix.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Sessions that ended are found by their expiry, to be deleted."""
+"""Indexes sessions by their expiry, to delete those that have ended."""
 
 revision = "0009"
 down_revision = "0008"
@@ -7,4 +7,4 @@ INDEXES = {"tokens_sessions": "tokens (expires_at) WHERE session"}
 
 
 def upgrade() -> None:
-    """The index is built before this (chassis.db.indexes)."""
+    """Does nothing: the index is built before it."""

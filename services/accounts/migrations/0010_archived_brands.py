@@ -1,4 +1,4 @@
-"""The owner of an account archives brands. The release before this one lists them like all others."""
+"""Adds the archiving of brands. The previous release lists archived brands like all others."""
 
 from alembic import op
 

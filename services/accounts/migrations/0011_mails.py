@@ -1,6 +1,6 @@
-"""Mails wait in one queue, whatever they are about. The release before this one does not read it.
+"""Adds one queue for mails of every kind, except verification mails and reset links, which keep their own queues.
 
-Verification mails and reset links keep their own queues.
+The previous release does not read it.
 """
 
 from alembic import op

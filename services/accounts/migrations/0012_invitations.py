@@ -1,4 +1,4 @@
-"""People are invited to a brand by e-mail. The release before this one does not read the table."""
+"""Adds invitations to a brand by e-mail. The previous release does not read the table."""
 
 from alembic import op
 

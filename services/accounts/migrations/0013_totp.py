@@ -1,6 +1,6 @@
-"""A second factor at the sign-in: codes of an authenticator app (RFC 6238).
+"""Adds a second factor at the sign-in: codes of an authenticator app (RFC 6238).
 
-Beside the release before this one, which signs people in with the password alone.
+The previous release, which may run beside this one, signs people in with the password alone.
 """
 
 from alembic import op

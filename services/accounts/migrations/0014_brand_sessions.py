@@ -1,7 +1,7 @@
-"""A collaborator works on a brand with a session of its own, which ends with the person's.
+"""Adds brand sessions: a collaborator's session on a brand, which ends with the collaborator's own session.
 
-Beside the release before this one, which refuses such sessions of limited collaborators, and takes those of full ones
-for tokens that they issued.
+The previous release refuses brand sessions of limited collaborators. It treats those of full collaborators as tokens
+that the collaborators have issued.
 """
 
 from alembic import op

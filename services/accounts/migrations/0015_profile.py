@@ -1,4 +1,4 @@
-"""People choose the zone and the language in which they read times. The release before this one does not read them."""
+"""Adds the time zone and the language that a person chooses. The previous release does not read them."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""People change the e-mail address of their account. The release before this one does not read the table."""
+"""Adds changes of an account's e-mail address. The previous release does not read the table."""
 
 from alembic import op
 

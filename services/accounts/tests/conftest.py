@@ -1,4 +1,4 @@
-"""Gives a migrated database with the use cases bound to it as in service.py, and a mail server."""
+"""A migrated database with the use cases bound to it as in service.py, and a mail server."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

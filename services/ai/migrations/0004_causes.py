@@ -1,4 +1,4 @@
-"""Adds traceparents, so that a job's steps and an account's refills continue the trace of their request."""
+"""Adds traceparents to jobs and refills: a job's steps and an account's refills continue the trace of their request."""
 
 from alembic import op
 

@@ -1,4 +1,6 @@
-"""Adds when an order was last sent: how long to search for it is counted from then."""
+"""Adds the time at which a refill's order was last sent to the payment provider. It limits how long the service
+searches for the payment.
+"""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Adds when auto-refill was last saved: earlier declines do not count against its card.
+"""Adds the time at which auto-refill was last saved. Declines before that time do not count against the saved card.
 
 Neither do declines before this migration, which were not attributed to a card. The default is computed once for all
 existing rows, and applies to rows that the previous release adds.

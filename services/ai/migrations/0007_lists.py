@@ -1,7 +1,7 @@
 """Indexes jobs by kind and by restricted token, so that lists do not read all jobs of an account.
 
-`jobs_of_kind` replaces `jobs_of_account`, so that writing costs the same. The previous release uses it too and sorts
-the result.
+`jobs_of_kind` replaces `jobs_of_account`, so that writes do not become slower. The previous release uses it too, and
+sorts the result.
 """
 
 revision = "0007"

@@ -1,4 +1,4 @@
-"""Adds a row per operation: after a refused try, an earlier try that still runs begins and charges no job."""
+"""Adds a row per operation. After a refused try, an earlier try that still runs can neither begin nor charge a job."""
 
 from alembic import op
 

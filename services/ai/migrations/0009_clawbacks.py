@@ -1,7 +1,7 @@
 """Adds payments with their refunds and disputes, and the ledger's entries for clawbacks.
 
-`owed` is the customer's debt: credits that were taken back after they had been spent. Its legs are negative while there
-is a debt.
+The account `owed` is the customer's debt: credits that were taken back after the customer had spent them. It is
+negative while there is a debt.
 """
 
 from alembic import op

@@ -1,4 +1,6 @@
-"""Indexes debts, so that they are read without the other entries: only ledgers that ever had a debt have rows in it."""
+"""Indexes debts, so that reading them does not read other entries. Only ledgers that ever had a debt have rows in the
+index.
+"""
 
 revision = "0010"
 down_revision = "0009"

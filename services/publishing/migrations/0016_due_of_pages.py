@@ -1,6 +1,7 @@
-"""Claims walk the due posts in their order and pass over busy pages and locked brands without reading the posts.
+"""Replaces the index of due posts by one that also holds page and brand.
 
-The new index is in the old one's place; the release before this one finds its due posts by it as well.
+With it a claim skips the posts of busy pages and locked brands without reading their rows. The release before this one
+finds due posts by the new index too.
 """
 
 revision = "0016"
@@ -11,4 +12,4 @@ DROPS = ("posts_due",)
 
 
 def upgrade() -> None:
-    """The indexes are all."""
+    """Does nothing: this migration changes only indexes."""

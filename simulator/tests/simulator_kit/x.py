@@ -4,7 +4,7 @@ from io import BytesIO
 
 
 class Caller:
-    """One account's token."""
+    """Sends requests to X with one account's token."""
 
     def __init__(self, graph):
         self.client, self.account_id = graph.client, graph.account_id

@@ -100,7 +100,7 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
 
 @pytest.fixture(scope="module")
 def strangers(accounts: Accounts) -> list[Asker]:
-    """Other accounts, which have their own."""
+    """Other accounts. Each has a brand, a page, a post, a webhook and a token."""
     return [asker(accounts.new(pages=("FB",), scopes=EVERYTHING)) for _ in range(STRANGERS)]
 
 
@@ -259,7 +259,7 @@ def test_a_collaborator_who_became_limited_is_refused(
 
 
 def test_a_sandbox_token_is_refused(accounts: Accounts, theirs: Theirs) -> None:
-    """A sandbox token of another account. It may read, but finds nothing, as a live token does."""
+    """A sandbox token of another account. It has read scopes only, and reading finds nothing of the owner."""
     for first in range(0, len(ROWS), SANDBOX_REQUESTS):
         account = accounts.new(pages=("FB",))
         one = asker(account, accounts.client(account.sandbox_token))
@@ -276,7 +276,7 @@ def test_a_sandbox_token_is_refused(accounts: Accounts, theirs: Theirs) -> None:
 def test_without_a_token_that_lives_it_is_refused(
     accounts: Accounts, operator: Operator, theirs: Theirs, strangers: list[Asker], kind: str, code: str
 ) -> None:
-    """Even their own."""
+    """A revoked token of the owner opens nothing, and neither does a request without a token."""
     api = accounts.client(None)
     if kind == "revoked":
         made = accounts.token(theirs.account.user_id)

@@ -297,7 +297,7 @@ class TestManyAtOnce:
         assert available(api) == 500
 
         def paint(_: int) -> requests.Response:
-            """Repeats a request with its key until it succeeds: on a busy machine the last of 200 get a 503 first."""
+            """Asks for an image, with the same key again while the answer is 503, as on a busy machine."""
             key = uuid.uuid4().hex
             for _ in range(10):
                 answer = api.call("POST", "/ai/images", json={"prompt": "many"}, key=key)

@@ -108,7 +108,7 @@ class TestPacks:
 
 
 class TestMoneyThatGoesBack:
-    """Refunds and disputes of a pack, as Stripe reports them."""
+    """Refunds and disputes of bought credits, as Stripe reports them."""
 
     def test_a_refund_in_part_then_a_dispute_that_is_won(
         self, account: Account, simulator: Simulator

@@ -1,6 +1,8 @@
-"""Ways to make a person's login give their pages to the sender of a link: none links a page or shows what was found.
+"""Somebody sends a person a link that begins a login, to get the person's pages. None of the attacks gives the sender a
+page, or tells the sender which pages the person has.
 
-The person opens the link and logs in at the platform, as asked, but does not press the button that gives access.
+The person opens the link and logs in at the platform, but does not press the button of our own page that gives the
+pages to the sender.
 """
 
 from collections.abc import Callable

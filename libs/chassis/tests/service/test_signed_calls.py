@@ -1,4 +1,4 @@
-"""Signed calls, replies and events over a real broker: what is not the sender's own has no effect."""
+"""Signed calls, replies and events over a real broker: a message that its sender did not sign itself has no effect."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 @pytest.fixture
 def probe(running_service: Callable[..., RunningService]) -> RunningService:
-    """It lets in nothing that is not signed."""
+    """A running probe service that refuses unsigned messages."""
     return running_service("probe", env={"UNSIGNED_MESSAGES_ALLOWED": "false"}, api=ProbeApi)
 
 
@@ -41,7 +41,7 @@ def frame(method, request, caller=CALLER):
 
 
 def send(broker, body, signature):
-    """Sends a frame by hand; what is answered to it."""
+    """Sends a frame by hand and returns the reply."""
     mailbox = broker.queue_declare("", exclusive=True).method.queue
     properties = pika.BasicProperties(reply_to=mailbox, app_id=signature)
     broker.basic_publish("", topology.rpc_queue("probe"), body, properties)

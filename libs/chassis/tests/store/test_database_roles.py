@@ -1,4 +1,6 @@
-"""Roles and databases of services: kept apart, made once, and taken over from a role that was everybody's."""
+"""Each service has its own role and database, which the command creates once. What an administrator or a role shared by
+all services owned is handed over to them.
+"""
 
 import threading
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What tests of accounts share."""
+"""Code that several tests of accounts share."""

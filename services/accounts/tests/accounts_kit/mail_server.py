@@ -1,4 +1,4 @@
-"""A mail server on the loopback: aiosmtpd, with the behaviours that a test asks for."""
+"""A mail server on 127.0.0.1: aiosmtpd, which behaves as the test says."""
 
 import asyncio
 import queue
@@ -15,10 +15,10 @@ from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 
 class MailServer(Controller):
-    """`mails` are the accepted ones: sender, recipients, mail.
+    """`mails` holds the accepted mails, each with its sender and recipients.
 
-    `behaviour`: take, silent (it never answers EHLO), refuse or defer (each recipient). With a certificate it offers
-    STARTTLS, or speaks TLS from the beginning (`implicit`). With a password it demands a login.
+    `behaviour`: take (accepts mails), silent (never answers EHLO), refuse or defer (each recipient). With a certificate
+    the server offers STARTTLS or, if `implicit`, speaks TLS from the beginning. With a password it demands a login.
     """
 
     def __init__(self, behaviour: str, certificate: Path | None, *, implicit: bool, password: str) -> None:
@@ -52,7 +52,7 @@ class MailServer(Controller):
     def cancel_tasks(self, stop_loop: bool = True) -> None:
         """Also closes the open connections, which aiosmtpd leaves to the garbage collector.
 
-        The loop stops first: `stop` waits for it without end, and closing may raise.
+        Stops the loop first: closing may raise, and `stop` would then wait for the loop for ever.
         """
         super().cancel_tasks(stop_loop)
         for connection in self._connections:

@@ -1,4 +1,4 @@
-"""The service as a real process, over RabbitMQ."""
+"""The accounts service as a real process, called over RabbitMQ."""
 
 import queue
 import time

@@ -1,4 +1,4 @@
-"""Sessions on brands of other accounts: what a collaborator reaches, and when it ends."""
+"""Brand sessions: what a collaborator can reach with one, and when it ends."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ PASSWORD = "correct horse"
 
 
 class Guest:
-    """Bob, who is signed in and works on Ann's first brand; she has another one."""
+    """Bob, who is signed in and works on Ann's first brand. Ann has a second brand."""
 
     def __init__(self, accounts: Any) -> None:
         self.accounts = accounts

@@ -1,4 +1,4 @@
-"""Another e-mail address: confirmed by its mailbox and the password, once; the old one is told."""
+"""Changing the e-mail address: the new mailbox and the password confirm it once, and the old address is notified."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -71,7 +71,7 @@ def ask(
 
 
 def sent(accounts: Any) -> dict[str, str]:
-    """Sends the due mails. Returns recipient and subject → text."""
+    """Sends the due mails. Returns their texts by recipient and subject."""
     taken: dict[str, str] = {}
 
     def take(_: SmtpConfig, mail: Any) -> None:

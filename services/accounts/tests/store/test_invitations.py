@@ -1,4 +1,6 @@
-"""Invitations by mail: only the invited address gets the role, once, and the owner learns nothing about its account."""
+"""Invitations by mail: only the invited address gets the role, and only once. The owner does not learn whether the
+address has an account.
+"""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,7 +39,7 @@ PASSWORD = "correct horse"
 
 
 class Inviting:
-    """An owner with a brand, and the mails that are sent."""
+    """An owner with a brand, and the mails that the service has sent."""
 
     def __init__(self, accounts: Any) -> None:
         self.accounts = accounts

@@ -1,4 +1,6 @@
-"""Lost access: publishing and webhooks get an event, unless the operator passes `keep`; the audit log records it."""
+"""When a token or collaborator loses access, publishing and webhooks get an event, unless the operator passes `keep`.
+The audit log records it.
+"""
 
 from typing import Any
 

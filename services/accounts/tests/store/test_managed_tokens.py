@@ -83,7 +83,7 @@ def test_a_person_makes_changes_rotates_and_revokes_a_token(accounts: Any, ann: 
 
 
 def test_every_scope_does_not_lead_to_managing_the_account(accounts: Any, ann: User) -> None:
-    """The gateway asks for manage:tokens before; this is the rule behind it."""
+    """The gateway checks for manage:tokens before it calls; accounts checks the rest."""
     caller = caller_of(accounts, create(accounts, signed_in(accounts), scopes=("*", "manage:tokens")))
     for scopes in (("manage:*",), ("*", "manage:account"), ("manage:brands",)):
         assert refusal(create, accounts, caller, scopes=scopes) == "MISSING_SCOPE"
@@ -223,7 +223,7 @@ def test_a_collaborator_with_full_access_issues_manages_and_loses_tokens_of_the_
 def test_a_collaborator_who_lost_full_access_only_lists_and_revokes_the_tokens_made_with_it(
     accounts: Any, ann: User
 ) -> None:
-    """Otherwise a token would be renewed or prolonged that the person could not create."""
+    """A change or rotation would give the collaborator a token that they may no longer create."""
     brand = accounts.brand(accounts.user())
     accounts.collaborator(brand, ann)
     caller = signed_in(accounts)

@@ -1,4 +1,4 @@
-"""A forgotten password is reset by a link that works once; with any new password sessions end."""
+"""A link resets a forgotten password once. Every change of the password ends sessions."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""The queue of mails that tell something: each is sent at least once, and ends with its time."""
+"""The queue of notification mails: each mail is sent at least once, or dropped when it is out of date."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ REFUSED: dict[str, Any] = {
 
 
 class Post:
-    """Accepts the mails, or raises the given errors first."""
+    """Stands for the mail server: accepts mails after it has raised the given errors."""
 
     def __init__(self, *problems: Exception) -> None:
         self.problems, self.mails = list(problems), list[Any]()

@@ -1,4 +1,4 @@
-"""Signing in with a password, and the sessions that it begins."""
+"""Signing in with a password, and the session that the person gets."""
 
 import os
 import statistics
@@ -160,7 +160,7 @@ def test_signing_in_often_is_no_failure(accounts: Any, ann: Any) -> None:
 
 
 def test_an_unknown_address_takes_as_long_as_a_wrong_password(accounts: Any, ann: Any) -> None:
-    """Both hash once: the time of a hash is what an answer without one would lack."""
+    """Both compute one password hash, so the response time does not tell whether the address has an account."""
 
     def seconds(email: str) -> float:
         begin = time.perf_counter()

@@ -1,4 +1,6 @@
-"""The second factor: asked for when it is on, each code accepted once, turned off with password and code."""
+"""The second factor: the sign-in asks for a code while it is on, accepts each code once, and turning it off takes the
+password and a code.
+"""
 
 from typing import Any
 
@@ -51,7 +53,9 @@ class Person:
         return made
 
     def code(self, steps: int = 0) -> str:
-        """Returns what the app shows, or showed and will show some steps from now."""
+        """Returns the code that the app shows. With `steps`, the code of that many steps later, or earlier if
+        negative.
+        """
         moment = self.accounts.call(clock.now)
         return pyotp.TOTP(self.secret).generate_otp(int(moment.timestamp()) // STEP + steps)
 

@@ -1,4 +1,6 @@
-"""Unverified accounts own nothing. They are verified by mail and password or by the operator, or deleted."""
+"""Unverified accounts own nothing. Mail and password together verify them, or the operator does; otherwise they are
+deleted.
+"""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ SMTP = SmtpConfig(
 
 
 class Post:
-    """Accepts the mails, or raises the given error."""
+    """Stands for the mail server: accepts mails, or raises the given error."""
 
     def __init__(self, *problems: Exception) -> None:
         self.problems = list(problems)
@@ -50,7 +50,7 @@ def bring_due(accounts: Any) -> None:
 
 
 def waits(accounts: Any) -> list[float]:
-    """Returns the seconds until each mail's next attempt."""
+    """Returns, for each queued mail, the seconds until its next attempt."""
     query = text("SELECT extract(epoch FROM next_attempt_at - clock_timestamp()) FROM mails")
     return [float(seconds) for seconds in accounts.call(lambda c: c.execute(query).scalars().all())]
 

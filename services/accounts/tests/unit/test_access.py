@@ -1,4 +1,4 @@
-"""The scopes of tokens; passwords and settings."""
+"""The scopes of tokens, passwords, and settings of the service."""
 
 import pytest
 from argon2 import PasswordHasher

@@ -1,4 +1,4 @@
-"""Tokens and codes that must be the same when shown again."""
+"""Tokens and codes that are derived from a secret, because a repeated request must get the same ones again."""
 
 from accounts import derived_secrets
 from accounts.config import AccountsConfig

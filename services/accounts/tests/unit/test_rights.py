@@ -1,4 +1,4 @@
-"""Nobody gives a token more than they have."""
+"""Nobody can give a token more rights than they have themselves."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

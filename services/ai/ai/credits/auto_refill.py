@@ -237,7 +237,9 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Requests the payment of a refill, or looks it up, and returns its outcome. Raises OutcomeUnknown."""
+    """Requests the payment of a refill, or looks it up, and returns its outcome. Raises OutcomeUnknown while the
+    provider cannot tell whether it was paid.
+    """
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
     if refill.still_wanted and refill.error is None and refill.age < _RESEND_WINDOW:

@@ -1,4 +1,4 @@
-"""An AI provider, the media service and the object storage, which do what the test says."""
+"""An AI provider, the media service and the object storage as fakes, which behave as the test says."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ MP4 = b"\x00\x00\x00\x18ftypisom" + b"film" * 100
 
 @dataclass
 class FakeProvider(Provider):
-    """Generates what it is asked for. `script` has what the next calls of a method raise or return instead."""
+    """Generates the requested text or file. `script` lists, by method, what the next calls raise or return instead."""
 
     name: str = "fake"
     offers: frozenset[str] = frozenset({IMAGES, VIDEOS, CAPTIONS})

@@ -1,4 +1,4 @@
-"""Ends a process on a database at any statement."""
+"""Simulates the death of a process before any of its statements on a database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ from chassis.db.database import Database
 
 
 class Killed(Exception):
-    """The process ended here."""
+    """Raised in the place where the process dies."""
 
 
 class Fuse:
-    """Ends the process before the n-th statement, commit or call."""
+    """Raises Killed before the n-th statement, commit or call."""
 
     def __init__(self, database: Database) -> None:
         self.left: int | None = None
@@ -35,7 +35,9 @@ class Fuse:
 
     @contextmanager
     def lit(self, length: int | None) -> Iterator[None]:
-        """Runs a block that may end early; what was committed stays."""
+        """Runs a block that dies after `length` steps; None: that runs to its end. `finished` says whether it did.
+        Committed changes stay.
+        """
         self.left, self.finished = length, False
         try:
             yield

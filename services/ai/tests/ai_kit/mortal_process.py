@@ -8,11 +8,11 @@ from chassis.db.database import Database
 
 
 class ProcessDied(BaseException):
-    """Ends everything the process was doing."""
+    """Raised in the place where the process dies. No handler of the code catches it."""
 
 
 class Life:
-    """Counts the steps of one process and ends it after step `last`."""
+    """Counts the steps of one process. The first step after number `last` raises ProcessDied."""
 
     def __init__(self, last: int | None = None) -> None:
         self.last = last
@@ -24,7 +24,7 @@ class Life:
             raise ProcessDied
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns the function with a step before and one after it."""
+        """Returns a function that counts a step before and a step after each call."""
 
         def stepping(*args: Any, **options: Any) -> Any:
             self.step()
@@ -36,7 +36,7 @@ class Life:
 
 
 class MortalDatabase:
-    """The database, with a step before each transaction, before its commit and after it."""
+    """The database. Counts a step before each transaction, before its commit and after it."""
 
     def __init__(self, database: Database, life: Life) -> None:
         self._database, self._life = database, life
@@ -57,7 +57,7 @@ class MortalDatabase:
 
 
 class SteppingProxy:
-    """Another party. Each call to it has a step before and one after it."""
+    """Stands before a service or provider. Counts a step before and a step after each call to it."""
 
     def __init__(self, party: Any, life: Life) -> None:
         self._party, self._life = party, life

@@ -15,7 +15,9 @@ from ai.payments.base import (
 
 
 class FakePaymentProvider(PaymentProvider):
-    """Takes the money or not, and may die or not answer, before it or after."""
+    """Pays or declines according to `mood`. It may give no answer, or let the process die before or after the
+    payment.
+    """
 
     def __init__(self, burn: Callable[[], None] = lambda: None) -> None:
         self.orders: dict[str, Order] = {}

@@ -1,4 +1,4 @@
-"""Auto-refill of one account on a real database: what its tests do and look at."""
+"""Auto-refill of one account on a real database: the actions and the checks of its tests."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -48,13 +48,13 @@ def spend(database: Database, amount: int, operation_id: str) -> None:
 
 
 def begin(database: Database, kind: str) -> None:
-    """Begins a job, as every call does that spends credits."""
+    """Begins a job, as every call that spends credits does."""
     context: Any = SimpleNamespace(database=database, settings=SimpleNamespace(credits=SETTINGS))
     lifecycle.begin(context, ANN, kind, lease_seconds=0, prompt="A boat", brief="A boat")
 
 
 def run(database: Database, till: FakePaymentProvider) -> None:
-    """Ticks until nothing is left to do; claims lapse at once."""
+    """Runs the worker for refills until it has nothing left to do. Claims lapse at once."""
     with database.transaction() as connection:
         connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
     for _ in range(5):
@@ -64,7 +64,7 @@ def run(database: Database, till: FakePaymentProvider) -> None:
 
 
 def order(database: Database, till: FakePaymentProvider, mood: str) -> None:
-    """Spends credits, and runs the refill that follows against a provider in this mood."""
+    """Spends credits, and runs the refill that follows while the provider has this `mood`."""
     till.mood = mood
     spend(database, 10, "op_1")
     run(database, till)

@@ -13,7 +13,7 @@ from contracts.record import Nothing
 
 
 class Ai:
-    """The running service, called for an account of the test's own."""
+    """The running service. Its calls are made for a new account."""
 
     def __init__(self, service: Any, media: Any) -> None:
         self.service, self.media = service, media
@@ -62,7 +62,7 @@ class Ai:
         self.service.grant_credits(msgspec.structs.replace(operator(), operation_id=new_id("op")), request)
 
     def ended(self, job_id: str, seconds: float = 60.0) -> api.AiResult:
-        """Returns the job once it has ended."""
+        """Waits until the job has ended, and returns it."""
         end = time.monotonic() + seconds
         while (result := self.job(job_id)).job.status == "processing":
             assert time.monotonic() < end, result

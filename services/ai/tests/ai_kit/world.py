@@ -1,4 +1,4 @@
-"""The service's use cases over a real database, with fakes around them; any step of a process may be its last."""
+"""The service's use cases over a real database, with fakes around them. A process may die at any of its steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from contracts.caller import Caller
 
 
 class InlinePool:
-    """A pool that runs each task when it is started."""
+    """A pool that runs each task at once, in the caller's thread."""
 
     free = 16
 
@@ -48,7 +48,7 @@ SETTINGS = Settings(
 
 @dataclass
 class World:
-    """The parts that outlive each process."""
+    """The database and the fakes, which outlive each process."""
 
     database: Database
     provider: FakeProvider = field(default_factory=FakeProvider)
@@ -57,7 +57,7 @@ class World:
     account: str = field(default_factory=lambda: new_id("usr"))
 
     def context(self, life: Life | None = None, *, configured: bool = True, **changed: Any) -> AppContext:
-        """Returns the context of a process, which ends when its life does."""
+        """Returns the context of a new process, which dies when `life` ends."""
         life = life or Life()
         values = {name: getattr(SETTINGS, name) for name in SETTINGS.__struct_fields__} | changed
         provider = self.provider if configured else None
@@ -82,7 +82,7 @@ class World:
         self.run("UPDATE jobs SET wake_at = clock_timestamp() WHERE state = 'processing'")
 
     def work(self, context: AppContext | None = None) -> None:
-        """Runs every worker until there is nothing to do."""
+        """Runs every worker loop until none has anything to do."""
         context = context or self.context()
         for _ in range(50):
             self.lapse()

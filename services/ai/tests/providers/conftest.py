@@ -1,4 +1,4 @@
-"""A scripted server, and the simulator as a process: both real HTTP."""
+"""A scripted server, and the simulator as a process. Both are called over real HTTP."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""Calls to a provider: deadlines, retries that it asks for, sizes, redirects, and who gets the key."""
+"""Calls to a provider: deadlines, retries that the provider asks for, limits of size, redirects, and which host gets
+the key.
+"""
 
 import socket
 import time

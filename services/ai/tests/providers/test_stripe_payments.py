@@ -1,4 +1,4 @@
-"""Payments by Stripe's HTTP API, played by the simulator: charged and notified once."""
+"""Payments by Stripe's HTTP API, which the simulator plays: each is charged once and notified once."""
 
 import json
 import queue
@@ -46,7 +46,7 @@ def stripe(settings: StripeSettings) -> Stripe:
 
 @pytest.fixture
 def calls(simulator: Simulator) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
-    """Body and signature of Stripe's webhooks."""
+    """Receives Stripe's webhooks. Queues the body and the signature of each."""
     came: queue.Queue[tuple[bytes, str]] = queue.Queue()
 
     class Handler(BaseHTTPRequestHandler):
@@ -137,7 +137,7 @@ def test_a_replayed_failure_says_that_repeating_is_useless(stripe: Stripe, simul
 def test_an_answer_about_our_key_or_address_says_nothing_about_the_payment(
     settings: StripeSettings, server: ScriptedServer, status: int
 ) -> None:
-    """The order may have been accepted before the key was rotated."""
+    """Stripe may have accepted an earlier request for the order, before the key was rotated."""
     server.script = [replying(status, b'{"error": {"type": "invalid_request_error"}}')]
     with pytest.raises(OutcomeUnknown):
         Stripe(replace(settings, api_url=server.url)).pay(ORDER)
@@ -249,7 +249,7 @@ DISPUTE = {
 
 @pytest.fixture
 def hear(stripe: Stripe, simulator: Simulator, calls: "queue.Queue[tuple[bytes, str]]") -> Callable[..., Any]:
-    """Has Stripe send an event. Returns what we read in it, and Stripe's time of it."""
+    """`hear(kind, thing)` makes Stripe send an event. Returns what our code read in it, and the event's time."""
 
     def send(kind: str, thing: dict[str, Any]) -> tuple[Any, int]:
         simulator.call("POST", "stripe/events", type=kind, object=thing)

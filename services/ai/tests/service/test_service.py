@@ -1,4 +1,6 @@
-"""The main paths over the bus, with real media, a real bucket and providers over HTTP; also with killed processes."""
+"""The main paths over the bus, with the real media service, a real bucket and providers over HTTP. Some tests kill
+processes.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

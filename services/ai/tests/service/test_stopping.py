@@ -1,4 +1,4 @@
-"""SIGTERM during a call of the provider: its result is kept, although other processes look for lost jobs."""
+"""SIGTERM during a provider's call: the result is kept, although other processes look for lost jobs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from testkit.fixtures import RunningService
 
 @pytest.fixture
 def replicas() -> Iterator[Callable[[RunningService], RunningService]]:
-    """`replicas(service)` starts another process beside it, which is stopped after the test."""
+    """`replicas(service)` starts another process of the service, and stops it after the test."""
     started: list[RunningService] = []
 
     def start(service: RunningService) -> RunningService:
@@ -29,7 +29,7 @@ def replicas() -> Iterator[Callable[[RunningService], RunningService]]:
 def test_images_that_outlast_a_claim_after_sigterm_are_stored_and_charged_once(
     own_ai: Callable[..., Any], replicas: Callable[[RunningService], RunningService], simulator: Simulator
 ) -> None:
-    """They run one after the other for two seconds each, so the last ends long after a claim of five seconds."""
+    """The images are made one after another, two seconds each. The last one ends long after a claim of five seconds."""
     ai = own_ai(AI_LEASE_SECONDS="5", AI_PROVIDER_CALLS="1")
     service = ai.service
     other = replicas(service)

@@ -1,4 +1,4 @@
-"""A new AI database, its clock, and what ends a process on it."""
+"""A new AI database, its clock, and a way to let a process on it die."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Auto-refill on a real database: when a payment is requested, and what the account is shown."""
+"""Auto-refill on a real database: when it requests a payment, and what the account is shown."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Charges, refunds and balances on a real database: races, month ends, and what the database itself refuses."""
+"""Charges, refunds and balances on a real database: races, ends of months, and constraints of the database."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

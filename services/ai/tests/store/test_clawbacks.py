@@ -37,7 +37,7 @@ Has = Callable[[], Credits]
 
 @pytest.fixture
 def tell(database: Database) -> Tell:
-    """Delivers these notifications, one call each."""
+    """Delivers these notifications, each in its own call."""
 
     def call(*said: Notification) -> None:
         for one in said:
@@ -235,7 +235,7 @@ def test_another_payments_refund_takes_nothing(tell: Tell, has: Has) -> None:
 def test_a_refunded_auto_refill_is_taken_back_also_of_earlier_releases(
     database: Database, tell: Tell, has: Has
 ) -> None:
-    """Earlier releases noted payments in `refills` alone."""
+    """Earlier releases recorded the payment in `refills` only."""
     wish = SetAutoRefill(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",
@@ -318,7 +318,7 @@ STORY: tuple[Notification, ...] = (
 def test_the_result_is_the_same_for_any_order_of_events_and_any_death(
     database: Database, tell: Tell, has: Has, fuse: Fuse, data: st.DataObject
 ) -> None:
-    """Each call is repeated until one succeeds, as Stripe does; some are repeated once more after that."""
+    """A call that dies is repeated until it succeeds, as Stripe does. Some events arrive twice."""
     number = next(_NUMBERS)
     again = data.draw(st.lists(st.sampled_from(STORY), max_size=4))
     before = has()

@@ -1,4 +1,4 @@
-"""The list of the ledger's entries on a real database: order, balances, pages and who may read it."""
+"""The list of the ledger's entries on a real database: its order, balances and pages, and who may read it."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +37,7 @@ def context(database: Database) -> Any:
 
 
 def listed(database: Database, caller: Caller = ANN, limit: int = 100) -> list[LedgerEntry]:
-    """All entries, over as many pages as it takes."""
+    """Returns all entries, from as many pages as there are."""
     found: list[LedgerEntry] = []
     cursor = None
     while True:

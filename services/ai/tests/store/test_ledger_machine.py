@@ -1,6 +1,6 @@
-"""The ledger under random steps in any order, with a kill between any two statements.
+"""Random steps on the ledger in any order, with a kill between any two statements.
 
-A second, simpler model runs beside it: pools in a dictionary. After each step the database's sums must equal it.
+The test keeps a second, simpler model: a dictionary of pools. After each step the database's sums must equal it.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ picks = st.integers(0, 2**16)
 
 @dataclass
 class Reckoning:
-    """What an account must have."""
+    """The credits and refills that an account must have, by the model."""
 
     tier: str = "free"
     plan: int = 0
@@ -136,14 +136,14 @@ class LedgerMachine(RuleBasedStateMachine):
             yield
 
     def _forget_earlier_runs(self) -> None:
-        """Each run has its own provider, so what earlier runs left open is not its business."""
+        """Closes the refills that earlier runs left open: this run's provider does not know them."""
         with self.database.transaction() as connection:
             connection.execute(text("UPDATE auto_refills SET enabled = false, due_at = NULL WHERE enabled"))
             connection.execute(text("UPDATE refills SET state = 'failed' WHERE state = 'open'"))
 
     @rule(name=accounts, amount=st.integers(1, 45), tier=tiers, crash=crashes)
     def charge(self, name: str, amount: int, tier: str | None, crash: int | None) -> None:
-        """Sometimes the first one on another plan."""
+        """Charges an account, which may have changed its plan before."""
         self.books[name].tier = tier or self.books[name].tier
         operation_id = f"{self.prefix}op_{len(self.charges)}"
         self.charges[operation_id] = Charge(name, amount, self.books[name].tier)
@@ -274,7 +274,7 @@ class LedgerMachine(RuleBasedStateMachine):
             connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
 
     def _take_refill(self, name: str, order_ids: list[str]) -> None:
-        """Checks that exactly what the provider was paid for was credited."""
+        """Checks that the provider was paid for each new refill, and adds its credits to the model."""
         book = self.books[name]
         new = set(order_ids) - book.refilled
         assert len(set(order_ids)) == len(order_ids)
@@ -320,7 +320,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert charge_count == made[name]
 
     def teardown(self) -> None:
-        """Everything paid was credited, and the limits were kept."""
+        """Checks that all paid refills were credited, and that the limits of auto-refill were kept."""
         self.till.mood = "paid"
         for order_id, state in list(self.till.states.items()):
             if state is PaymentState.PENDING:
@@ -348,7 +348,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 def wait_for_ever(connection: Any, _record: Any) -> None:
-    """A machine that stalls for a while is not under test."""
+    """Disables the connection's timeouts, so that a slow machine does not fail the test."""
     with connection.cursor() as cursor:
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
             cursor.execute(f"SET {name} = 0")

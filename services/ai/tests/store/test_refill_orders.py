@@ -1,4 +1,4 @@
-"""Orders of auto-refill whose answers are lost, late, repeated or still open: paid at most once, credited once."""
+"""Orders of auto-refill whose answers are lost, late, repeated or pending: each is paid and credited at most once."""
 
 from datetime import timedelta
 from typing import Any

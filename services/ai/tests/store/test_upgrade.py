@@ -1,4 +1,4 @@
-"""Rows that an older release wrote, before an upgrade or beside the present release."""
+"""Rows that an older release writes, before an upgrade or while it runs beside the present release."""
 
 import runpy
 from typing import Any
@@ -25,7 +25,7 @@ DECLINED = Refill(
 
 
 def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrade(database: Database) -> None:
-    """Earlier declines do not count against its card."""
+    """So declines before the upgrade do not count against the saved card."""
     with database.transaction() as connection:
         connection.execute(text("ALTER TABLE auto_refills DROP COLUMN saved_at"))
         connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_before"})
@@ -36,7 +36,7 @@ def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrad
 
 
 def upgrade(connection: Any, name: str) -> None:
-    """Runs one migration alone."""
+    """Runs only this migration."""
     migration = runpy.run_path(str(migrations_of("ai") / f"{name}.py"))
     with Operations.context(MigrationContext.configure(connection)):
         migration["upgrade"]()
@@ -56,7 +56,7 @@ def test_declines_of_a_card_do_not_count_against_one_set_by_an_older_release(
 
 
 def declines(connection: Any) -> list[str]:
-    """Declines of the card in the auto-refill settings."""
+    """Returns the ids of refills that count as declines of the saved card."""
     wish = AutoRefills(connection).find("usr_1")
     assert wish is not None
     return [refill.id for refill in Refills(connection).since(wish, 5)]

@@ -53,7 +53,7 @@ def test_a_sentence_ends_with_its_quotation_mark_and_with_its_line() -> None:
 
 
 class Scanned:
-    """A pattern that records the lengths of the texts it searches."""
+    """A pattern that records the length of each text that it searches."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.pattern, self.lengths = pattern, list[int]()
@@ -64,7 +64,7 @@ class Scanned:
 
 
 def test_a_text_is_searched_once_however_many_sentences_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs on the event loop: when each sentence was searched anew, 54 KB took a minute, and claims lapsed."""
+    """The search blocks the event loop. When it began anew for each sentence, 54 KB took a minute and claims lapsed."""
     patterns = [Scanned(caption_text._WORD), Scanned(caption_text._SENTENCE_END)]
     monkeypatch.setattr(caption_text, "_WORD", patterns[0])
     monkeypatch.setattr(caption_text, "_SENTENCE_END", patterns[1])
@@ -75,7 +75,7 @@ def test_a_text_is_searched_once_however_many_sentences_it_has(monkeypatch: pyte
 
 @pytest.mark.parametrize("sign", ["!", ".", "_", '"', "・"])
 def test_a_long_run_of_symbols_is_searched_once(sign: str) -> None:
-    """If each symbol were searched anew, these would take minutes."""
+    """If the search began anew for each symbol, these texts would take minutes."""
     text = "Six words are in this sentence. " * 2 + sign * 200_000 + "x"
     assert caption_text.count(text) == 13 + (200_000 if sign == "・" else 0)
     assert (

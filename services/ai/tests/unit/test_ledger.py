@@ -1,4 +1,4 @@
-"""Which entries a month, a charge and a refund make."""
+"""The ledger entries that a new month, a charge and a refund make."""
 
 from datetime import UTC, date, datetime
 

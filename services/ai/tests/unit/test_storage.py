@@ -1,4 +1,4 @@
-"""Files to and from object storage that is slow, or never ends."""
+"""Transfers from and to an object storage that is slow, or whose answer never ends."""
 
 import socket
 import ssl
@@ -50,7 +50,7 @@ def taking(bytes_per_second: float, answer_after_seconds: float = 0.0) -> Callab
 
 
 def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) -> float:
-    """Returns how long it took, in seconds."""
+    """Stores some data, and returns how long that took, in seconds."""
     began = time.monotonic()
     quick = Limits(connect_seconds=0.2, silence_seconds=silence_seconds)
     chunks = [bytes(100_000)] * 3
@@ -59,7 +59,7 @@ def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) ->
 
 
 def test_a_write_may_take_longer_than_connecting() -> None:
-    """As a write of 20 s, with 5 s to connect and 30 s of silence."""
+    """In production connecting may take 5 s, silence may last 30 s, and a write may take 20 s."""
     with storage(taking(10**9, answer_after_seconds=0.5)) as url:
         assert put(url) > 0.4
 

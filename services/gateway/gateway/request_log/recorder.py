@@ -89,12 +89,16 @@ class RequestLog:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
 
     def of_request(self, account_id: str, request_id: str, *, limit: int) -> list[Found]:
-        """Returns the account's lines with this request id, newest first. Raises SERVICE_UNAVAILABLE."""
+        """Returns the account's lines with this request id, newest first. Raises SERVICE_UNAVAILABLE if the database
+        cannot be reached.
+        """
         with self._database.reading() as connection:
             return RequestLogStore(connection).of_request(account_id, request_id, limit)
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns an account's counts of the last days, today first. Raises SERVICE_UNAVAILABLE."""
+        """Returns an account's counts of the last days, today first. Raises SERVICE_UNAVAILABLE if the database cannot
+        be reached.
+        """
         with self._database.reading() as connection:
             return RequestLogStore(connection).days(account_id, count)
 

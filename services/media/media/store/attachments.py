@@ -52,9 +52,9 @@ class Attachments(Store):
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files to a post, as one revision of the post's files.
+        """Attaches files to a post, for this revision of the post. Files attached earlier stay attached.
 
-        A confirmed attachment stays confirmed. The time of a provisional attachment starts again.
+        A confirmed attachment stays confirmed. A provisional one counts as use of the file for COUNTED_FOR from now on.
         """
         if not media_ids:
             return

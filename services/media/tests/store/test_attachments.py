@@ -1,4 +1,6 @@
-"""Attachments: provisional until the post's own event, which alone counts. Attached files cannot be deleted."""
+"""The attachments of files to posts: provisional until the post's event `post.media` confirms them. Attached files
+cannot be deleted.
+"""
 
 import pytest
 from media_kit.world import World, at_once

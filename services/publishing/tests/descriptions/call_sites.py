@@ -93,7 +93,9 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def _callee(call: ast.Call) -> str:
-    """Returns `.name` of a method, `name` of a function. Constants, such as patterns, send nothing."""
+    """Returns `.name` for a method and `name` for a function. Returns "" for a method of a constant, such as a compiled
+    pattern: it sends nothing to a platform.
+    """
     if isinstance(call.func, ast.Attribute):
         owner = call.func.value
         return "" if isinstance(owner, ast.Name) and owner.id.isupper() else f".{call.func.attr}"

@@ -21,12 +21,12 @@ PUBLIC = "http://127.0.0.1:8080/media"
 
 
 class Killed(BaseException):
-    """The process ends here: nothing in it runs any more."""
+    """The process ends here: no more of its code runs."""
 
 
 @dataclass
 class FakeMedia:
-    """`held` says for every post what it holds of which files, and whether an event has confirmed it."""
+    """`held` maps each post to the files attached to it, and each file to whether an event has confirmed it."""
 
     files: dict[str, api.MediaFile] = field(default_factory=dict)
     held: dict[str, dict[str, bool]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class FakeMedia:
     platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, mime_type: str = "image/jpeg", size_bytes: int = 1_000, **known: Any) -> str:
-        """A new file's id; width, height and duration_seconds where they matter."""
+        """Adds a file and returns its id. Takes width, height and duration_seconds where they matter."""
         media_id = f"med_{len(self.files) + 1}"
         kind = "video" if mime_type.startswith("video/") else "photo"
         ending = mime_type.split("/")[1]
@@ -56,19 +56,19 @@ class FakeMedia:
         return any(media_id in ids for ids in self.held.values())
 
     def lapse(self) -> None:
-        """Time passes: what no event has confirmed is dropped."""
+        """Drops the attachments that no event has confirmed, as if their time had passed."""
         for post_id, ids in self.held.items():
             self.held[post_id] = {media_id: True for media_id, confirmed in ids.items() if confirmed}
 
     def hear(self, word: PostMedia) -> None:
-        """The event post.media."""
+        """Delivers the event `post.media`."""
         if word.revision <= self.heard.get(word.post_id, 0):
             return
         self.heard[word.post_id] = word.revision
         self.held[word.post_id] = dict.fromkeys(word.media_ids, True) if word.state == "pending" else {}
 
     def hear_all(self, words: Iterable[PostMedia]) -> None:
-        """All these events arrive, and what none of them confirms lapses."""
+        """Delivers all these events, and then drops the attachments that none of the events has confirmed."""
         for word in words:
             self.hear(word)
         self.lapse()

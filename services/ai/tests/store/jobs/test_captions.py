@@ -22,7 +22,7 @@ ASKED = api.WriteCaption(
 
 
 def sentences(count: int) -> str:
-    """Returns this number of words, in sentences of five."""
+    """Returns a text of this many words, in sentences of five words."""
     return ("These are just five words. " * (count // 5)).strip()
 
 

@@ -1,4 +1,4 @@
-"""Background work continues the trace of its request, stored in the job's row; and credits are counted once."""
+"""Background work continues the trace of its request, which the job's row stores. Metrics count credits once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,7 +80,7 @@ def test_untraced_a_job_has_no_trace(world: World) -> None:
 
 
 class Refusing:
-    """A database that goes away before it commits the transactions with these numbers."""
+    """A database that fails before the commit of the transactions with these numbers."""
 
     def __init__(self, database: Any, *refused: int) -> None:
         self._database, self._refused, self._count = database, refused, 0

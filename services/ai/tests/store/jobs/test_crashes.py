@@ -1,4 +1,4 @@
-"""A process may die between any two steps: every job is completed or refunded, never both, never neither."""
+"""A process may die between any two steps. Every job is then either completed or refunded, never both."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ COSTS = {images.generate: 10, captions.write: 1, videos.generate: 90}
 
 
 def consistent(world: World, operation: str, cost: int) -> str:
-    """Returns how the operation ended. Fails when it ended in more than one way, or in none."""
+    """Returns how the operation ended. Fails unless it ended in exactly one way."""
     job = world.job(operation)
     if job is None:
         assert (world.entries("charge"), world.media.kept) == (0, {})
@@ -72,7 +72,7 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
 
 
 def commits_unheard(world: World) -> Callable[[], None]:
-    """Media keeps the file, and its answer is lost. Returns a function that undoes this."""
+    """Makes media store each committed file but lose the answer. Returns a function that undoes this."""
     heard = world.media.commit_upload
 
     def unheard(*args: Any, **options: Any) -> None:
@@ -102,7 +102,7 @@ def test_an_image_that_media_may_have_kept_is_not_refunded(world: World) -> None
 
 
 def test_an_image_of_a_failed_job_is_not_committed(world: World) -> None:
-    """If its answer were lost, the customer would have both the file and the refund."""
+    """If media committed it and the answer were lost, the customer would have both the file and the refund."""
     operation = new_id("op")
     commits_unheard(world)
 
@@ -151,7 +151,7 @@ def test_a_video_whose_every_worker_dies_is_refunded_in_time(database: Database)
 
 
 def test_a_start_that_dies_twice_is_refunded(database: Database) -> None:
-    """Nobody knows what the provider did, and it is not asked a third time."""
+    """Nobody knows what the provider did, and it gets no third request."""
     world, operation = World(database), new_id("op")
     videos.generate(world.context(), world.caller(operation), VIDEO)
 
@@ -191,7 +191,7 @@ def test_of_a_completion_and_a_refund_at_the_same_moment_one_happens(database: D
 
 
 def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
-    """The commit succeeded and its answer was lost, so the outcome is written again."""
+    """The commit succeeded and its answer was lost, so the worker writes the outcome again."""
     world, operation = World(database), new_id("op")
     videos.generate(world.context(), world.caller(operation), VIDEO)
     [job] = _claimed(world)
@@ -203,7 +203,7 @@ def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
 
 
 def _complete(context: Any, job: Any, media: Any) -> Any:
-    """Completes the job as a worker does, and deletes the file if it is too late."""
+    """Completes the job as a worker does. Deletes the file if the job has ended before."""
     done = lifecycle.complete(context, job.claim, media=media)
     return done or generated_files.discard(context, job, media)
 

@@ -1,4 +1,4 @@
-"""Images while the client waits: charged once, generated once, stored or refunded."""
+"""Images that are generated while the client waits: charged once and generated once, then stored or refunded."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -340,7 +340,7 @@ def test_a_brand_out_of_reach_is_refused(world: World) -> None:
 
 
 def test_an_image_that_arrives_after_its_job_failed_is_deleted_and_not_charged(world: World) -> None:
-    """The provider answers after the claim has lapsed and the sweep has run."""
+    """The provider answers after the claim has lapsed and the job was failed as lost."""
 
     def swept() -> None:
         world.lapse()

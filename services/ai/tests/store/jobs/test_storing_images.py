@@ -1,4 +1,4 @@
-"""An image that the provider has made is stored although media is away or busy for a moment."""
+"""A generated image is stored even if the media service is away or busy for a moment."""
 
 import pytest
 from ai_kit.world import World

@@ -1,4 +1,4 @@
-"""Videos in the background: started once, polled, stored, completed; or refunded; with an event."""
+"""Videos in the background: each is started once, polled, stored, and completed or refunded. An event reports it."""
 
 from typing import Any
 
@@ -155,7 +155,7 @@ def test_a_video_whose_job_fails_during_the_transfer_leaves_no_file(world: World
 
 
 def test_two_workers_of_one_video_keep_one_file(world: World) -> None:
-    """The first was slow: its claim lapsed, and another worker took over and finished."""
+    """The first worker was slow: its claim lapsed, and another worker took over and finished."""
     caller = ask(world)
     video_steps.make_videos(world.context())
     slow = [True]

@@ -1,4 +1,4 @@
-"""Jobs as clients see them, and who sees which."""
+"""How the API shows jobs, and which callers see which jobs."""
 
 from typing import Any
 
