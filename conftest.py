@@ -1,4 +1,4 @@
-"""Loads the test kit for every package's tests, and sets their order."""
+"""Loads the test kit for every package's tests, and sets the order of the tests."""
 
 import gc
 
@@ -56,6 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Everything is imported by now: the collector need not look through it again and again."""
+    """Excludes all objects that exist now from garbage collection: after the imports they stay anyway."""
     garbage.settle()
     gc.enable()

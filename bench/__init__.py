@@ -1,1 +1,3 @@
-"""Measures the speed as ratios against floors measured in the same run (`./dev bench`)."""
+"""The benchmarks (`./dev bench`). Results are ratios to a floor: the least that such work costs on this machine,
+measured in the same run.
+"""

@@ -1,7 +1,7 @@
-"""The dashboard's pages: their time besides the API's calls and their first paint in Chromium, with much to show, and
-the memory of its process.
+"""Measures the dashboard for an account with much data: the time of its pages without the API's calls, their first
+paint in Chromium, and the memory of its process.
 
-One account with 50,000 planned posts, 2,000 of them in the next month, and a post with 10,000 comments.
+The account has 50,000 planned posts, 2,000 of them in the next month, and a post with 10,000 comments.
 """
 
 import re
@@ -60,8 +60,8 @@ class Person:
         self._http.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
 
     def open(self, path: str) -> tuple[float, float, int, int]:
-        """Returns the page's time in all, the part of it besides the API's calls (both in milliseconds), the number of
-        calls, and the number of rows that the page shows: posts or comments.
+        """Opens a page. Returns its time, the part of it that is not spent in calls of the API (both in milliseconds),
+        the number of those calls, and the number of posts or comments that the page shows.
         """
         begun_at = time.perf_counter()
         answer = self._http.get(self._url + path, timeout=60)
@@ -114,7 +114,7 @@ def measure(stack: Stack) -> list[Row]:
 
 
 def _paints(url: str, session: str, screens: dict[str, str]) -> list[Row]:
-    """Measures from the click to the first text or image in a browser with an empty cache of pages."""
+    """Measures each screen from the click to the first text or image, in a browser that has not cached the page."""
     try:
         programs = browser.install(print)
     except NotReady as missing:
@@ -139,7 +139,9 @@ def _paints(url: str, session: str, screens: dict[str, str]) -> list[Row]:
 
 
 def _crowd(url: str, session: str, paths: Sequence[str]) -> list[float]:
-    """Lets users open pages at once, each with a pause of a second between two. Returns the pages' own times."""
+    """Lets several users open pages at the same time, each with a pause of a second between two pages. Returns how
+    long each page took without the API's calls.
+    """
     start = threading.Barrier(USERS)
 
     def use(number: int) -> list[float]:
@@ -163,7 +165,7 @@ def _next_month() -> tuple[datetime, str]:
 
 
 def _fill(stack: Stack, tenant: Tenant, begin: datetime) -> None:
-    """Adds the posts: 2,000 in the month, the rest in the year after it."""
+    """Adds planned posts: 2,000 in the next month, the others in the year after it."""
     first = f"timestamptz '{begin.isoformat()}'"
     for low, high, at in (
         (1, IN_MONTH - 25, f"{first} + n * interval '21 minutes'"),
@@ -173,7 +175,7 @@ def _fill(stack: Stack, tenant: Tenant, begin: datetime) -> None:
 
 
 def _discuss(stack: Stack, tenant: Tenant) -> str:
-    """Publishes a post that visitors write 10,000 comments below. Returns its id."""
+    """Publishes a post and adds 10,000 comments of visitors to it. Returns the post's id."""
     body = {"page_id": tenant.page_ids[0], "message": "What do you think?"}
     headers = {"Authorization": f"Bearer {tenant.token}"}
     post = requests.post(f"{stack.base_url}/posts/publish", json=body, headers=headers, timeout=60).json()

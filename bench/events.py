@@ -1,4 +1,4 @@
-"""Starts the source of events beside the stack (`bench/source`)."""
+"""Starts the service `bench/source` beside the stack. It creates events for the benchmark of webhooks."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ _START_SECONDS = 30.0
 
 
 class Events:
-    """The running source of events."""
+    """The running service that creates events."""
 
     def __init__(self, stack: Stack) -> None:
         self._source = stack.bus.service("source", SourceApi)
@@ -31,7 +31,7 @@ class Events:
 
 @contextmanager
 def sourced(stack: Stack) -> Iterator[Events]:
-    """Runs a source on publishing's database during the block."""
+    """Runs the service that creates events on publishing's database during the block."""
     env = {
         **os.environ,
         "AMQP_URL": stack.env["AMQP_ADMIN_URL"],

@@ -1,4 +1,5 @@
-"""The floors as WSGI applications: F0 is Flask alone, F1 adds one echo call through chassis.
+"""The two floors of HTTP requests as one WSGI application: /f0 answers with Flask alone, /f1 adds one call of the echo
+service through chassis.
 
 They run as the gateway does: gunicorn with the gateway's own number of processes and threads.
 """

@@ -1,4 +1,6 @@
-"""The stack's cost: seconds until ready, and memory (sum of PSS, servers included)."""
+"""Measures the stack's cost: the seconds until it is ready, and its memory (the sum of PSS, with PostgreSQL, RabbitMQ
+and the storage).
+"""
 
 import shutil
 import subprocess
@@ -16,7 +18,9 @@ _READY = (
 
 
 def measure_memory(stack: Stack, when: str, goal: float) -> list[Row]:
-    """Measures the dashboard by itself and all the rest of the stack: the goals are older than the dashboard."""
+    """Measures the dashboard and the rest of the stack separately, because the goals were set before there was a
+    dashboard.
+    """
     from local.processes.watch import status
 
     by_name = {str(row["name"]): int(str(row["memory_bytes"])) / 2**20 for row in status(stack.run)}
@@ -28,7 +32,9 @@ def measure_memory(stack: Stack, when: str, goal: float) -> list[Row]:
 
 
 def measure_start() -> Row:
-    """Starts a second stack in a new folder, as `./dev up --detach` does, with its first set-up of data."""
+    """Measures how long a second stack in a new folder takes to start as `./dev up --detach` does, including the
+    creation of its databases.
+    """
     folder = Path(tempfile.mkdtemp(prefix="posthaste-bench-"))
     make = _READY.format(run=str(folder / "run"))
     began = time.monotonic()

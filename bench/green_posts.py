@@ -1,6 +1,6 @@
-"""The floor of webhook deliveries: plain `requests` posts from green threads, and nothing else.
+"""The floor of webhook deliveries: green threads that do nothing but POST with `requests`.
 
-`python -m bench.green_posts URL` prints how many it made in a second.
+`python -m bench.green_posts URL` prints the number of POSTs per second.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ _BODY = (
 
 
 def measure(url: str) -> float:
-    """Measures in a separate process."""
+    """Measures in a separate process. Returns POSTs per second."""
     arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url]
     return float(subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True).stdout)
 

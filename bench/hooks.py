@@ -1,6 +1,7 @@
-"""`python -m bench.hooks URL`: CPU microseconds that the hooks of one read take, traced at 10 %, exporting included.
+"""`python -m bench.hooks URL`: prints the CPU microseconds that tracing adds to one read, exporting included, when
+10 % of the requests are traced.
 
-The hooks are those of GET /pages with its two calls, in one process and without the work between them.
+Runs the tracing code of GET /pages and of its two calls in one process, without the work between them.
 """
 
 import sys
@@ -18,7 +19,7 @@ _SECONDS, _READS = 8, 1_000
 
 
 class _Waiting:
-    """A pending admission, as in the gateway."""
+    """A stand-in for the gateway's pending admission."""
 
     def __init__(self) -> None:
         self.cause = tracing.traceparent()
@@ -52,7 +53,7 @@ def main() -> None:
 
 
 def _second() -> None:
-    """Runs some reads and waits until their spans must have been exported."""
+    """Runs reads, then waits until their spans must have been exported."""
     for _ in range(_READS):
         _read()
     time.sleep(1.5)

@@ -1,7 +1,8 @@
-"""A closed-loop HTTP load: N keep-alive connections, each sending its next request after the response.
+"""A closed-loop HTTP load: N keep-alive connections, each of which sends its next request after the response to the
+last one.
 
-Runs in a process of its own (`python -m bench.load`), one selector loop over plain sockets, so that the
-measuring costs little of the two cores that are being measured.
+Runs in a process of its own (`python -m bench.load`): one selector loop over plain sockets, so that the measuring
+itself uses little of the two cores.
 """
 
 import selectors
@@ -20,14 +21,16 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Variant(Record):
-    """The parts that differ between requests."""
+    """What differs between the requests of one load."""
 
     headers: dict[str, str] = {}
     body: str = ""
 
 
 class Load(Record):
-    """Sends the variants in turn; `{n}` in path, headers and body is replaced by the request's number."""
+    """A load to run. It sends the variants in turn; `{n}` in path, headers and body is replaced by the request's
+    number.
+    """
 
     url: str
     connections: int
@@ -41,7 +44,7 @@ class Load(Record):
 
 
 class Measured(Record):
-    """Requests per second, latencies in milliseconds, and how often each status came."""
+    """The result of a load: requests per second, latencies in milliseconds, and how often each status came."""
 
     per_second: float
     median_ms: float

@@ -1,7 +1,7 @@
 """A fast webhook receiver: `python -m bench.receiver` prints its address and records every delivery.
 
-POST /fast… is acknowledged at once, POST /hang… never. GET /seen gives what came, a JSON array of
-[path, event id, delivery id, attempt, Unix seconds]; DELETE /seen forgets it.
+It acknowledges POST /fast… at once and never answers POST /hang…. GET /seen returns the deliveries as a JSON array of
+[path, event id, delivery id, attempt, Unix seconds]; DELETE /seen forgets them.
 """
 
 import asyncio

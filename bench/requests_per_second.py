@@ -1,4 +1,6 @@
-"""Requests at 1, 16 and 64 connections: the floors, two lists, and POST /posts/schedule with a key."""
+"""Measures requests per second with 1, 16 and 64 connections: the floors, two lists, and POST /posts/schedule with an
+idempotency key.
+"""
 
 import json
 from collections import Counter, defaultdict
@@ -81,20 +83,20 @@ def _load(url: str, connections: int, **more: Any) -> Load:
 
 
 def _middle(runs: list[Measured]) -> Measured:
-    """Returns the median run, with the statuses of all."""
+    """Returns the median run, with the statuses of all runs."""
     statuses = sum((Counter(one.statuses) for one in runs), Counter())
     middle = sorted(runs, key=lambda one: one.per_second)[len(runs) // 2]
     return msgspec.structs.replace(middle, statuses=dict(statuses))
 
 
 def _statuses(measured: Measured) -> str:
-    """Describes the statuses that are not a success; empty if there are none."""
+    """Describes the statuses other than success; empty if every request succeeded."""
     odd = {status: count for status, count in measured.statuses.items() if not status.startswith("2")}
     return f"not 2xx: {odd}" if odd else ""
 
 
 def _schedules(tenants: list[Tenant]) -> list[Variant]:
-    """Returns requests that schedule ten posts on each page, two hours apart, so that no guardrail is met."""
+    """Returns requests that schedule ten posts on each page, two hours apart, so that no guardrail refuses one."""
     first = datetime.now(UTC) + timedelta(days=1)
     variants = []
     for slot in range(10):

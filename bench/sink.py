@@ -1,4 +1,6 @@
-"""`python -m bench.sink PORT`: accepts every POST and discards it: the cheapest possible collector."""
+"""`python -m bench.sink PORT`: an HTTP server that accepts every POST and discards it, as the cheapest possible
+collector of traces.
+"""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +17,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Logs nothing."""
+        """Does nothing, so that requests are not logged."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The running stack that a benchmark measures, and tenants created on it through the bus."""
+"""The running stack that a benchmark measures, and the accounts that it creates there through the bus."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ _CALL_SECONDS = 30.0
 
 
 class Tenant(Record):
-    """One Elite account with one brand."""
+    """An Elite account with one brand."""
 
     account_id: str
     token: str
@@ -40,10 +40,10 @@ class Tenant(Record):
 
 
 class Stack:
-    """A stack, read from `<run directory>/env`."""
+    """A running stack; its addresses are read from `<run directory>/env`."""
 
     def __init__(self, run: Path | None = None) -> None:
-        """`run`: run directory of another stack."""
+        """`run`: the run directory of a stack other than the default one."""
         self.run = run or Path(os.environ["TEST_RUN_DIR"])
         lines = (self.run / "env").read_text().splitlines()
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -54,11 +54,11 @@ class Stack:
         self.bus = AnySender(self.env["AMQP_ADMIN_URL"], self._secrets)
 
     def message_keys(self, *names: str) -> str:
-        """Returns MESSAGE_KEYS of a process that sends or receives under these names."""
+        """Returns the value of MESSAGE_KEYS for a process that sends or receives under these names."""
         return ",".join(message_keys(name, self._secrets, self._secrets) for name in names)
 
     def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
-        """Creates Elite accounts, each with a brand and pages of simulator accounts."""
+        """Creates Elite accounts, each with a brand and pages that are linked to accounts of the simulator."""
         accounts, link_page = self.bus.service("accounts"), remote(self.bus.service("publishing").link_page)
         tenants = []
         for number in range(count):
@@ -103,7 +103,9 @@ class Stack:
                 call.result()
 
     def session_of(self, tenant: Tenant) -> str:
-        """Signs the tenant in, with a password that is set by the operator's link. Returns the session token."""
+        """Signs the tenant in, with a password that it sets through an operator's reset link. Returns the session
+        token.
+        """
         [(email,)] = self.query("accounts", f"SELECT email FROM users WHERE id = '{tenant.account_id}'")
         made = self.bus.service("accounts").make_reset_link(_OPERATOR, MakeResetLink(email=str(email)))
         reset_id, code = made.link.split("/")[-2:]
@@ -115,14 +117,14 @@ class Stack:
         return token
 
     def change(self, service: str, sql: str) -> None:
-        """Changes one service's database, for tables that would take hours to fill through the API."""
+        """Changes rows of one service's database, where the API would need hours for so many."""
         engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
         with engine.begin() as connection:
             connection.execute(text(sql))
         engine.dispose()
 
     def query(self, service: str, sql: str) -> list[tuple[object, ...]]:
-        """Queries one service's database, for figures that the API does not give."""
+        """Reads figures from one service's database that the API does not give."""
         engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
         with engine.connect() as connection:
             rows = [tuple(row) for row in connection.execute(text(sql))]

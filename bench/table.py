@@ -1,4 +1,4 @@
-"""A table of measures: the figure, its parts, the goal, and whether the goal is missed."""
+"""A table of results: the figure, its parts, the goal, and whether the goal is missed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Row:
         at_most: float = 0.0,
         unit: str = "",
     ) -> "Row":
-        """Returns the row of `measured / floor`, which is compared with the goal that is given."""
+        """Returns a row for `measured / floor`, which is compared with the given goal."""
         value = measured / floor if floor else 0.0
         met = value >= at_least if at_least else 0.0 < value <= at_most
         goal = f"≥ {at_least:g}" if at_least else f"≤ {at_most:g}"

@@ -1,4 +1,6 @@
-"""The cost of traces and metrics: the same load in turn on a stack without them and on one that exports at 10 %."""
+"""Measures the cost of traces and metrics: the same load in turn on a stack that records none and on one that exports
+10 % of the traces.
+"""
 
 import os
 import shutil
@@ -53,21 +55,21 @@ def measure(stack: Stack) -> list[Row]:
 
 
 class Turn(NamedTuple):
-    """One measurement: requests per second, and the CPU of each request in all processes of its stack."""
+    """One measurement: requests per second, and the CPU time of a request in all processes of its stack."""
 
     per_second: float
     cpu_ms: float
 
 
 class Pairs:
-    """Pairs of measurements of a load without and with traces."""
+    """Measurements of one load in pairs: one without traces and one with them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._sittings: list[list[tuple[Turn, Turn]]] = []
 
     def sit(self, off: Callable[[int], Turn], on: Callable[[int], Turn], sitting: int) -> None:
-        """Measures both stacks in turn, and changes which one begins."""
+        """Measures both stacks in turn, in pairs. Every other pair begins with the stack that exports."""
         pairs: list[tuple[Turn, Turn]] = []
         for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
             turns = {load: load(number) for load in ((off, on) if number % 2 else (on, off))}
@@ -86,8 +88,9 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """Returns the geometric mean of the sittings' medians, in which the difference between the two stacks cancels
-        out."""
+        """Returns the geometric mean of the medians of all sittings. Differences between the two stacks cancel out in
+        it.
+        """
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]
             for pairs in self._sittings
@@ -104,7 +107,9 @@ class Pairs:
 
 
 def _hooks(url: str, read_ms: float) -> Row:
-    """Returns the share of the hooks in the CPU of a whole read on the stack that is not traced."""
+    """Returns the CPU time of the tracing code of one read, as a share of the CPU time of that read on the stack
+    without traces.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "bench.hooks", url], capture_output=True, text=True, check=True
     )
@@ -170,7 +175,9 @@ def _sink() -> Iterator[str]:
 
 @contextmanager
 def _up(path: Path, collector: str) -> Iterator[Stack]:
-    """Starts another stack with the settings of a deployment: our defaults and, if given, the collector's address."""
+    """Starts another stack with the settings of a deployment: the default settings and, if given, the collector's
+    address.
+    """
     local = LocalStack(path, usual_ports=False)
     given = {
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("AMQP_", "DATABASE_URL_"))

@@ -1,6 +1,8 @@
-"""A file of 250 MB through the gateway, beside the same bytes put straight into storage; and twenty of 25 MB at once.
+"""Measures the upload of a file of 250 MB through the gateway, compared with the same bytes put directly into the
+storage; then twenty files of 25 MB at once.
 
-Both ways are sent by the same client from the same blocks, in turns; what media does once the file is there counts.
+The same client sends the same blocks both ways in turn. The time through the gateway includes media's work on the
+file.
 """
 
 import os
@@ -103,7 +105,7 @@ class _Sender:
 
     @contextmanager
     def watched(self) -> Iterator[list[int]]:
-        """Measures the largest growth of the gateway's processes in bytes."""
+        """Measures by how many bytes the gateway's processes grow at most during the block."""
         pid = int((self._stack.run / "pids" / "gateway").read_text())
         processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
@@ -125,7 +127,7 @@ class _Sender:
             watcher.join()
 
     def _blocks(self, size_bytes: int) -> Iterator[bytes]:
-        """Yields the blocks of a film that was made larger with bytes that belong to no track."""
+        """Yields the blocks of a video file of this size: a short video, then random bytes that belong to no track."""
         yield self._film
         left = size_bytes - len(self._film) - 8
         yield struct.pack(">I4s", left + 8, b"mdat")

@@ -1,4 +1,6 @@
-"""Webhook deliveries to live receivers: rate, delay, fairness, and completeness when processes are killed."""
+"""Measures webhook deliveries to live receivers: rate, delay, fairness, and whether all arrive when processes are
+killed.
+"""
 
 import random
 import time
@@ -40,7 +42,9 @@ def measure(stack: Stack) -> list[Row]:
 
 
 def _rate(stack: Stack, receiver: Running, events: Events) -> Row:
-    """Measures from the first delivery to the last, for events committed together; includes their way over the bus."""
+    """Measures the rate from the first delivery to the last, for events committed together. It includes their way over
+    the bus.
+    """
     account, _ = _subscribed(stack, f"{receiver.address}/fast")
     _deliver(receiver, events, account, 200)
     rates, floors = [], [green_posts.measure(f"{receiver.address}/floor")]
@@ -60,8 +64,9 @@ def _latency(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
-    """Measures how much one endpoint that hangs, with many deliveries waiting, delays the others. Each endpoint has an
-    account."""
+    """Measures how much one endpoint that hangs, with many waiting deliveries, delays the other endpoints. Each
+    endpoint has an account of its own.
+    """
     accounts = [_subscribed(stack, f"{receiver.address}/fast/{n}")[0] for n in range(1, _ENDPOINTS)]
     _paced(receiver, events, accounts)
     without, beside = [], []
@@ -77,7 +82,7 @@ def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _await_backlog(stack: Stack, account: str) -> None:
-    """Waits until all staged events are queued for their endpoints, which is not measured."""
+    """Waits until all staged events are queued for their endpoints. This time is not measured."""
     waiting = (
         "SELECT count(*) FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id"
         f" WHERE s.account_id = '{account}'"
@@ -89,7 +94,8 @@ def _await_backlog(stack: Stack, account: str) -> None:
 
 def _storm(stack: Stack, receiver: Running) -> list[Row]:
     """Sends events from publishing's own outbox while webhooks, publishing and RabbitMQ are killed at random. Counts
-    lost and repeated ones."""
+    events that were lost and events that arrived twice.
+    """
     chance, (account, _) = random.Random(4), _subscribed(stack, f"{receiver.address}/fast")
     database = Database(stack.env["DATABASE_URL_PUBLISHING"], pool_size=1)
     receiver.forget()
@@ -119,7 +125,7 @@ def _storm(stack: Stack, receiver: Running) -> list[Row]:
 
 
 def _subscribed(stack: Stack, url: str) -> tuple[str, Callable[[], object]]:
-    """Creates an account with a subscription, and returns what removes the subscription."""
+    """Creates an account with a subscription. Returns the account's id and a function that removes the subscription."""
     accounts, webhooks = stack.bus.service("accounts"), stack.bus.service("webhooks")
     user = CreateUser(email=f"{new_id('bench')}@posthaste.test", tier="elite")
     account: str = accounts.create_user(operator("req_bench"), user).user.id
@@ -130,7 +136,7 @@ def _subscribed(stack: Stack, url: str) -> tuple[str, Callable[[], object]]:
 
 
 def _deliver(receiver: Running, events: Events, account: str, count: int) -> list[float]:
-    """Stages `count` events of one account, and returns when each arrived, in order."""
+    """Stages `count` events of one account. Returns the times at which they arrived, in order."""
     receiver.forget()
     for _ in range(0, count, 200):
         events.stage([account], min(200, count))
@@ -138,7 +144,9 @@ def _deliver(receiver: Running, events: Events, account: str, count: int) -> lis
 
 
 def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[float]:
-    """Stages events at a steady pace for the accounts in turn; returns milliseconds from commit to first attempt."""
+    """Stages events at a steady pace, for the accounts in turn. Returns the milliseconds from each commit to the first
+    attempt.
+    """
     receiver.forget()
     committed: dict[str, float] = {}
     began = time.monotonic()
@@ -153,7 +161,7 @@ def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[f
 
 
 def _arrived(receiver: Running, count: int, path: str = "") -> list[tuple[str, str, str, int, float]]:
-    """Waits for `count` deliveries and returns them; fewer if it takes too long."""
+    """Waits for `count` deliveries and returns them. After a time limit it returns those that have come."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         seen = [row for row in receiver.seen() if row[0].startswith(path)]

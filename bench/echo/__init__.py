@@ -1,1 +1,1 @@
-"""The service behind floor F1, which returns its request."""
+"""A service that returns its request. The floor F1 is a call of it through chassis."""

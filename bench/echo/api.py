@@ -1,4 +1,4 @@
-"""The echo's RPC surface."""
+"""The Protocol of the echo service, and the record that it returns."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""The echo service, through chassis like any other."""
+"""The echo service, built with chassis like the product's services."""
 
 from echo.api import EchoApi, Words
 

@@ -1,1 +1,1 @@
-"""`./dev bench scale`: what each operation costs with five million posts, beside the same on small tables."""
+"""`./dev bench scale`: measures what each operation costs with five million posts, compared with small tables."""

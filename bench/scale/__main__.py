@@ -1,16 +1,17 @@
-"""`./dev bench scale [--scale 0.1]`: what each operation costs with everything full, beside the same on small tables.
+"""`./dev bench scale [--scale 0.1]`: measures what each operation costs on full tables, compared with small ones.
 
-Two sets of databases in one PostgreSQL of the bench's own (`server.py`), filled by COPY and then analyzed: one full
-(`sizes.py`: five million posts, 300,000 of them due), one with just enough rows for each operation to do the same work.
-The use cases run in this process, as their services call them, on each set in turn; only the platforms are simulated.
+Two sets of databases in a PostgreSQL that only this benchmark uses (`server.py`), filled by COPY and then analyzed.
+The full set has the sizes of `sizes.py` (five million posts, 300,000 of them due). The small one has just enough rows
+for each operation to do the same work. The use cases run in this process, as their services call them, on each set in
+turn; only the platforms are simulated.
 
-Prints for each operation the full and the small set's medians, their ratio, and the blocks that one run of it looks at;
-then due posts per second with all due posts beside 5,000, and row versions written for each published post. The exit
-code is 1 when a bar is missed.
+Prints for each operation the medians of both sets, their ratio, and the number of blocks that one run reads. Then it
+prints the due posts per second with all due posts and with 5,000, and the row versions written for each published
+post. The exit code is 1 when an operation misses its bar.
 
-To be done in twelve minutes on two cores, the seeding runs without waiting for the disk (fsync, full_page_writes and
-synchronous_commit are off for both sets), with indexes built after COPY, triggers off and autovacuum off. Tables are
-logged ones, as in production.
+To be done in twelve minutes on two cores, the seeding does not wait for the disk (fsync, full_page_writes and
+synchronous_commit are off for both sets). Indexes are built after COPY; triggers and autovacuum are off. The tables
+are logged, as in production.
 """
 
 import argparse
@@ -98,7 +99,9 @@ def _compare(operations: Sequence[Operation[Any]], sides: Sequence[Any]) -> list
 
 
 def _sending(small: Publishing, full: Publishing) -> list[Row]:
-    """Measures due posts per second on both sets in turn, and the row versions of a post on the full set."""
+    """Measures the due posts that are sent per second, on both sets in turn, and the row versions that one post writes
+    in the full set.
+    """
     rates: dict[Publishing, list[float]] = {small: [], full: []}
     versions: list[float] = []
     give_up_at = time.monotonic() + _SENDING_SECONDS

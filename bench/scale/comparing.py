@@ -1,4 +1,4 @@
-"""Times an operation on two sets of databases in turn, and compares the ratio with its bar."""
+"""Times an operation on two sets of databases in turn, and compares the ratio with the highest that is allowed."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ BAR = 1.5
 
 
 class World(Protocol):
-    """One set of databases."""
+    """One of the two sets of databases."""
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Returns the number of blocks that PostgreSQL reads for this work."""
+        """Returns the number of blocks that PostgreSQL reads while it does this work."""
 
 
 W = TypeVar("W", bound=World)
 
 
 def nothing(world: object, number: int) -> None:
-    """Does nothing, for operations that need no preparation."""
+    """The preparation of an operation that needs none."""
 
 
 @dataclass(frozen=True)
 class Operation(Generic[W]):
-    """A timed operation; `run` is given its number, so that each run has its own rows."""
+    """A timed operation. `run` is given its number, so that each run works on other rows."""
 
     name: str
     run: Callable[[W, int], object]
@@ -44,7 +44,7 @@ class Operation(Generic[W]):
 
 @dataclass(frozen=True)
 class Compared:
-    """An operation's times in milliseconds, and the blocks that one run looked at."""
+    """An operation's times in milliseconds on both sets, and the number of blocks that one run reads."""
 
     name: str
     small: Sequence[float]
@@ -65,8 +65,9 @@ class Compared:
 def compare(
     operation: Operation[W], small: W, full: W, *, clock: Callable[[], float] = time.perf_counter
 ) -> Compared:
-    """Compares an operation on both sides. One that misses its bar is measured once more, and the lower ratio counts:
-    on a busy machine one of forty may miss by accident, but hardly twice."""
+    """Compares an operation on both sets. If it misses its bar, it is measured once more and the lower ratio counts:
+    on a busy machine one of forty operations may miss by accident, but hardly twice.
+    """
     first = _compare(operation, small, full, clock, 0)
     if first.row.met:
         return first
@@ -75,8 +76,9 @@ def compare(
 
 
 def _compare(operation: Operation[W], small: W, full: W, clock: Callable[[], float], first: int) -> Compared:
-    """Runs an operation on both sides in turn. Each round begins with the other side. The runs are numbered from
-    `first`."""
+    """Runs an operation on both sets in turn; each round begins with the other set. The runs are numbered from
+    `first`.
+    """
     times: dict[int, list[float]] = {id(small): [], id(full): []}
     give_up_at = clock() + SECONDS
     for number in range(first, first + WARM_UPS + operation.rounds):

@@ -14,7 +14,7 @@ _PAIRS = [f"{first}{second}" for first in _CROCKFORD for second in _CROCKFORD]
 
 
 class Copier:
-    """One transaction that fills tables of one database."""
+    """A transaction that fills tables of one database."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -30,9 +30,11 @@ class Copier:
 
 @contextmanager
 def copying(url: str, tables: Sequence[str]) -> Iterator[Copier]:
-    """Empties tables for the block to fill. After the block builds their indexes again, then runs VACUUM and ANALYZE.
+    """Empties tables for the block to fill. After the block it builds their indexes again, then runs VACUUM and
+    ANALYZE.
 
-    Inside the block only constraints have indexes, and triggers and foreign keys are off: the rows are made consistent.
+    During the block the tables have only the indexes of constraints, and neither triggers nor foreign keys are
+    checked: the rows must be consistent by themselves.
     """
     connection = psycopg2.connect(url.replace("+psycopg2", ""))
     try:
@@ -64,7 +66,7 @@ def _drop_indexes(cursor: Any, tables: Sequence[str]) -> list[str]:
 
 
 class Lines:
-    """A file-like object over lines, for the driver."""
+    """Gives an iterator of lines the interface of a file, which the database driver's COPY needs."""
 
     def __init__(self, rows: Iterable[str]) -> None:
         self._rows = iter(rows)
@@ -93,8 +95,9 @@ def stamp(at: datetime) -> str:
 
 
 def id_of(prefix: str, number: int, at: datetime | None = None) -> str:
-    """Returns an id as `chassis.ids` makes them, with a number in place of its random part: ordered by time, then
-    number."""
+    """Returns an id in the form of `chassis.ids`, with a number in place of its random part. Such ids sort by time,
+    then by number.
+    """
     ms = int((at or _LONG_AGO).timestamp() * 1000)
     pairs = (_PAIRS[ms >> 40], _PAIRS[ms >> 30 & 1023], _PAIRS[ms >> 20 & 1023], _PAIRS[ms >> 10 & 1023])
     return f"{prefix}_{''.join(pairs)}{_PAIRS[ms & 1023]}{number:016d}"

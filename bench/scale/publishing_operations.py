@@ -1,4 +1,4 @@
-"""Measured operations of publishing: lists, the claim of due posts, schedules, links and reconciliation."""
+"""The measured operations of publishing: lists, the claim of due posts, schedules, links and reconciliation."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -86,7 +86,7 @@ def _idle(world: Publishing, number: int) -> int:
 
 
 def _busy(world: Publishing, number: int) -> int:
-    """Returns a page from the end of the due pages, because claims begin at the other end."""
+    """Returns a page with due posts: one of the last, because claims begin with the first."""
     return world.pages.first_idle - 1 - number
 
 
@@ -199,7 +199,7 @@ def _link_again(world: Publishing, number: int) -> object:
 
 
 def _relink_long(world: Publishing, number: int) -> None:
-    """Links the page again, without its scheduled posts."""
+    """Undoes an unlinking of the page with the long history, and cancels its scheduled posts."""
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(f"UPDATE pages SET unlinked_at = NULL WHERE id = '{page_id}'")
     world.run_sql(
@@ -217,10 +217,11 @@ def _unlink(page_of: Callable[[Publishing, int], int]) -> Run:
 
 
 def _make_unknown(world: Publishing, number: int) -> None:
-    """Marks one of the page's newest posts as sent without an answer.
+    """Gives one of the newest posts of the page with the long history an unknown outcome.
 
-    `out_at IS NOT NULL` lets the index `posts_of_page` find it: a preparation that read the page's whole history for a
-    second emptied the processor's caches, and the full side alone paid for that in the look-up that followed.
+    The condition `out_at IS NOT NULL` lets PostgreSQL use the index `posts_of_page`. Without it this preparation read
+    the page's whole history for a second, which emptied the processor's caches. That slowed the measured look-up, and
+    only on the full set.
     """
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(

@@ -1,4 +1,6 @@
-"""publishing's rows: pages, posts, attempts and polls. Posts lie in the order of their time, as in production."""
+"""The rows of publishing: pages, posts, attempts and polls. Posts are stored in the order of their time, as in
+production.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -32,15 +34,15 @@ _PLATFORMS = ("FB", "FB", "FB", "LN", "TW")
 
 
 def due_created_at(now: datetime) -> datetime:
-    """Returns the time at which the due posts were made. No other post was made then."""
+    """Returns the time at which all due posts were created. No other post was created then."""
     return ago(now, hours=3, milliseconds=1)
 
 
 class Pages:
-    """The pages by number, with the ids, accounts and brands that follow from the number.
+    """The pages by number. Their ids, accounts and brands follow from the number.
 
-    Page 0 has the long history. Page 1 is the quiet one: it has three old posts, and its account has many pages. Then
-    come the other pages of that account, those of other accounts, and at the end idle pages, on which nothing is due.
+    Page 0 has the long history. Page 1 has only three old posts, and its account has many pages. Then come the other
+    pages of that account, the pages of other accounts, and at the end pages without due posts.
     """
 
     LONG, QUIET = 0, 1
@@ -57,7 +59,7 @@ class Pages:
         return range(self.first_due, self.first_idle)
 
     def idle(self, number: int) -> int:
-        """Returns an idle page for the nth run of an operation."""
+        """Returns a page without due posts for the nth run of an operation."""
         return self.count - 1 - number % (self.count - self.first_idle)
 
     def id(self, page: int) -> str:
@@ -73,7 +75,7 @@ class Pages:
         return "FB" if page in (self.LONG, self.QUIET) else _PLATFORMS[page % len(_PLATFORMS)]
 
     def owned(self, page: int) -> str:
-        """Returns account, brand, page and platform as a post's row has them."""
+        """Returns account, brand, page and platform in the format of a post's row."""
         found = self._owned.get(page)
         if found is None:
             found = line(self.account_id(page), self.brand_id(page), self.id(page), self.platform(page))
@@ -97,7 +99,7 @@ class Pages:
 
 
 def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
-    """Fills the tables of publishing. `token`: the encrypted credentials of every page."""
+    """Fills the tables of publishing. `token`: the encrypted credentials that every page gets."""
     pages = Pages(sizes)
     copier.fill("pages", _PAGE, _pages(pages, now, token))
     copier.fill("posts", _POST, post_rows(pages, sizes, now))
@@ -140,7 +142,9 @@ def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
 
 
 def _merged_history(pages: Pages, history: int, of_long: int, now: datetime) -> Iterator[str]:
-    """Yields published posts. Those of the page with the long history lie among those of all pages."""
+    """Yields published posts in the order of their time: those of the page with the long history mixed with those of
+    the other pages.
+    """
     first, every, number = now - _HISTORY, max(history // max(of_long, 1), 1), 0
     long_at = now - _GAP * of_long
     for at in spread(DUE_EACH, ago(now, days=50), ago(now, days=40)):
@@ -163,7 +167,7 @@ def _published(pages: Pages, number: int, page: int, at: datetime, created_at: d
 
 
 def _unsent(pages: Pages, number: int, at: datetime, now: datetime) -> str:
-    """Returns a post planned for the next 30 days, failed or cancelled, of any page but pages 0 and 1."""
+    """Returns the row of a post that is planned for the next 30 days, failed or cancelled, on any page but 0 and 1."""
     page = 2 + number * 31 % (pages.count - 2)
     if number % 2:
         later = now + timedelta(days=2, minutes=number % 40_000)
@@ -180,7 +184,7 @@ def _post(
     state: str,
     out_at: datetime | None,
 ) -> str:
-    """Returns the row of a post. Its text is built directly, because millions of rows are made."""
+    """Returns the row of a post. Formats the row itself, because there are millions of them."""
     post_id, created, planned = id_of("pst", number, created_at), created_at.isoformat(), at.isoformat()
     out = "\\N" if out_at is None else planned if out_at is at else out_at.isoformat()
     sent = "0\t0\t\\N\t\\N"

@@ -59,7 +59,7 @@ class InstantPlatform(Connector):
 
 
 class _OnePlatform:
-    """A registry in which every platform is the same."""
+    """A registry of platforms that returns the same one for every name."""
 
     def __init__(self, platform: InstantPlatform) -> None:
         self._platform = platform
@@ -69,7 +69,7 @@ class _OnePlatform:
 
 
 class Publishing(Opened):
-    """One set's publishing database with its use cases."""
+    """The publishing database of one set, with the use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "publishing", each)
@@ -92,12 +92,12 @@ class Publishing(Opened):
             fill(copier, self.sizes, self.seeded_at, token)
 
     def caller(self, page: int) -> Caller:
-        """Returns the account that owns the page, as a caller with a new operation."""
+        """Returns a caller for the account that owns the page, with a new operation."""
         account_id = self.pages.account_id(page)
         return Caller(account_id=account_id, user_id=account_id, operation_id=new_id("op"))
 
     def schedule_request(self, page: int, number: int) -> api.SchedulePost:
-        """Returns a request to schedule a post. The times of successive numbers are two hours apart."""
+        """Returns a request to schedule a post. Its time is two hours after that of the number before."""
         at = self.first_slot + timedelta(hours=2 * (number % 300))
         return api.SchedulePost(page_id=self.pages.id(page), message=f"Number {number}", scheduled_at=at)
 
@@ -121,7 +121,7 @@ class Publishing(Opened):
         )
 
     def send(self, count: int) -> float:
-        """Runs the due worker until `count` posts are published. Returns posts per second."""
+        """Sends due posts until `count` of them are published. Returns posts per second."""
         app = self._make_app()
         until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
         app.lease.keep()
@@ -137,7 +137,8 @@ class Publishing(Opened):
         return sent / seconds
 
     def row_versions(self) -> int:
-        """Returns how many rows were inserted and updated so far. First ends the connection that renews the context's
-        lease."""
+        """Returns how many rows were inserted and updated so far. Before that it ends the connection that renews
+        leases, because PostgreSQL counts a connection's rows when it ends.
+        """
         self.app.lease.end()
         return super().row_versions()

@@ -1,4 +1,4 @@
-"""quota's admission over one database."""
+"""quota's admission of requests on one database."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _TOGETHER = 16
 
 
 class Quota(Opened):
-    """One set's quota database with its use cases."""
+    """The quota database of one set, with the use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "quota", each)
@@ -40,7 +40,7 @@ class Quota(Opened):
         return (line(id_of("usr", n), f"{now:%Y-%m}", 12) for n in range(self.sizes.accounts))
 
     def _charges(self, now: datetime) -> Iterator[str]:
-        """Yields the rows of charges. The oldest is not yet old enough to be forgotten."""
+        """Yields the rows of charges. Even the oldest is too young to be deleted by the clean-up."""
         for n, at in enumerate(spread(self.sizes.charges, ago(now, days=2.9), now)):
             account = id_of("usr", n % self.sizes.accounts)
             yield line(id_of("op", n, at), account, f"{at:%Y-%m}", "publishes", 1, stamp(at))

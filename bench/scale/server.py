@@ -1,4 +1,6 @@
-"""A PostgreSQL of the bench's own, sized for the full databases, and a migrated database for each set and service."""
+"""Runs a PostgreSQL for the benchmark alone, sized for the full databases, and migrates a database for each set and
+service.
+"""
 
 import os
 import time
@@ -50,12 +52,12 @@ def name_of(service: str, each: str) -> str:
 
 
 def url_of(run: Path, name: str) -> str:
-    """Returns the URL for a role that owns only this database, as a service has it."""
+    """Returns the URL of a database for a role that owns only this database, as each service has one."""
     return postgres.service_url(run, name, password=name)
 
 
 class Opened:
-    """One service's database of one set: what the worlds of all services share."""
+    """One service's database in one set. The classes for publishing, quota and webhooks derive from it."""
 
     def __init__(self, run: Path, service: str, each: str) -> None:
         self.name = name_of(service, each)
@@ -70,14 +72,15 @@ class Opened:
         self._statistics.close()
 
     def run_sql(self, statement: str) -> list[tuple[object, ...]]:
-        """Runs SQL that prepares or counts rows. Not timed."""
+        """Runs SQL that prepares or counts rows; its time is not measured."""
         with self.database.reading() as connection:
             result = connection.exec_driver_sql(statement)
             return [tuple(row) for row in result] if result.returns_rows else []
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Returns how many blocks PostgreSQL reads for this work. The work must use one connection, the last that the
-        pool used."""
+        """Returns how many blocks PostgreSQL reads for this work. The work must use only the connection that the pool
+        used last.
+        """
         self._flush()
         before = self._statistics.blocks()
         work()
@@ -87,7 +90,7 @@ class Opened:
     def row_versions(self) -> int:
         """Returns how many rows were inserted and updated so far, in all tables.
 
-        Closes the pool's connections first, because a connection reports its figures when it ends.
+        First closes the pool's connections, because PostgreSQL counts the rows of a connection when it ends.
         """
         self.database.engine.dispose()
         self._statistics.wait_alone()
@@ -98,7 +101,7 @@ class Opened:
 
 
 class Statistics:
-    """PostgreSQL's statistics of one database, read from another one."""
+    """PostgreSQL's statistics of one database, read through a connection to another one."""
 
     def __init__(self, admin_url: str, name: str) -> None:
         self._connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))
@@ -109,7 +112,9 @@ class Statistics:
         return self._count("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = %s")
 
     def wait_alone(self) -> None:
-        """Waits until nobody is connected to the database: a session reports its last counts when it ends."""
+        """Waits until no session is connected to the database, because PostgreSQL counts the last rows of a session
+        when it ends.
+        """
         give_up_at = time.monotonic() + _START_SECONDS
         while self._count("SELECT count(*) FROM pg_stat_activity WHERE datname = %s"):
             if time.monotonic() > give_up_at:

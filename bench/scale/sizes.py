@@ -1,10 +1,12 @@
-"""How many rows each database gets. Pure."""
+"""The number of rows that each database gets."""
 
 from typing import NamedTuple
 
 
 class Sizes(NamedTuple):
-    """Rows of one set of databases; the small set holds just enough for each operation to do the same work."""
+    """The numbers of rows in one set of databases. The small set has just enough for each operation to do the same
+    work.
+    """
 
     #: All posts of publishing, and those of them that are due now, `DUE_EACH` on a page. Those that were published in
     #: the last 28 of 60 days have a comment poll: two million of the full set.
@@ -30,7 +32,7 @@ class Sizes(NamedTuple):
         return self.due // DUE_EACH
 
     def times(self, scale: float) -> "Sizes":
-        """Returns the full sizes times `scale`, none of them below the small ones."""
+        """Returns the full sizes multiplied by `scale`, but none smaller than in the small set."""
         return Sizes(*(max(int(full * scale), small) for full, small in zip(self, SMALL, strict=True)))
 
 

@@ -1,4 +1,6 @@
-"""webhooks' statements over one database: a tenth of the endpoints have something due, some fail and wait."""
+"""The operations of webhooks on one database. A tenth of the endpoints have a due delivery; some fail all the time and
+wait for their next attempt.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,7 +40,7 @@ _READY_AT_ONCE = 5_000
 
 
 class Webhooks(Opened):
-    """One set's webhooks database with its use cases."""
+    """The webhooks database of one set, with the use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "webhooks", each)
@@ -83,8 +85,9 @@ class Webhooks(Opened):
             )
 
     def _is_dead(self, endpoint: int) -> bool:
-        """Whether an endpoint is dead: every fourth in the full set, so that they lie among those with due
-        deliveries."""
+        """Whether an endpoint fails all the time. In the full set every fourth does, spread over those with due
+        deliveries.
+        """
         return endpoint % (self.sizes.endpoints // self.sizes.dead_endpoints) == 1
 
     def _events(self, now: datetime) -> Iterator[str]:
@@ -93,8 +96,9 @@ class Webhooks(Opened):
             yield line(id_of("evt", n), _EVENT, body, stamp(at))
 
     def _deliveries(self, now: datetime) -> Iterator[str]:
-        """Yields the rows of deliveries. Pending are all of a dead endpoint, and the newest of each endpoint with a due
-        one."""
+        """Yields the rows of deliveries. All deliveries of a failing endpoint are pending; of each endpoint that has a
+        due one only the newest is; the others are delivered.
+        """
         later = stamp(now + timedelta(hours=2))
         count, endpoints = self.sizes.deliveries, self.sizes.endpoints
         first_due = count - endpoints
@@ -144,7 +148,7 @@ def _look(world: Webhooks, number: int) -> object:
 
 
 def _arrive(world: Webhooks, number: int) -> None:
-    """Adds an event of a different account each time."""
+    """Stores the arrival of an event, in each run of another account."""
     account = _account((3 + _EACH * number) % world.sizes.endpoints)
     event = Event(
         id=new_id("evt"),

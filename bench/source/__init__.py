@@ -1,1 +1,3 @@
-"""A service that only stages events, on publishing's database: its outbox, its relay, its commits."""
+"""A service that only stages events. It works on publishing's database, so that its events take publishing's outbox
+and relay.
+"""

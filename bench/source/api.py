@@ -1,4 +1,4 @@
-"""The source's RPC surface."""
+"""The Protocol of the service that stages events, and its records."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from contracts.senders import called_by
 
 
 class StageEvents(Record):
-    """A request to stage `count` events of each account, in one transaction."""
+    """A request to stage `count` events for each account, in one transaction."""
 
     account_ids: tuple[str, ...]
     count: int = 1

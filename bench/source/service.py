@@ -1,4 +1,4 @@
-"""The source, through chassis like any other service."""
+"""The service that stages events, built with chassis like the product's services."""
 
 import time
 
@@ -12,7 +12,7 @@ from contracts.caller import Caller
 
 
 class PublishingDatabase(DatabaseProvider):
-    """publishing's database. Its events are signed as publishing's."""
+    """Connects the service to publishing's database. Its events are signed with publishing's keys."""
 
     @property
     def signatures(self) -> Signatures:

@@ -1,4 +1,4 @@
-"""The staged events: failed posts, as publishing reports them."""
+"""Stages `post.failed` events as publishing does."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ _POST = ScheduledPost(
 
 
 def stage(database: Database, account_ids: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Stages `count` events of each account. Returns their ids after the commit."""
+    """Stages `count` events for each account. Returns their ids after the commit."""
     error = PostError(code="PLATFORM_REJECTED", message="The platform rejected the request.")
     stagings = [
         Staging(

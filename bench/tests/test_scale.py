@@ -1,4 +1,4 @@
-"""The pure parts of `./dev bench scale`: sizes, rows, and how an operation is compared."""
+"""Tests of the pure parts of `./dev bench scale`: sizes, rows, and the comparison of an operation."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 class FakeWorld:
-    """Every run of an operation takes `seconds` on the clock that both sides share."""
+    """A set of databases on which every run of an operation takes `seconds`. Both sets share one fake clock."""
 
     def __init__(self, seconds: float, clock: list[float]) -> None:
         self.seconds, self.clock = seconds, clock

@@ -30,7 +30,7 @@ HAS_OWN_STACK = "TEST_OWN_STACKS" in os.environ and os.environ.get("PYTEST_XDIST
 
 
 def pytest_configure() -> None:
-    """Selects the run directory of the process's own stack."""
+    """Selects the run directory of the stack that belongs to this test process."""
     if HAS_OWN_STACK:
         os.environ["TEST_RUN_DIR"] = str(Path(os.environ["TEST_RUN_DIR"], os.environ["PYTEST_XDIST_WORKER"]))
 
@@ -86,7 +86,7 @@ def accounts(operator: Operator, stack: Stack) -> Iterator[Accounts]:
 
 @pytest.fixture(scope="module")
 def shared(accounts: Accounts) -> Account:
-    """One Elite account for the tests of a file that do not disturb each other."""
+    """An Elite account that the tests of one file share, for tests that do not disturb each other."""
     return accounts.new(pages=("FB", "IG", "LN", "TT", "TW", "YT"))
 
 
@@ -103,7 +103,7 @@ def api(account: Account) -> Api:
 
 @pytest.fixture
 def clock(operator: Operator) -> Iterator[Clock]:
-    """The shared clock, reset to real time afterwards. For tests marked `alone`."""
+    """The clock shift of the stack, for tests marked `alone`. It is reset to real time afterwards."""
     clock = Clock(operator)
     yield clock
     clock.reset()
@@ -141,7 +141,7 @@ def mp4(stack: Stack) -> bytes:
 
 @pytest.fixture(scope="session")
 def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """A browser. Without one the tests are skipped, except in CI."""
+    """A running browser. If none is installed, the tests that need it are skipped, except in CI."""
     try:
         programs = browser.install(print)
     except NotReady as missing:
@@ -154,6 +154,6 @@ def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromi
 
 @pytest.fixture(scope="module")
 def window(running_browser: Chromium) -> Chromium:
-    """A browser window without cookies and without anything else that another file has left."""
+    """A browser window without cookies or anything else that the tests of another file left."""
     running_browser.reset()
     return running_browser

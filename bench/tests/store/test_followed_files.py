@@ -1,7 +1,8 @@
-"""How many files somebody reads who follows a post: from POST /posts/schedule to its row, and from a due post to its
-webhook. `./dev test bench/tests/store/test_followed_files.py -s` lists them; `testkit.followed_files` says which count.
+"""Counts the files that a person reads who follows a post through the code: from POST /posts/schedule to its row, and
+from a due post to its webhook. `./dev test bench/tests/store/test_followed_files.py -s` lists them;
+`testkit.followed_files` defines which files count.
 
-The post is a text for Facebook, the receiver has an IP address. Accounts and quota are played: the gateway knows the
+The post is a text for Facebook, the receiver has an IP address. Accounts and quota are faked: the gateway knows the
 caller, and there are units left.
 """
 
@@ -53,7 +54,7 @@ START_SECONDS = 20.0
 
 @pytest.fixture
 def platform() -> Iterator[str]:
-    """The address of a simulator."""
+    """The address of a running simulator."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -74,7 +75,7 @@ def platform() -> Iterator[str]:
 
 @pytest.fixture
 def receiver() -> Iterator[SimpleNamespace]:
-    """A server that takes every delivery: its `url`, and the bodies it `got`."""
+    """A server that accepts every delivery: its `url`, and `got`, the bodies that it received."""
     got: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -84,7 +85,7 @@ def receiver() -> Iterator[SimpleNamespace]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Logs nothing."""
+            """Does nothing, so that requests are not logged."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -98,7 +99,7 @@ def receiver() -> Iterator[SimpleNamespace]:
 def posts(
     open_database: Callable[[str], Database], platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SimpleNamespace]:
-    """The service publishing with a page on Facebook: `service`, `app`, `database`, `page`."""
+    """The service publishing with a page on Facebook. Fields: `service`, `app`, `database`, `page`."""
     monkeypatch.setenv("CREDENTIAL_KEYS", Fernet.generate_key().decode())
     monkeypatch.setenv("FACEBOOK_API_URL", f"{platform}/graph.facebook.com")
     database = open_database("publishing")
@@ -125,7 +126,7 @@ def posts(
 def webhooks(
     open_database: Callable[[str], Database], receiver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SimpleNamespace]:
-    """The service webhooks with a subscription of the receiver: `service`, `app`, `database`."""
+    """The service webhooks with a subscription of the receiver. Fields: `service`, `app`, `database`."""
     key = Fernet.generate_key().decode()
     monkeypatch.setenv("WEBHOOK_SECRET_KEYS", key)
     monkeypatch.setenv("WEBHOOK_ALLOWED_CIDRS", "*=127.0.0.1/32:1-65535")

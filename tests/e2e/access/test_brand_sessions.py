@@ -1,4 +1,4 @@
-"""A collaborator works on somebody else's brand after signing in, over HTTP, as far as the role permits."""
+"""A collaborator signs in and works on somebody else's brand, over HTTP, as far as the role permits."""
 
 import pytest
 from e2e_kit.api import Api, Json, refused
@@ -9,7 +9,7 @@ from e2e_kit.waiting import HEARD_SECONDS, until
 
 @pytest.fixture
 def hidden(accounts: Accounts, account: Account) -> Json:
-    """Another brand of the owner, with a page and a post."""
+    """Another brand of the same owner, with a page and a post, which the collaborator must not see."""
     brand = accounts.brand(account.user_id, "Hidden")["id"]
     page = accounts.page(brand)["id"]
     post = {"page_id": page, "message": "hidden", "scheduled_at": tomorrow()}

@@ -1,6 +1,7 @@
-"""An attacker in one process of a running stack has its broker address, message keys and database, and nothing else.
+"""Tests what an attacker can do who controls one process of a running stack: has its broker address, message keys and
+database, and nothing else.
 
-A finding of the audit: with the address of the broker alone, a forged call made a live token for any account.
+An audit found that the broker's address alone was enough to forge a call that made a valid token for any account.
 """
 
 import json
@@ -29,18 +30,18 @@ SECONDS = 30.0
 
 
 class Process(NamedTuple):
-    """What an attacker in a process finds in its environment."""
+    """What an attacker who controls a process finds in its environment."""
 
     name: str
     env: dict[str, str]
 
     def sign(self, body: bytes) -> str | None:
-        """Signs a frame for accounts with the process's own key, if it has one."""
+        """Signs a call to accounts with the process's own key. Returns None if it has no such key."""
         signatures = Signatures.read(self.name, self.env["MESSAGE_KEYS"])
         return signatures.call("accounts", body, time.time() + SECONDS) or None
 
     def ask_accounts(self, body: bytes, signature: str | None) -> Json:
-        """Returns the reply of accounts to a frame."""
+        """Sends a frame to accounts and returns the reply."""
         answer = replies_to(pika.URLParameters(self.env["AMQP_URL"]), "accounts", body, signature)
         [reply] = json.loads(answer)["replies"]
         return dict(reply)
@@ -58,7 +59,7 @@ def processes(stack: Stack) -> dict[str, Process]:
 
 
 def token_for(account: Account, caller: Caller) -> bytes:
-    """A call that makes a token with every scope for this account."""
+    """Returns a frame with a call that creates a token with every scope for this account."""
     request = {"user_id": account.user_id, "scopes": ["*"], "name": "forged"}
     call = Call(
         id=1, method="create_token", ttl=SECONDS, caller=Raw(encode(caller)), request=Raw(encode(request))
@@ -67,14 +68,14 @@ def token_for(account: Account, caller: Caller) -> bytes:
 
 
 def is_logged(stack: Stack, sender: str, reason: str) -> bool:
-    """Whether accounts has logged the refusal."""
+    """Whether accounts has logged that it refused a message of this sender for this reason."""
     lines = (stack.run / "logs" / "accounts.log").read_text().splitlines()
     found = (json.loads(line) for line in lines if "message_refused" in line)
     return any((line["sender"], line["reason"]) == (sender, reason) for line in found)
 
 
 def test_the_command_line_s_key_makes_a_token(stack: Stack, accounts: Accounts, shared: Account) -> None:
-    """The same frame that is refused below, so that only the sender makes the difference."""
+    """Sends the same frame that the tests below see refused. So only the sender makes the difference."""
     ctl = Process("ctl", stack.env)
     body = token_for(shared, operator())
     made = ctl.ask_accounts(body, ctl.sign(body))

@@ -1,4 +1,6 @@
-"""Invitations by mail: from the owner's request over the mail to somebody who posts for the brand."""
+"""Tests invitations by mail: the owner invites an address, the mail arrives, and the invited person posts for the
+brand.
+"""
 
 import uuid
 
@@ -42,7 +44,9 @@ def accepting(link: str) -> dict[str, str]:
 
 
 def page_of_the_gateway(stack: Stack, link: str) -> str:
-    """Returns the address that an earlier release, or one without a dashboard, has mailed in place of this link."""
+    """Returns the address of the gateway's own page for this invitation. Mails of an earlier release, or of one
+    without a dashboard, contain that address in place of this link.
+    """
     *_, invitation_id, code = link.split("/")
     return f"{stack.root_url}/auth/invitations/{invitation_id}/{code}"
 

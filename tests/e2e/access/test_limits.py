@@ -1,4 +1,6 @@
-"""Limits per minute, day and month: exactly the limit is admitted, and a new window starts at zero."""
+"""Tests the limits per minute, day and month: exactly as many requests as the limit are admitted, and a new window
+starts at zero.
+"""
 
 import datetime as dt
 from collections import Counter

@@ -1,5 +1,6 @@
-"""Lost access stops everything that it started: subscriptions are disabled, and queued posts are held until the owner
-releases or cancels them. With `--keep` neither happens."""
+"""When a token or a collaborator loses access, its subscriptions are disabled and its queued posts are held until the
+owner releases or cancels them. With `--keep` neither happens.
+"""
 
 import uuid
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 class Guest(NamedTuple):
-    """A collaborator of somebody's brand, with a token for it."""
+    """A collaborator of somebody's brand, with a token for that brand."""
 
     user_id: str
     token_id: str
@@ -58,7 +59,7 @@ def await_disabled(owner: Account, webhook_id: str) -> Json:
 
 
 def audit_log(operator: Operator, owner: Account, *actions: str) -> dict[str, Json]:
-    """Waits until the brand's audit log has these actions; returns the entry of each."""
+    """Waits until the brand's audit log has an entry for each of these actions. Returns the entries by action."""
 
     def noted() -> dict[str, Json] | None:
         entries = {entry["action"]: entry for entry in operator("audit", "list", "--brand", owner.brand_id)}

@@ -1,4 +1,4 @@
-"""Mails of the stack, as the owner of a mailbox sees them: each link leads on and works once."""
+"""Tests the mails of the stack as their reader sees them: each link leads to a page that works, and works once."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Brands and collaborators that the owner of an account manages over HTTP."""
+"""The owner of an account manages brands and collaborators over HTTP."""
 
 import uuid
 

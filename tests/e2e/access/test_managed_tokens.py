@@ -1,4 +1,4 @@
-"""Tokens that people manage over HTTP: none can give itself or others more than it has."""
+"""People manage tokens over HTTP. No token can give itself or another token more rights than it has."""
 
 import uuid
 
@@ -36,7 +36,7 @@ def test_a_person_makes_a_token_that_posts_changes_rotates_and_revokes_it(
 
 
 def test_no_token_makes_a_stronger_one(account: Account, accounts: Accounts) -> None:
-    """From `*` to managing the account, in every way that a request can ask for it."""
+    """Neither a token with `*` nor one with `manage:tokens` can get more rights, for itself or a new token."""
     everything = account.api
     for method, path, body in (
         ("POST", "/tokens", {"name": "x", "scopes": ["manage:*"]}),

@@ -1,4 +1,6 @@
-"""Every id in a request × six kinds of token without access to it: no response or response time reveals anything."""
+"""Sends every request that can name an id with six kinds of token that may not see the object. No response and no
+response time reveals anything about it.
+"""
 
 import json
 import os
@@ -39,7 +41,7 @@ SANDBOX_READS = ("/brands", "/pages/{page}", "/pages?", "/posts", "/comments", "
 
 @dataclass(frozen=True)
 class Theirs:
-    """One object of every kind, on the second brand of an account."""
+    """The second brand of an account, with one object of every kind."""
 
     account: Account
     #: For that brand.
@@ -47,7 +49,7 @@ class Theirs:
     ids: dict[str, str]
 
     def shown(self) -> dict[str, Any]:
-        """All of it."""
+        """Returns all these objects as the API shows them to their owner."""
         paths = (
             "/brands/{brand}", "/pages/{page}", "/pages/connect/{session}", "/posts/scheduled/{queued}",
             "/comments?post_id={published}", "/media/{media}", "/ai/jobs/{job}", "/webhooks/{webhook}",
@@ -113,7 +115,7 @@ def untouched(theirs: Theirs) -> Iterator[None]:
 
 
 def words(answer: requests.Response, ids: dict[str, str]) -> tuple[int, Json, set[str]]:
-    """Status, body and header names, without the parts that differ between requests."""
+    """Returns status, body and header names of an answer, without the parts that differ between any two requests."""
     text = answer.text
     for kind, one in ids.items():
         text = text.replace(one, kind)
@@ -123,7 +125,7 @@ def words(answer: requests.Response, ids: dict[str, str]) -> tuple[int, Json, se
 
 
 def gives_nothing(answer: requests.Response) -> bool:
-    """Whether the response is a refusal, or found nothing."""
+    """Whether the answer is an error, an empty list, or says that nothing was valid or done."""
     if answer.status_code in (400, 404):
         return True
     body = answer.json()
@@ -133,7 +135,7 @@ def gives_nothing(answer: requests.Response) -> bool:
 
 
 def check(answer: requests.Response, status: int, code: str | None) -> None:
-    """Asserts exactly this refusal, without any text of the owner."""
+    """Asserts that the answer is exactly this refusal, and that it holds no text of the owner's objects."""
     assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
     assert SECRET not in answer.text + str(answer.headers), told(answer)
 
@@ -150,7 +152,9 @@ def test_the_rows_are_all_routes_with_an_id(accounts: Accounts) -> None:
 
 
 def test_the_rows_are_all_fields_with_an_id(accounts: Accounts) -> None:
-    """Of every body and query. `account_ids` of a login are the platform's, a `request_id` the client's."""
+    """Compares the rows with the OpenAPI document: every field of a body or query that takes an id of ours.
+    `account_ids` of a login are the platform's ids, and a `request_id` is the client's.
+    """
     named = {
         (f"{row.method} {re.sub('{.+?}|<.+?>', '{}', row.path.split('?')[0])}", field)
         for row in ROWS
@@ -202,7 +206,9 @@ def test_of_another_account_it_takes_as_long_as_an_unknown_one(
 
 
 def pair_of(row: Row, stranger: Asker, foreign: dict[str, str]) -> tuple[float, float]:
-    """Measures a request with a foreign and one with an unknown id, in random order, in seconds."""
+    """Sends a request with another account's id and one with an unknown id, in random order. Returns the seconds of
+    each.
+    """
     seconds = {}
     for name in random.sample(["foreign", "unknown"], 2):
         ids = foreign if name == "foreign" else unknown()
@@ -214,7 +220,9 @@ def pair_of(row: Row, stranger: Asker, foreign: dict[str, str]) -> tuple[float, 
 
 
 def chance(differences: list[float]) -> float:
-    """The standard error of the median of these differences, from their scatter in this run."""
+    """Returns how far the median of these differences may be from zero by chance, in seconds: some standard errors,
+    computed from the scatter of this run.
+    """
     middle = statistics.median(differences)
     scatter = 1.4826 * statistics.median(abs(one - middle) for one in differences)
     return GRAIN_SECONDS + DEVIATIONS * 1.2533 * scatter / len(differences) ** 0.5
@@ -222,7 +230,7 @@ def chance(differences: list[float]) -> float:
 
 @pytest.mark.parametrize("kind", ["token", "session of a collaborator"])
 def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs, kind: str) -> None:
-    """The first brand of the same account."""
+    """The caller has a token or a session for the first brand of the same account."""
     account = theirs.account
     page = accounts.page(account.brand_id)
     if kind == "token":
@@ -240,7 +248,7 @@ def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs
 def test_a_collaborator_who_became_limited_is_refused(
     accounts: Accounts, operator: Operator, theirs: Theirs
 ) -> None:
-    """A collaborator of the owner's brand."""
+    """The caller is a collaborator of the brand whose role was changed from full to limited."""
     guest, brand = accounts.new(pages=("FB",)), theirs.ids["brand"]
     add = ("collaborator", "add", "--brand", brand, "--user", guest.user_id, "--role")
     operator(*add, "full")

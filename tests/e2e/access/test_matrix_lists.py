@@ -1,5 +1,6 @@
-"""Every operation without an id in its path × two kinds of token for one brand: lists, counts and creations tell and
-change nothing of the account's other brand."""
+"""Calls every operation without an id in its path with two kinds of token that are valid for one brand only. No list,
+count or creation reveals or changes anything of the account's other brand.
+"""
 
 import json
 import re
@@ -91,7 +92,7 @@ class Other:
     ids: dict[str, str]
 
     def shown(self) -> dict[str, Any]:
-        """Everything of the brand, and what its own token sees of the account."""
+        """Returns all objects of the second brand, and what this brand's own token sees of the account."""
         paths = (
             "/brands/{brand}", "/brands/{brand}/pages", "/pages/connect/{session}",
             "/comments?post_id={published}", "/ai/jobs/{job}", "/webhooks/{webhook}/deliveries",
@@ -132,7 +133,9 @@ def other(accounts: Accounts, operator: Operator, simulator: Simulator, jpeg: by
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched(other: Other) -> Iterator[None]:
-    """Asserts at the end that the other brand is as it was, and that its token sees nothing that was created."""
+    """Asserts after the tests that the second brand is unchanged, and that its token does not see what the tests
+    created.
+    """
     before = other.shown()
     yield
     assert other.shown() == before
@@ -140,7 +143,7 @@ def untouched(other: Other) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def askers(accounts: Accounts, other: Other, simulator: Simulator, jpeg: bytes) -> dict[str, Asker]:
-    """A token of each kind for the account's first brand, with objects of its own."""
+    """Callers with a token of each kind for the account's first brand, each with objects of its own in that brand."""
     account = other.account
     token = accounts.token(account.user_id, "*", "--brand", account.brand_id)["api_token"]
     session = accounts.enter(account.brand_id)["session_token"]
@@ -162,12 +165,12 @@ def ask(asker: Asker, row: Row, other: Other, jpeg: bytes) -> requests.Response:
 
 
 def of_brands(body: Json) -> Json:
-    """Returns an answer without what is the account's: its quota and credits."""
+    """Returns an answer without the fields that belong to the whole account: quota and credits."""
     return {name: value for name, value in body.items() if name not in ("quota", "credits")}
 
 
 def brands_in(value: Any) -> set[str]:
-    """Returns the brands that an answer names anywhere."""
+    """Returns the ids of all brands in an answer."""
     return set(re.findall(r"brd_\w+", json.dumps(value)))
 
 
@@ -195,7 +198,7 @@ def test_nothing_of_another_brand_is_told(
 
 @pytest.mark.parametrize("row", LISTS, ids=str)
 def test_the_owner_is_told_of_both(other: Other, row: Row) -> None:
-    """Otherwise the cases above would pass for lists that are empty for everybody."""
+    """Proves that the lists are not simply empty for everybody, in which case the tests above would prove nothing."""
     assert SECRET in other.account.api.call(row.method, row.path).text
 
 

@@ -1,4 +1,6 @@
-"""The scope matrix: a token of each single scope at every route. The documents say which scope a route needs."""
+"""The scope matrix: calls every route with tokens that hold one single scope each. The tables of docs/spec.md and
+docs/decisions.md name the scope that a route needs.
+"""
 
 import re
 from collections import Counter
@@ -60,7 +62,7 @@ ANSWERS = {
 
 
 def documented() -> dict[str, str]:
-    """The scope of each route, from the tables of spec and decisions."""
+    """Returns the scope of each route, as the tables in spec.md and decisions.md have it."""
     found = dict(SENTENCES)
     for name in ("spec.md", "decisions.md"):
         for line in (DOCS / name).read_text().splitlines():
@@ -72,7 +74,7 @@ def documented() -> dict[str, str]:
 
 
 def described(api: Api) -> dict[str, str]:
-    """The scope of each route that needs one, from /openapi.json."""
+    """Returns the scope of each route that needs one, as /openapi.json has it."""
     found = {}
     for path, operations in api.get("/openapi.json")["paths"].items():
         for method, operation in operations.items():
@@ -85,19 +87,25 @@ def described(api: Api) -> dict[str, str]:
 
 
 def named_scopes() -> list[str]:
-    """Of the spec's table, and the decisions' additions: changing pages, managing the account."""
+    """Returns the scopes of the table in spec.md and those that decisions.md adds, for changing pages and managing the
+    account.
+    """
     rows = re.findall(r"^\| ([a-z]+:[a-z]+|\*) \| \w+ \| ", (DOCS / "spec.md").read_text(), re.MULTILINE)
     return [*rows, "write:pages", *ACCOUNT_SCOPES, "manage:*"]
 
 
 def includes(held: str, needed: str) -> bool:
-    """Whether one scope that a token holds permits a call: the decisions' sentences about `*` and `manage:*`."""
+    """Whether a token with the scope `held` may call a route that needs the scope `needed`, by the rules of
+    decisions.md for `*` and `manage:*`.
+    """
     everything_else = held == "*" and needed not in ACCOUNT_SCOPES
     return held == needed or everything_else or (held == "manage:*" and needed.startswith("manage:"))
 
 
 def expected(route: str) -> tuple[int, str | None]:
-    """The response to `{}` for an object that does not exist."""
+    """Returns status and error code of a permitted call with the body `{}` and, where the path has an id, an unknown
+    id.
+    """
     if route in ANSWERS:
         return ANSWERS[route]
     if "{" in route:
@@ -132,7 +140,7 @@ def test_a_collaborators_session_may_call_what_the_role_permits_and_nothing_else
 def test_every_route_asks_every_token_for_its_scope_and_for_nothing_else(
     accounts: Accounts, stack: Stack, form: str
 ) -> None:
-    """Each token has an account of its own: 300 requests a minute are one account's."""
+    """Each token belongs to another account, because an account may send only 300 requests a minute."""
     scopes = named_scopes()
     assert len(scopes) == 17, scopes
     routes = described(accounts.client(None))

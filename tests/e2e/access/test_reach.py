@@ -1,4 +1,4 @@
-"""Which objects a token can see: other accounts, single brands, collaborators."""
+"""Which objects a token can see: tests with other accounts, tokens for single brands, and collaborators."""
 
 import pytest
 from e2e_kit.api import Api, Json, error_code, refused
@@ -10,7 +10,7 @@ from e2e_kit.waiting import HEARD_SECONDS, until
 
 @pytest.fixture(scope="module")
 def things(accounts: Accounts, simulator: Simulator) -> Json:
-    """One object of every kind of another account: ids by kind."""
+    """One object of every kind, owned by another account. Maps the kind to the id."""
     other = accounts.new(pages=("FB",))
     published = other.api.post("/posts/publish", {"page_id": other.page_id(), "message": "theirs"})
     simulator.comment("FB", published["platform_post_id"], "hi")
@@ -51,7 +51,7 @@ PREFIXES = {"brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst
 
 
 def ask(api: Api, row: tuple[str, str, str, Json | None], thing_id: str, page_id: str) -> Json:
-    """The refusal, without the parts that differ between requests."""
+    """Sends the request with this id. Returns the refusal without the parts that differ between any two requests."""
     _, method, path, body = row
     filled = {
         name: str(value).replace("{id}", thing_id).replace("PAGE", page_id)
@@ -82,7 +82,7 @@ def test_nothing_of_another_account_was_touched_or_listed(shared: Account, thing
 
 @pytest.fixture(scope="module")
 def two_brands(accounts: Accounts) -> Json:
-    """An account with two brands, a post on each, and a token for the first alone."""
+    """An account with two brands, a post on each, and a token that is valid for the first brand only."""
     account = accounts.new(pages=("FB",))
     second_brand = accounts.brand(account.user_id, "Second")["id"]
     second_page = accounts.page(second_brand, "FB")

@@ -1,4 +1,6 @@
-"""Signing in over HTTP: sessions, guesses, new passwords, and what a session may do that a token may not."""
+"""Tests signing in over HTTP: sessions, guessed passwords, new passwords, and what a session may do that a token may
+not.
+"""
 
 import statistics
 import time
@@ -125,7 +127,7 @@ def test_a_code_of_an_authenticator_app_is_asked_for_and_works_once(
 
 @pytest.mark.quiet
 def test_the_time_of_a_refusal_tells_nothing_about_the_address(accounts: Accounts, anonymous: Api) -> None:
-    """Known addresses and unknown ones in turn, each less often than its limit."""
+    """Tries known and unknown addresses in turn, each less often than the limit for sign-ins allows."""
     known = []
     for _ in range(3):
         account = accounts.new(pages=())

@@ -1,4 +1,4 @@
-"""Sign-up seen from outside: a stranger gains nothing by signing up with somebody else's address."""
+"""Tests that nobody gains anything by signing up with somebody else's address."""
 
 import uuid
 from typing import Any
@@ -11,7 +11,7 @@ from e2e_kit.stack import Stack
 
 @pytest.fixture(scope="module")
 def anonymous(accounts: Accounts, stack: Stack) -> Api:
-    """A client without a token, outside the base path."""
+    """A client without a token. Its paths are relative to the gateway's root."""
     client = accounts.client(None)
     client.base_url = stack.root_url
     return client
@@ -35,7 +35,9 @@ def code_of(operator: Operator, *arguments: str) -> Any:
 def test_a_stranger_who_signed_up_with_a_customers_address_reads_nothing_of_the_customer(
     anonymous: Api, accounts: Accounts, operator: Operator
 ) -> None:
-    """A finding of the audit: the operator created the customer, and the stranger's token stayed valid."""
+    """An audit found this: the operator later created the customer's account with that address, and the stranger's
+    token stayed valid for it.
+    """
     email = new_address()
     stranger = accounts.client(sign_up(anonymous, email)["sandbox_api_token"])
     assert stranger.get("/brands")["brands"] == []  # it is in the gateway's cache

@@ -1,4 +1,4 @@
-"""Authentication: token headers, states, scopes, address lists, sandbox."""
+"""Tests authentication by token: headers, revoked tokens, scopes, lists of allowed IP addresses, sandbox tokens."""
 
 import datetime as dt
 import threading
@@ -170,7 +170,7 @@ def test_every_route_asks_for_its_scope(
 
 @pytest.fixture(scope="module")
 def scoped(accounts: Accounts) -> dict[str, Api]:
-    """Clients with exactly one scope, and clients with all scopes but one."""
+    """Clients by name: with exactly one scope, and with all scopes but one."""
     account = accounts.new(pages=())
     clients = {}
     for scope in sorted({scope for _, _, scope in ROUTES}):
@@ -271,7 +271,7 @@ def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a
     seen: list[tuple[float, int]] = []
 
     def ask() -> None:
-        """Each request uses a new connection."""
+        """Opens a new connection for each request, so that requests reach every gateway process."""
         while not stop.wait(0.05):
             sent_at = time.monotonic()
             seen.append((sent_at, requests.get(url, headers=headers, timeout=30).status_code))

@@ -1,4 +1,4 @@
-"""AI: results and their cost, refusals before a charge, and refunds."""
+"""Tests AI requests: results and their cost, refusals before anything is charged, and refunds."""
 
 import time
 import uuid
@@ -21,7 +21,7 @@ JPEG_OR_PNG = (b"\xff\xd8\xff", b"\x89PNG")
 
 
 def paid(answer: requests.Response, status: int, cost: int, left: int) -> Json:
-    """Asserts the cost in header and body, and returns the body."""
+    """Asserts the cost in the answer's header and body, and returns the body."""
     body = body_of(answer, status)
     told = body["credits"]
     assert (told["charged"], told["remaining"], answer.headers[LEFT]) == (cost, left, str(left))
@@ -36,7 +36,7 @@ def available(api: Api) -> int:
 
 
 def ended(api: Api, job_id: str) -> Json:
-    """Waits for the end of a video's job and returns it."""
+    """Waits until a video job has ended, and returns it."""
 
     def look() -> Json | None:
         result = api.get(f"/ai/jobs/{job_id}")
@@ -46,7 +46,7 @@ def ended(api: Api, job_id: str) -> Json:
 
 
 def states(api: Api, job_ids: list[str]) -> set[str]:
-    """Of these jobs, all among the account's newest fifty of their kind."""
+    """Returns the states of these jobs. They must all be among the newest fifty of the account."""
     found = api.get("/ai/jobs", kind="video", limit=50)["jobs"]
     of = {job["job_id"]: job["status"] for job in found}
     return {of[job_id] for job_id in job_ids}
@@ -245,7 +245,7 @@ class TestVideosAndCaptions:
 
 
 class TestGuidelines:
-    """A brand's guidelines, as the provider receives them."""
+    """Tests that a brand's guidelines reach the AI provider."""
 
     IMAGES, CAPTIONS = "Only ever in teal", "Speak like a pirate"
 
@@ -256,7 +256,7 @@ class TestGuidelines:
         return brand_id
 
     def caption(self, shared: Account, simulator: Simulator, **body: str) -> str:
-        """The instructions that the provider received."""
+        """Requests a caption. Returns the instructions that the provider received."""
         subject = f"Rum {uuid.uuid4().hex}"
         shared.api.post("/ai/captions", {"instruction": subject, **body}, 200)
         [work] = simulator.works(subject)
@@ -357,7 +357,7 @@ class TestFailures:
     def test_an_image_whose_service_is_killed_is_made_once_or_not_at_all(
         self, api: Api, stack: Stack
     ) -> None:
-        """The client repeats the request with the same key until it is answered."""
+        """The client repeats the request with the same idempotency key until it gets an answer."""
         key, body = uuid.uuid4().hex, {"prompt": "x"}
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(api.call, "POST", "/ai/images", json=body, key=key)

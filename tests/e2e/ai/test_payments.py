@@ -1,6 +1,6 @@
-"""Packs and auto-refill: each paid once, each credited once.
+"""Tests bought packs of credits and auto-refill: each is paid once and credited once.
 
-Stripe is the simulator's; what it has charged is held against what the account was given.
+Stripe is simulated. The tests compare what it has charged with the credits that the account got.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ def customer_of(account: Account) -> str:
 
 
 def refill(operator: Operator, account: Account, *options: str, card: str = "pm_card_visa") -> Json:
-    """Turns auto-refill on or changes it; by default it is due when the balance falls below 2,395."""
+    """Turns auto-refill on or changes it. By default it refills when the balance falls below 2,395 credits."""
     payer = ("--customer", customer_of(account), "--payment-method", card)
     chosen = options or ("--threshold", "2395", "--amount", "500")
     told: Json = operator("credits", "auto-refill", "--user", account.user_id, *chosen, *payer)["auto_refill"]
@@ -138,7 +138,7 @@ class TestMoneyThatGoesBack:
 
 
 class TestHook:
-    """/hooks/stripe accepts only events that Stripe has signed."""
+    """Tests that /hooks/stripe accepts only events that Stripe has signed."""
 
     @pytest.mark.parametrize(
         "signature", [None, "", "t=1,v1=00", "t=1", "v1=00", "nonsense", "t=99999999999999999999,v1=zz"]
@@ -223,7 +223,7 @@ class TestAutoRefill:
     def test_one_that_stripe_failed_at_is_given_up_after_an_hour_and_the_next_is_paid(
         self, account: Account, operator: Operator, simulator: Simulator, clock: Clock
     ) -> None:
-        """Stripe repeats its failure to the same key."""
+        """Stripe answers a repeated idempotency key with the first answer, even if that was a failure."""
         refill(operator, account)
         simulator.fault_of_customer(customer_of(account), "server_error")
         spend(account)
@@ -250,7 +250,7 @@ class TestAutoRefill:
     def test_one_in_ten_minutes_and_five_a_day(
         self, account: Account, operator: Operator, simulator: Simulator, clock: Clock
     ) -> None:
-        """The balance stays below the threshold, so that only the limits stop the refill."""
+        """The balance stays below the threshold, so that only the limits stop further refills."""
         clock.shift_to(clock.now().replace(hour=0, minute=1) + dt.timedelta(days=1))
         refill(operator, account, "--threshold", "1000000", "--amount", "500")
         for count in range(1, 6):

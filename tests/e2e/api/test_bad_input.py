@@ -110,7 +110,7 @@ def valid(shared: Account) -> Json:
 
 
 def raw(body: Json) -> bytes:
-    """As JSON, lone surrogates as escapes."""
+    """Encodes a body as JSON; lone surrogates become escapes."""
     return json.dumps(body).encode()
 
 

@@ -1,4 +1,6 @@
-"""Every request that fits the OpenAPI description, or nearly, gets a documented response: no 5xx, no undeclared one."""
+"""Sends requests that fit the OpenAPI description, and some that nearly fit. Each gets a documented response: no 5xx
+and no undeclared status.
+"""
 
 import itertools
 import os
@@ -91,7 +93,7 @@ def description(stack: Stack) -> BaseSchema:
 
 @pytest.fixture(scope="module")
 def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
-    """Yields accounts in turn, each with the ids of its objects."""
+    """Accounts that the requests use in turn, each with the ids of its objects."""
     made = []
     for _ in range(ACCOUNTS):
         account = accounts.new(pages=("FB",), scopes="*,manage:*")
@@ -121,7 +123,7 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
 
 
 def hooked(account: Account) -> dict[str, str]:
-    """A subscription with one delivery, whose endpoint does not exist."""
+    """Creates a subscription whose endpoint does not exist, and one delivery to it. Returns their ids."""
     body = {"name": "first", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
     webhook = account.api.post("/webhooks", body)["id"]
     return {
@@ -131,7 +133,7 @@ def hooked(account: Account) -> dict[str, str]:
 
 
 def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
-    """Replaces made-up ids by the account's own, so that requests get past a 404."""
+    """Replaces made-up ids in a request by ids of the account, so that not every request ends in a 404."""
     for place, thing_id in ids.items():
         if case.operation.path.startswith(place + "/{id}") and case.path_parameters:
             case.path_parameters["id"] = thing_id

@@ -1,7 +1,8 @@
-"""No URL from a client leads into our own network: a canary on the loopback gets no connection.
+"""No URL from a client leads into our own network: a server that listens on the loopback must never get a connection.
 
-On a stack started with `--strict`, in a simulated internet (e2e_kit/internet): a URL that looks hostile is refused in
-the request, one that turns out hostile through DNS or a redirect when it is fetched, and a public one works.
+The stack is started with `--strict`, in a simulated internet (e2e_kit/internet). A URL that looks hostile is refused
+at once. One that turns out hostile later, through DNS or a redirect, is refused when it is fetched. A public URL
+works.
 """
 
 import os
@@ -31,7 +32,7 @@ ATTEMPT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Giver:
-    """An account, and one of its subscriptions, whose URL may be changed."""
+    """An account, and one of its subscriptions, whose URL the tests change."""
 
     account: Account
     webhook_id: str
@@ -54,7 +55,7 @@ def canary() -> Iterator[Canary]:
 
 @pytest.fixture(scope="module")
 def honest(jpeg: bytes) -> Iterator[Receiver]:
-    """A receiver for every public address: it answers GET with a photo and deliveries with 204."""
+    """A server behind every public address: it answers GET with a photo and webhook deliveries with 204."""
     with Receiver(
         lambda one: Answer(200, jpeg, Content_Type="image/jpeg") if one.method == "GET" else Answer()
     ) as it:
@@ -63,7 +64,7 @@ def honest(jpeg: bytes) -> Iterator[Receiver]:
 
 @pytest.fixture(scope="module")
 def guide(canary: Canary) -> Iterator[Receiver]:
-    """A public server that redirects every request to the canary."""
+    """A public server that redirects every request to the server on the loopback."""
     with Receiver() as guide:
         for path, (status, location) in hostile.redirects(canary.port).items():
             guide.answers(path, Answer(status, Location=location))
@@ -110,7 +111,9 @@ def change_webhook(giver: Giver, url: str, _: int) -> requests.Response:
 
 
 def schedule(giver: Giver, url: str, number: int) -> requests.Response:
-    """Schedules posts far enough apart for the page's guardrails."""
+    """Schedules a post with a file from this URL. `number` sets its time, far enough from the others for the page's
+    guardrails.
+    """
     at, page = from_now(days=1, hours=3 * number), giver.account.page_id()
     return giver.ask("POST", "/posts/schedule", page_id=page, media_urls=[url], scheduled_at=at)
 
@@ -171,7 +174,7 @@ def test_what_is_public_is_taken(giver: Giver, give: Give) -> None:
 
 @pytest.mark.parametrize("give", [refer, edit])
 def test_what_is_public_is_fetched(giver: Giver, honest: Receiver, give: Give) -> None:
-    """By HTTP only: the simulated internet has no certificates."""
+    """Only URLs of HTTP are tried, because the simulated internet has no certificates."""
     urls = list(dict.fromkeys(re.sub("^https", "http", url, flags=re.IGNORECASE) for url in hostile.PUBLIC))
     before = len(honest.arrivals())
     answers = answers_to(give, giver, urls)
@@ -208,7 +211,7 @@ def test_no_delivery_goes_to_what_turns_out_hostile(
 
 
 def deliver(account: Account, urls: list[str]) -> dict[str, Any]:
-    """Returns the first attempt of a test event to each URL."""
+    """Sends a test event to each URL. Returns the first attempt at each delivery."""
     made = {url: subscribe(account, url)["id"] for url in urls}
     for webhook in made.values():
         account.api.post(f"/webhooks/{webhook}/test", status=202)
@@ -235,5 +238,7 @@ def test_an_honest_receiver_gets_its_delivery(account: Account, honest: Receiver
 
 
 def test_an_honest_photo_is_published(giver: Giver) -> None:
-    """On Facebook, to which we send the bytes; Instagram would fetch them itself, outside of this internet."""
+    """Publishes on Facebook, because we send the bytes there. Instagram would fetch the URL itself, from outside the
+    simulated internet.
+    """
     assert publish(giver, hostile.honest_url("/photo.jpg"), 0).status_code == 201

@@ -148,7 +148,7 @@ def test_a_repetition_waits_for_the_first_and_gets_its_answer(account: Account, 
 def at_once(
     api: Api, keys: dict[str, Callable[[str], requests.Response]]
 ) -> dict[str, list[requests.Response]]:
-    """Sends every key AT_ONCE times at the same moment, one key after the other."""
+    """Sends AT_ONCE requests with the same key at the same moment, for one key after the other."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return {
             key: list(pool.map(lambda _, send=send, key=key: send(key), range(AT_ONCE)))

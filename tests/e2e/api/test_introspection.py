@@ -1,4 +1,4 @@
-"""What the API tells about itself and about the caller."""
+"""Tests what the API tells about itself and about the caller."""
 
 import datetime as dt
 import uuid

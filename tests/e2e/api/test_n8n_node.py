@@ -1,4 +1,4 @@
-"""The n8n node against a whole stack: n8n's own engine sends the requests."""
+"""Tests the n8n node against a whole stack; n8n's own engine sends the requests."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,5 +1,6 @@
-"""The TypeScript client against a whole stack, installed from its package: the journey, and writes while answers are
-lost and processes die."""
+"""Tests the TypeScript client against a whole stack, installed from its package: a journey through the API, and writes
+while answers are lost and processes are killed.
+"""
 
 import json
 import os
@@ -30,7 +31,7 @@ WRITE_SECONDS = 300.0
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a user's programs, with the package installed."""
+    """The folder of a user's programs, with the package of the client installed."""
     project = tmp_path_factory.mktemp("project")
     install_package(packed(copied(tmp_path_factory.mktemp("client"))), project)
     for program in PROGRAMS.glob("*.mjs"):

@@ -1,5 +1,6 @@
-"""The Python client and its command line against a whole stack: the journey, and writes while answers are lost and
-processes die."""
+"""Tests the Python client and its command line against a whole stack: a journey through the API, and writes while
+answers are lost and processes are killed.
+"""
 
 import asyncio
 import datetime as dt
@@ -145,7 +146,7 @@ def test_the_command_line_schedules_and_cancels(account: Account, jpeg: bytes, t
 
 
 class LossyTransport(httpx2.HTTPTransport):
-    """Loses some answers after the server has sent them."""
+    """An HTTP transport that loses some answers after the server has sent them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +167,7 @@ class LossyTransport(httpx2.HTTPTransport):
 def test_listen_hands_every_event_on_while_the_gateway_is_killed(
     account: Account, stack: Stack, tmp_path: Path
 ) -> None:
-    """20 events of a subscription that is only logged: each arrives once, with a signature that verifies."""
+    """Listens to 20 events of a subscription that delivers to no URL. Each arrives once, with a valid signature."""
     environment = os.environ | {
         "POSTHASTE_URL": account.api.base_url,
         "POSTHASTE_TOKEN": account.api.token or "",
@@ -193,7 +194,7 @@ def test_listen_hands_every_event_on_while_the_gateway_is_killed(
 
 @pytest.mark.alone
 def test_logs_are_followed_past_a_killed_gateway(account: Account, stack: Stack, tmp_path: Path) -> None:
-    """Each request that was listed is shown once, of before and after."""
+    """Requests from before and after the kill are each shown once."""
     environment = os.environ | {
         "POSTHASTE_URL": account.api.base_url,
         "POSTHASTE_TOKEN": account.api.token or "",
@@ -239,7 +240,7 @@ def test_writes_take_effect_once_while_answers_are_lost_and_processes_are_killed
     lock = threading.Lock()
 
     def write(number: int) -> dict[str, str]:
-        """Schedules this client's share, an hour apart. Returns the ids by message."""
+        """Schedules this client's share of the posts, an hour apart. Returns the ids by message."""
         owner = owners[number]
         made = {}
         with (

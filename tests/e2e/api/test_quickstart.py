@@ -37,7 +37,7 @@ def shell_block(language: str = "bash") -> str:
 
 
 class Reader:
-    """Has followed the page up to the choice of a language: variables are set, the receiver runs."""
+    """A reader who has followed the page up to the choice of a language: variables are set, and the receiver runs."""
 
     def __init__(self, folder: Path, account: Account) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class Reader:
         return done.stdout
 
     def received(self) -> str:
-        """Returns what the receiver has printed, once it has ended after its first delivery."""
+        """Waits until the receiver ends, which it does after its first delivery. Returns what it has printed."""
         return self.receiver.communicate(timeout=SECONDS)[0]
 
 

@@ -1,4 +1,4 @@
-"""Clients that send invalid HTTP, disconnect early or are slow, over a plain socket."""
+"""Tests clients that send invalid HTTP, disconnect early or are slow, over a plain socket."""
 
 import socket
 import time
@@ -54,7 +54,9 @@ def connect(stack: Stack, timeout: float = ANSWER_SECONDS) -> socket.socket:
 
 
 def reply(client: socket.socket) -> Reply | None:
-    """Returns the response, or None if the connection was closed without one. Raises TimeoutError."""
+    """Returns the response, or None if the connection was closed without one. Raises TimeoutError if neither happens
+    in time.
+    """
     received = b""
     while b"\r\n\r\n" not in received or _is_short(received):
         try:

@@ -1,4 +1,4 @@
-"""/docs on a running stack: public, and the same from every process."""
+"""Tests /docs on a running stack: it needs no token and is the same from every process."""
 
 import requests
 from e2e_kit.stack import Stack

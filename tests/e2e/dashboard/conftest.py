@@ -15,7 +15,7 @@ PASSWORD = "the owner's own"
 
 @dataclass
 class Person:
-    """Somebody in front of a browser, with an account."""
+    """A person in front of a browser, with an account."""
 
     window: Chromium
     url: str
@@ -27,7 +27,7 @@ class Person:
         self.window.open(self.url + path)
 
     def sign_in(self) -> None:
-        """Signs in from whatever page asks for it."""
+        """Fills in the sign-in form on the present page, and sends it."""
         self.window.type("#email", self.account.email)
         self.window.type("#password", PASSWORD)
         self.window.press("form button")
@@ -47,7 +47,7 @@ def stranger(window: Chromium, accounts: Accounts, stack: Stack) -> Person:
 
 @pytest.fixture
 def person(stranger: Person) -> Person:
-    """The same, signed in."""
+    """The same person as `stranger`, signed in."""
     stranger.open("/")
     stranger.sign_in()
     return stranger

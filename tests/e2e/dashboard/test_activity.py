@@ -1,4 +1,4 @@
-"""Usage and billing, and what happened: use by day, credits, the log of requests, the audit log."""
+"""Tests usage, billing and the logs: use by day, credits, the log of requests, the audit log."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ SCREENS = ("/usage", "/usage/credits", "/developers/requests", "/activity/audit"
 
 @pytest.fixture
 def busy(person: Any, operator: Operator, accounts: Accounts) -> Iterator[Any]:
-    """A person whose account has published, met a refusal, used credits and given a role."""
+    """A person whose account has published a post, got a refusal, used credits and given somebody a role."""
     api, account = person.account.api, person.account
     api.post("/posts/publish", {"page_id": account.page_id(), "message": "Out"})
     api.call("POST", "/posts/publish", json={"page_id": account.page_id(), "message": ""})

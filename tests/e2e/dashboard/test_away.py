@@ -1,5 +1,5 @@
-"""While a part of the server or a platform is away: every screen says so, comes back by itself, and keeps what was
-typed.
+"""While a part of the server or a platform does not answer, every screen says so, recovers by itself, and keeps what
+was typed.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ SERVICES = ("accounts", "ai", "media", "publishing", "quota", "webhooks")
 
 
 class Visitor:
-    """A browser that is signed in, without scripts."""
+    """A browser without scripts that is signed in."""
 
     def __init__(self, stack: Stack, account: Account, accounts: Accounts) -> None:
         self._url = stack.env["DASHBOARD_URL"]

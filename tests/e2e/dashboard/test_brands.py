@@ -1,4 +1,4 @@
-"""Brands and their people, and how somebody who is invited begins to work on a brand."""
+"""Tests brands and their people, and how an invited person begins to work on a brand."""
 
 import uuid
 from typing import Any
@@ -84,13 +84,13 @@ def test_another_s_brand_is_not_there(person: Any, accounts: Accounts) -> None:
 
 
 def invited(owner: Account, accounts: Accounts, email: str, role: str = "full") -> Json:
-    """Invites an address to the owner's brand."""
+    """Invites an address to the owner's brand. Returns the invitation."""
     api = accounts.client(accounts.sign_in(owner)["session_token"])
     return api.post(f"/brands/{owner.brand_id}/invitations", {"email": email, "role": role})
 
 
 def looks_right(window: Any) -> None:
-    """Checks the present page in every width and scheme."""
+    """Checks the present page in every width, in the light and the dark scheme."""
     assert flaws(window, 360, 1280) == []
     window.emulate_phone(0, 0, "")
 
@@ -123,7 +123,7 @@ def test_an_invited_newcomer_accepts_in_the_dashboard_and_works_on_the_brand(
 def test_who_has_an_account_accepts_with_its_password_and_works_on_the_brand(
     stranger: Any, accounts: Accounts, stack: Stack
 ) -> None:
-    """With a brand of their own, too."""
+    """The invited person also has a brand of their own."""
     window, guest = stranger.window, accounts.new(pages=())
     accounts.sign_in(guest, GUESTS)
     invited(stranger.account, accounts, guest.email, "limited")

@@ -1,5 +1,5 @@
-"""The calendar: a post on its day, in the zone that is named; other months, weeks and days; what a filter leaves; and
-posts found by their text.
+"""Tests the calendar: each post stands on its day in the zone that the page names; other months, weeks and days;
+filters; and the search for posts by their text.
 """
 
 import datetime as dt

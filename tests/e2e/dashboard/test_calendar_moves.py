@@ -1,5 +1,6 @@
-"""Posts moved in the calendar: dragged, by keyboard, refused, in conflict with somebody else, undone, and of a brand in
-another zone."""
+"""Tests moving posts in the calendar: by mouse and keyboard, refused moves, conflicts with another person's change,
+undoing, and a post of a brand in another zone.
+"""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ LATER = AT.replace(day=20)
 
 @pytest.fixture
 def planner(person: Any) -> Iterator[Any]:
-    """A person in front of the next month, with a post on its 10th."""
+    """A person who looks at the next month in the calendar, with a post on its 10th."""
     body = {
         "page_id": person.account.page_id("FB"),
         "message": "Advent evening",
@@ -49,7 +50,9 @@ def day_of(planner: Any) -> str:
 
 
 def drag(planner: Any, day: dt.datetime) -> None:
-    """Drags the post with the events of a mouse, which WebDriver's own actions do not send for HTML's drag and drop."""
+    """Drags the post to a day. Sends the mouse events itself, because WebDriver's actions do not trigger HTML's drag
+    and drop.
+    """
     planner.window.run(
         f"const entry = document.querySelector('#slot-{planner.post_id} .entry');"
         f"const day = document.querySelector('[data-day=\"{day:%Y-%m-%d}\"].day');"
@@ -61,7 +64,9 @@ def drag(planner: Any, day: dt.datetime) -> None:
 
 
 def reason(planner: Any) -> str:
-    """Waits for the refusal: a call to a process that dies with it is given up after 10 s, and repeated once."""
+    """Waits until the page gives the reason of the refusal, and returns it. That takes long if the called process
+    dies: the call is given up after 10 s and repeated once.
+    """
     css = f"#slot-{planner.post_id} [role=alert]"
     until(lambda: planner.window.has(css), 60, "the refusal is at the post")
     return str(planner.window.text(css))
@@ -166,7 +171,9 @@ def test_while_the_service_is_away_the_post_goes_back_and_says_so(planner: Any, 
     drag(planner, LATER)
 
     def is_moved() -> bool:
-        """Tries again, as the refusal says: each gateway process learns by itself that the service is back."""
+        """Tries the move again, as the refusal advises. One try may not be enough: each gateway process learns
+        separately that the service is back.
+        """
         if window.has(f"#slot-{planner.post_id} [role=alert]"):
             drag(planner, LATER)
         return window.has("#told .moved")
@@ -190,7 +197,7 @@ def test_the_calendar_and_its_form_look_right(planner: Any, width: int) -> None:
 def test_a_post_of_a_brand_in_another_zone_shows_its_own_time_and_keeps_it_when_it_is_moved(
     stranger: Any, accounts: Accounts
 ) -> None:
-    """Brands in Berlin and Tokyo: the calendar shows the days of one of them."""
+    """One brand is in Berlin, the other in Tokyo. The calendar shows the days of one of the two zones."""
     account, window = stranger.account, stranger.window
     market = accounts.brand(account.user_id, "Night Market", "--timezone", "Asia/Tokyo")["id"]
     pages = {"Europe/Berlin": account.page_id("FB"), "Asia/Tokyo": accounts.page(market)["id"]}

@@ -1,4 +1,6 @@
-"""How many calls of the API each screen costs. The free plan permits ten a minute: enough to look around."""
+"""Tests how many calls of the API each screen costs. The free plan permits ten a minute, which must be enough to look
+around.
+"""
 
 import re
 from typing import Any
@@ -38,7 +40,7 @@ KEY = "k" * 43
 
 
 class Visitor:
-    """A browser that is signed in, without scripts."""
+    """A browser without scripts that is signed in."""
 
     def __init__(self, stack: Stack, account: Account, accounts: Accounts) -> None:
         self._url = stack.env["DASHBOARD_URL"]
@@ -47,7 +49,7 @@ class Visitor:
         self.http.cookies.update({"posthaste_session": session, "posthaste_form": KEY})
 
     def begin_linking(self, session_id: str) -> None:
-        """Takes the cookie that a browser has which has begun this linking."""
+        """Sets the cookie that a browser has after it has begun this linking."""
         self.http.cookies["posthaste_linking"] = linking_proof(KEY, session_id)
 
     def open(self, path: str) -> requests.Response:

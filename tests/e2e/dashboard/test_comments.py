@@ -1,4 +1,4 @@
-"""The inbox: comments of visitors, answered, filtered, and an answer that is kept while the API is away."""
+"""Tests the inbox: comments of visitors, replies to them, filters, and a reply that is kept while the API is away."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ SHOWN = "return document.querySelector('#inbox').innerText"
 
 @pytest.fixture
 def asked(person: Any, simulator: Simulator, photo: str) -> Iterator[Any]:
-    """A person with a post on Facebook and one on Instagram, each with a question below."""
+    """A person with a post on Facebook and one on Instagram. A visitor has commented on each with a question."""
     for platform, text in (("FB", "Do you have spelt?"), ("IG", "Until when are you open?")):
         page_id = person.account.page_id(platform)
         body = {"page_id": page_id, "message": f"We are open on {platform}", "media_urls": [photo]}
@@ -264,7 +264,9 @@ def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(
 
 
 def looks_until(person: Any, text: str) -> None:
-    """Comes back to the window again and again, at which the inbox looks for new comments."""
+    """Brings the window to the front again and again until the inbox shows this text: each time the inbox looks for
+    new comments.
+    """
 
     def is_there() -> bool:
         person.window.run("document.dispatchEvent(new Event('visibilitychange'))")

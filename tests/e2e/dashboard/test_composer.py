@@ -1,4 +1,4 @@
-"""The composer: counters and settings by each platform's own rule, previews, and AI."""
+"""Tests the composer: counters and settings by each platform's rules, previews, and AI."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The developers' screen: tokens, used at once and revoked; webhooks, tested, looked at, replayed, rotated, deleted."""
+"""Tests the developers' screen: tokens are created, used and revoked; webhooks are created, tested, viewed, replayed,
+given a new secret and deleted.
+"""
 
 from typing import Any
 

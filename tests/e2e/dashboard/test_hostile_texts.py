@@ -1,8 +1,8 @@
-"""Two hundred hostile texts wherever a stranger can write: posts, comments and their authors' names, names of brands,
-words that are searched for, and every other text that the API answers with.
+"""Enters two hundred hostile texts wherever a stranger can write: in posts, comments, the names of their authors,
+names of brands, searches, and every other text that the API returns.
 
-Each is shown as it is: nothing runs, nothing is loaded from elsewhere, and no page is wider than its window. With
-`FULL_SIZE=1` the page of every post is opened, otherwise of every eighth.
+The dashboard shows each text as it is: no script runs, nothing is loaded from elsewhere, and no page is wider than its
+window. With `FULL_SIZE=1` the page of every post is opened, otherwise of every eighth.
 """
 
 import datetime as dt
@@ -65,7 +65,9 @@ def phone(person: Any) -> Iterator[Any]:
 
 
 def look(person: Any, path: str) -> None:
-    """Opens a page and unfolds it. Nothing may have run, and the page is as wide as the window."""
+    """Opens a page and everything that can be unfolded on it. Asserts that no script of a text ran and that the page
+    is not wider than the window.
+    """
     window = person.window
     person.open(path)
     until(lambda: not window.run(LOADING), 20, f"{path} is complete")
@@ -77,7 +79,7 @@ def look(person: Any, path: str) -> None:
 
 
 def assert_nothing_was_refused(person: Any) -> None:
-    """The policy had nothing to refuse: no text became markup."""
+    """Asserts that the browser's content security policy had nothing to refuse, because no text became markup."""
     assert [it for it in person.window.logged() if "Content Security Policy" in it or "evil.test" in it] == []
 
 
@@ -149,7 +151,7 @@ def test_words_that_are_searched_for_are_shown_as_they_are(phone: Any) -> None:
 
 
 def begin_a_linking(visitor: Visitor) -> None:
-    """Begins to link a page in this browser: no other shows what the platform answers with."""
+    """Begins to link a page in this browser, because only this browser may then see the platform's answer."""
     visitor.open("/account")
     status = visitor.window.run_async(
         "const done = arguments[arguments.length - 1];"

@@ -1,4 +1,4 @@
-"""What people do in the dashboard, in a real browser: sign in, look, write, send, mend, sign out."""
+"""What people do in the dashboard, in a real browser: sign in, look around, write, send, correct and sign out."""
 
 import datetime as dt
 from pathlib import Path
@@ -20,7 +20,7 @@ def choose(person: Any, platform: str) -> None:
 
 
 def shows(person: Any, css: str, text: str) -> None:
-    """Waits until an element that the page's script may replace shows a text."""
+    """Waits until this element shows a text. The page's script may replace the element meanwhile."""
     asked = f"return document.querySelector('{css}')?.innerText ?? ''"
     until(lambda: text in person.window.run(asked), 20, f"{css} shows {text!r}")
 

@@ -1,4 +1,6 @@
-"""The library: files uploaded with progress, in parts when they are large, refused, used in a post, deleted."""
+"""Tests the library of files: uploads with progress and, for large files, in parts; refused files; use in a post;
+deletion.
+"""
 
 import datetime as dt
 import socket

@@ -1,4 +1,6 @@
-"""How the screens look: no finding of axe-core, no wide page, nothing from elsewhere, by day and by night."""
+"""How the screens look by day and by night: axe-core finds nothing, no page is wider than its window, and nothing is
+loaded from elsewhere.
+"""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -50,7 +52,7 @@ CUT = (
 
 @pytest.fixture
 def full(person: Any) -> Iterator[Any]:
-    """A person with a post that is out, and one that is scheduled."""
+    """A person with a published post and a scheduled one."""
     api, page = person.account.api, person.account.page_id()
     at = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=5)).isoformat()
     api.post("/posts/publish", {"page_id": page, "message": "Out"})
@@ -61,7 +63,7 @@ def full(person: Any) -> Iterator[Any]:
 
 
 def settle(window: Any) -> None:
-    """Waits until htmx has loaded what belongs to the page."""
+    """Waits until htmx has loaded the later parts of the page."""
     script = "return document.querySelectorAll('[hx-trigger=load]').length"
     until(lambda: window.run(script) == 0, 20, "the page is complete")
 
@@ -141,7 +143,7 @@ def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
 
 
 def test_no_screen_is_wider_than_its_window_with_text_of_twice_the_size(full: Any) -> None:
-    """A browser makes all twice as large in a window that is half as wide."""
+    """Uses a window of half the width: a browser that enlarges everything to twice the size gives a page that width."""
     window, found = full.window, {}
     window.emulate_phone(640, 400, "light")
     for screen in SCREENS:

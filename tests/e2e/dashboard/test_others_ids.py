@@ -1,5 +1,5 @@
-"""Every address and form of the dashboard with somebody else's ids: a stranger, both kinds of collaborators in their
-own account, and one who works on another brand of the same owner get nothing, and nothing changes.
+"""Tries every address and form of the dashboard with another owner's ids. A stranger, both kinds of collaborators in
+their own accounts, and a collaborator on another brand of the same owner get nothing and change nothing.
 """
 
 from collections.abc import Iterator
@@ -35,14 +35,14 @@ OWN_PAGE = (
 
 @dataclass(frozen=True)
 class Theirs:
-    """One object of every kind."""
+    """The owner, with one object of every kind."""
 
     account: Account
     ids: dict[str, str]
     session_token: str
 
     def shown(self) -> dict[str, Any]:
-        """All of it, as the owner sees it."""
+        """Returns all objects of the owner, as the owner's API client sees them."""
         paths = (
             "/brands/{brand}", "/pages/{page}", "/posts/{queued}", "/posts/{published}", "/media/{media}",
             "/comments?post_id={published}", "/webhooks/{webhook}", "/webhooks/{webhook}/deliveries?limit=100",
@@ -90,7 +90,9 @@ def theirs(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Theirs:
 
 @pytest.fixture(scope="module")
 def browsers(accounts: Accounts, operator: Operator, theirs: Theirs) -> dict[str, list[requests.Session]]:
-    """Role → browsers that are signed in to accounts of their own. Several, because each may ask 300 times a minute."""
+    """Returns role → browsers that are signed in to accounts with that role. Each role has several, because one
+    account may send only 300 requests a minute.
+    """
     found: dict[str, list[requests.Session]] = {}
     for role in ROLES:
         for _ in range(2):
@@ -116,14 +118,14 @@ def browsers(accounts: Accounts, operator: Operator, theirs: Theirs) -> dict[str
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched(theirs: Theirs, browsers: Any) -> Iterator[None]:
-    """Asserts at the end that everything of the owner's is as it was."""
+    """Asserts at the end that all objects of the owner are unchanged."""
     before = theirs.shown()
     yield
     assert theirs.shown() == before
 
 
 def filled(form: Form, ids: dict[str, str]) -> dict[str, Any]:
-    """Returns the form with the owner's ids."""
+    """Returns the values to send in the form, with the owner's ids."""
     return {
         name.format(**ids): [it.format(**ids) for it in value]
         if isinstance(value, list)
@@ -180,7 +182,7 @@ def begins_only_where_it_is_shared(
 
 
 def test_the_owner_gets_what_the_others_do_not(theirs: Theirs, stack: Stack) -> None:
-    """Otherwise the cases above would pass for any address that does not exist."""
+    """Proves that the tested addresses exist. Otherwise the tests above would prove nothing."""
     browser = requests.Session()
     browser.cookies.update({"posthaste_session": theirs.session_token, "posthaste_form": "k" * 43})
     shown = [

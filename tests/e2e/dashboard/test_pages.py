@@ -1,4 +1,6 @@
-"""Pages in the dashboard: connected through the platform's login in one browser, checked, reconnected, unlinked."""
+"""Tests pages in the dashboard: connected through the platform's login in one browser, checked, reconnected and
+unlinked.
+"""
 
 import datetime as dt
 from typing import Any

@@ -1,6 +1,8 @@
-"""Makes docs/screenshots: `SCREENSHOTS=1 ./dev test tests/e2e/dashboard/test_screenshots.py`. Without it, does nothing.
+"""Makes docs/screenshots: `SCREENSHOTS=1 ./dev test tests/e2e/dashboard/test_screenshots.py`. Without SCREENSHOTS,
+does nothing.
 
-Each screen by day, by night and on a phone, of an account with some posts; and screens that are empty, wait or fail.
+Takes each screen of an account with some posts by day, by night and on a phone; and some screens that are empty, wait
+for something or report a failure.
 """
 
 import datetime as dt
@@ -63,7 +65,7 @@ COMMENTS = (
 
 @pytest.fixture
 def stranger(stranger: Any, accounts: Accounts) -> Any:
-    """Ada of the Corner Bakery, with pages that have names; in place of an account whose names nobody reads."""
+    """Ada of the Corner Bakery, not signed in. Her account and pages have names that are fit for pictures."""
     account = accounts.new(pages=(), email=f"ada.{secrets.token_hex(1)}@corner-bakery.example")
     for platform, name in PAGES.items():
         account.pages[platform] = accounts.page(account.brand_id, platform, name)
@@ -74,7 +76,7 @@ def stranger(stranger: Any, accounts: Accounts) -> Any:
 
 @pytest.fixture
 def person(stranger: Any) -> Any:
-    """The same, signed in here alone, who reads times as people in Berlin do."""
+    """Ada, signed in on this browser alone. She reads times as people in Berlin do."""
     stranger.open("/")
     stranger.sign_in()
     session = Api(stranger.account.api.base_url, stranger.window.cookies()["posthaste_session"])
@@ -91,7 +93,7 @@ def person(stranger: Any) -> Any:
 def filled(
     person: Any, simulator: Simulator, operator: Operator, photo: str, jpeg: bytes, png: bytes, mp4: bytes
 ) -> Any:
-    """A person with posts that are out, waiting and failed."""
+    """A person with published, scheduled and failed posts."""
     api, today = person.account.api, dt.datetime.now(ZONE).replace(minute=0, second=0, microsecond=0)
     media = {"media_urls": [photo]}
     post = {"page_id": person.account.page_id("FB"), "message": "We are open.", **media}
@@ -114,7 +116,7 @@ def filled(
 
 
 def write_a_post(person: Any) -> None:
-    """Fills the composer, so that it has findings."""
+    """Fills in the composer so that it shows findings."""
     window = person.window
     for platform in ("FB", "IG"):
         window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
@@ -181,7 +183,7 @@ def await_screen(window: Chromium, name: str) -> None:
 
 
 def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
-    """Makes a picture of each screen in each look."""
+    """Saves a picture of each screen by day, by night and as on a phone."""
     window = person.window
     for look, (width, scheme) in LOOKS.items():
         for name, path in screens.items():

@@ -50,7 +50,9 @@ def shared(operator: Operator, owner: Account, user_id: str, role: str) -> None:
 
 @pytest.fixture
 def guest(stranger: Any, owner: Account, operator: Operator, request: pytest.FixtureRequest) -> Guest:
-    """With a brand of their own, too."""
+    """A collaborator of the owner's brand, with the role of the test's parameter. The guest also has a brand of their
+    own.
+    """
     shared(operator, owner, stranger.account.user_id, getattr(request, "param", "full"))
     stranger.open("/brands")
     stranger.sign_in()

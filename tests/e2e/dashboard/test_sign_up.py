@@ -1,4 +1,6 @@
-"""Signing up with the mail's link, a forgotten password, codes of an app, another address, dates, and signing out."""
+"""Tests signing up with the link in the mail, a forgotten password, codes of an authenticator app, a change of the
+address, the format of dates, and signing out.
+"""
 
 import datetime as dt
 import uuid
@@ -22,7 +24,7 @@ OWNERS = "the owner's own"
 
 @dataclass
 class Newcomer:
-    """Somebody without an account, in front of a browser."""
+    """A person without an account, in front of a browser."""
 
     window: Chromium
     operator: Operator
@@ -48,13 +50,13 @@ class Newcomer:
         self.upgrade()
 
     def upgrade(self) -> None:
-        """Gives the account a plan of more than ten requests a minute, which two screens need."""
+        """Gives the account a plan with more than ten requests a minute, because two of the screens need that."""
         headers = {"Authorization": f"Bearer {self.window.cookies()['posthaste_session']}"}
         me = requests.get(f"{self.stack.base_url}/me", headers=headers, timeout=30).json()
         self.operator("user", "plan", me["authenticated_as"]["user_id"], "elite")
 
     def looks_right(self) -> None:
-        """Checks the present page in every width and scheme."""
+        """Checks the present page in every width, in the light and the dark scheme."""
         assert flaws(self.window, 360, 1280) == []
         self.window.emulate_phone(0, 0, "")
 
@@ -249,7 +251,9 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
 
 
 def test_no_other_address_than_that_of_a_code_is_drawn(person: Any) -> None:
-    """The address comes back with the form: a forged one is neither drawn nor a link."""
+    """The form sends back the address for the authenticator app. If somebody forged it, it is neither drawn as a QR
+    code nor shown as a link.
+    """
     window = person.window
     person.open("/account/codes")
     window.run(

@@ -1,7 +1,7 @@
-"""One person's whole way, from an address without an account to signing out everywhere, in a real browser.
+"""The whole way of one person in a real browser: from signing up to signing out on every device.
 
-Three in a row take at most four minutes. The parts have tests of their own; this one shows that each finds what
-the others left.
+Three such journeys in a row take at most four minutes. Other tests cover each part; this one shows that each part
+works with what the parts before it left.
 """
 
 import datetime as dt
@@ -41,7 +41,7 @@ DRAGGED, TYPED = AT.replace(day=20), AT.replace(day=21, hour=18, minute=30)
 
 @dataclass
 class Traveller:
-    """Somebody without an account, in front of a browser."""
+    """A person without an account, in front of a browser."""
 
     window: Chromium
     stack: Stack
@@ -60,7 +60,7 @@ class Traveller:
 
     @property
     def api(self) -> Api:
-        """The API with the browser's own session, to see what is stored."""
+        """Returns a client of the API with the browser's session, to see what is stored."""
         return Api(self.stack.base_url, self.window.cookies()["posthaste_session"])
 
     def shows(self, css: str, text: str) -> None:
@@ -140,7 +140,7 @@ def makes_a_brand(who: Traveller) -> None:
 
 
 def connects(who: Traveller, platform: str, accounts: int) -> None:
-    """Goes through the platform's own login, allows everything, and takes every account that it offers."""
+    """Goes through the platform's login, allows everything, and takes every account that the platform offers."""
     window = who.window
     who.open("/pages")
     window.run("document.querySelector('#connect').open = true")
@@ -219,7 +219,7 @@ def moves_two_posts(who: Traveller) -> None:
 
 
 def mends_a_failed_post(who: Traveller) -> None:
-    """The page's connection has ended, so its post fails; the person reconnects the page and tries again."""
+    """The page's credentials have become invalid, so its post fails. The person reconnects the page and tries again."""
     window = who.window
     pages = {it["id"]: it for it in who.api.get("/pages")["pages"]}
     page_id = next(it for it in who.posts if pages[it]["platform"] == "FB")
@@ -300,8 +300,8 @@ def looks_after_a_webhook(who: Traveller, receiver: Receiver) -> None:
 
 
 def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller) -> None:
-    """The guest has no account yet, accepts by the mail's link, and works on the brand with a limited role: sees no
-    other brand of the owner's, and cannot connect pages.
+    """The guest has no account yet and accepts with the link in the mail. With a limited role the guest works on the
+    brand, sees no other brand of the owner, and cannot connect pages.
     """
     window, guest = who.window, f"{uuid.uuid4().hex}@example.test"
     secret_brand = who.api.post("/brands", {"name": "Nobody knows"})["id"]

@@ -1,6 +1,6 @@
-"""What axe-core finds on the present page of a browser: rules of WCAG 2.2 A and AA, and its best practices.
+"""Runs axe-core on the present page of a browser: rules of WCAG 2.2 A and AA, and axe-core's best practices.
 
-axe-core is Deque's, under the Mozilla Public License 2.0 (`axe/LICENSE`); it is part of the tests alone.
+axe-core is Deque's, under the Mozilla Public License 2.0 (`axe/LICENSE`); only the tests use it.
 """
 
 from functools import cache
@@ -47,12 +47,12 @@ def findings(window: Chromium, rules: str = _ALL) -> list[str]:
 
 
 def flaws(window: Chromium, *widths: int) -> list[str]:
-    """Returns what is wrong with the present page in a window of each of these widths: rules broken by day, rules about
-    colours broken by night (the style sheet changes nothing else), a page that is wider than its window, and what is
-    cut off at its edge.
+    """Returns what is wrong with the present page in a window of each of these widths: rules broken in the light
+    scheme, rules about colours broken in the dark one (only colours change there), a page that is wider than its
+    window, and content that is cut off at its edge.
 
-    The window is as high as the page: what sticks to an edge of the window, such as the buttons of the composer on a
-    phone, covers nothing then that could be scrolled.
+    The window is made as high as the page. Otherwise what sticks to its edge, such as the composer's buttons on a
+    phone, would cover something that a person can scroll to.
     """
     found = []
     for width in widths:

@@ -1,4 +1,4 @@
-"""A client of the REST API with one token, and the checks of an error response."""
+"""A client of the REST API with one token, and functions that check an error response."""
 
 import datetime as dt
 from typing import Any
@@ -14,7 +14,9 @@ Json = dict[str, Any]
 
 
 class Api:
-    """Paths are relative to the base path, `/auth/…` to the root. Connections are kept open until `close`."""
+    """A client with one token. Paths are relative to the base path, `/auth/…` to the root. Connections are kept open
+    until `close`.
+    """
 
     def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
         self.base_url = base_url
@@ -86,12 +88,12 @@ def error_code(answer: requests.Response) -> str | None:
 
 
 def told(answer: requests.Response) -> str:
-    """Describes a response in one line, for a failed assertion."""
+    """Describes a response in one line, for the message of a failed assertion."""
     return f"{answer.request.method} {answer.request.path_url} → {answer.status_code} {answer.text[:1500]}"
 
 
 def stamp(at: dt.datetime) -> str:
-    """Formats a time as the API does: without milliseconds where there are none."""
+    """Formats a time as the API does: milliseconds only if they are not zero."""
     at = at.astimezone(dt.UTC)
     return at.isoformat(timespec="milliseconds" if at.microsecond >= 1_000 else "seconds").replace(
         "+00:00", "Z"
@@ -105,7 +107,9 @@ def instant(text: str) -> dt.datetime:
 
 
 def inputs_of(operation: Json, schemas: Json) -> list[str]:
-    """Returns the parameters of the query and the fields of each JSON body of an operation in the OpenAPI document."""
+    """Returns the names of the query parameters and of the fields of each JSON body of an operation in the OpenAPI
+    document.
+    """
     content = operation.get("requestBody", {}).get("content", {})
     body = content.get("application/json", {}).get("schema", {})
     bodies = [schemas[one["$ref"].rpartition("/")[2]] for one in body.get("oneOf", [body] if body else [])]

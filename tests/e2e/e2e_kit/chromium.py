@@ -45,7 +45,7 @@ _PHONES_WIDTH = 600
 
 
 class Chromium:
-    """One browser window."""
+    """A browser with one window."""
 
     def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
         self._http = requests.Session()
@@ -66,7 +66,7 @@ class Chromium:
     def click(self, css: str) -> None:
         """Clicks on an element that changes the present page.
 
-        An element that the page exchanges for another in between has not been clicked: the new one is.
+        If the page replaces the element just before the click, the click goes to the new one.
         """
         attempts = 3
         while True:
@@ -79,20 +79,21 @@ class Chromium:
                     raise
 
     def click_and_hold(self, css: str) -> bool:
-        """Clicks on an element whose script calls the server, and holds the call back until `go_on`. Returns whether
-        the element shows 100 ms after the click that it is under way."""
+        """Clicks on an element whose script calls the server, and holds that call back until `go_on`. Returns whether
+        the element shows within 100 ms that the call is under way.
+        """
         return bool(self.run_async(_CLICK_AND_HOLD % json.dumps(css)))
 
     def go_on(self) -> None:
-        """Lets the call go that `click_and_hold` has held back."""
+        """Sends the call that `click_and_hold` has held back."""
         self.run("window.goOn()")
 
     def type(self, css: str, text: str) -> None:
-        """Types into a field, after what it holds; names a file for a field of files."""
+        """Types text after what a field already holds; for a file field the text is a path."""
         self._ask("POST", f"/element/{self._find(css)}/value", text=text)
 
     def press_keys(self, keys: str) -> None:
-        """Presses keys where the focus is; WebDriver's codes stand for keys without a character."""
+        """Presses keys in the element that has the focus. Keys without a character are given by WebDriver's codes."""
         steps = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", actions=[{"type": "key", "id": "keyboard", "actions": steps}])
 
@@ -110,8 +111,7 @@ class Chromium:
     def text(self, css: str = "body") -> str:
         """Returns the visible text of an element, without empty lines.
 
-        It is read by a script: WebDriver's own call takes twenty times as long, and tests ask for texts until one is
-        there.
+        A script reads it, because WebDriver's own call takes twenty times as long and tests poll for texts.
         """
         shown = self.run(_TEXT % json.dumps(css))
         assert shown is not None, f"there is no {css}"
@@ -132,12 +132,13 @@ class Chromium:
         return self._ask("POST", "/execute/sync", script=script, args=[])
 
     def run_async(self, script: str) -> Any:
-        """Runs a script that calls its last argument with the result."""
+        """Runs a script, waits until it calls its last argument with a result, and returns the result."""
         return self._ask("POST", "/execute/async", script=script, args=[])
 
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
-        """Gives the window this size in a light or dark scheme, as a phone's if it is narrow, until it is called with a
-        width of 0."""
+        """Gives the window this size and a light or dark scheme; a narrow window also behaves like a phone's. A width
+        of 0 ends that.
+        """
         screen = {
             "width": width,
             "height": height,
@@ -157,11 +158,15 @@ class Chromium:
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
 
     def logged(self) -> list[str]:
-        """Returns what the console has said since the last call, refusals of the security policy included."""
+        """Returns the lines of the browser's console since the last call, including refusals of the content security
+        policy.
+        """
         return [it["message"] for it in self._ask("POST", "/se/log", type="browser")]
 
     def reset(self) -> None:
-        """Exchanges the tab for a new one and deletes all that the browser has kept, as a new profile would."""
+        """Replaces the tab by a new one and deletes everything that the browser has stored, so that it is like a new
+        profile.
+        """
         new: str = self._ask("POST", "/window/new", type="tab")["handle"]
         self._ask("DELETE", "/window")
         self._ask("POST", "/window", handle=new)
@@ -188,7 +193,7 @@ class Chromium:
 
 @contextmanager
 def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
-    """Starts a browser with a new profile in `home`, and ends it and its driver afterwards."""
+    """Starts a browser with a new profile in `home`. Ends the browser and its driver afterwards."""
     log = home / "driver.log"
     with log.open("w") as output, subprocess.Popen(
         [browser.driver, "--port=0"], stdout=output, stderr=subprocess.STDOUT, env=_environment(home)

@@ -1,7 +1,8 @@
-"""Runs one operator command after another in one process: a new Python for each would cost the suite minutes.
+"""Runs one operator command after the other in one process, because a new Python for each would cost the test suite
+minutes.
 
-A line of standard input is the JSON array of a command's arguments; a line of standard output {code, output}.
-What runs is `python -m ctl` itself, arguments and exit codes included.
+Each line of standard input is a JSON array with a command's arguments. Each line of standard output is its result,
+{code, output}. It runs `python -m ctl` itself, with its arguments and exit codes.
 """
 
 import io

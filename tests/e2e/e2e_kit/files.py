@@ -1,4 +1,4 @@
-"""Files of any size that are what they say, and sending them as a client would: large ones without holding them."""
+"""Valid files of any size, and functions that upload them as a client does; large files are never held in memory."""
 
 import os
 import struct
@@ -24,7 +24,7 @@ _FRAMES, _FRAME_BYTES = 150, 32 * 1024
 
 @cache
 def sample(simulator_url: str, address: str) -> bytes:
-    """A photo or video of the sample host, as publishing would fetch it."""
+    """Returns a photo or video of the simulator's sample host, as publishing would fetch it."""
     parts = urlsplit(address)
     answer = requests.get(simulator_url + parts.path, headers={"Host": parts.netloc}, timeout=30)
     answer.raise_for_status()
@@ -32,9 +32,10 @@ def sample(simulator_url: str, address: str) -> bytes:
 
 
 def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
-    """An MP4 of just this size that plays for five seconds: the first frame of a short one, made large by filler.
+    """Yields an MP4 of exactly this size that plays for five seconds: the first frame of a short video, enlarged with
+    filler.
 
-    From 5 MB on it has 30 frames a second. As stored it is some kilobytes smaller: padding is left out.
+    From 5 MB on it has 30 frames a second. The stored file is some kilobytes smaller, because media drops the padding.
     """
     frame = _first_frame(video)
     count = min(max(size_bytes // _FRAME_BYTES, 1), _FRAMES)
@@ -84,18 +85,18 @@ def _box(kind: bytes, *contents: bytes) -> bytes:
 
 
 def _copied(video: bytes, kind: bytes) -> bytes:
-    """The first box of that kind."""
+    """Returns the first MP4 box of this kind."""
     at = video.index(kind) - 4
     return video[at : at + int.from_bytes(video[at : at + 4], "big")]
 
 
 def upload(api: Api, data: bytes, filename: str, mime_type: str, **options: Any) -> requests.Response:
-    """A small file, all at once."""
+    """Uploads a small file in one piece. Returns the response."""
     return api.call("POST", "/media/upload", files={"file": (filename, data, mime_type)}, **options)
 
 
 def uploaded(api: Api, data: bytes, filename: str = "cake.jpg", mime_type: str = "image/jpeg") -> Json:
-    """The record of a file that has to be taken."""
+    """Uploads a small file, asserts that it is accepted, and returns its record."""
     return body_of(upload(api, data, filename, mime_type), 201)
 
 
@@ -130,7 +131,7 @@ def stream(
     filename: str = "film.mp4",
     mime_type: str = "video/mp4",
 ) -> urllib3.BaseHTTPResponse:
-    """A large file, as it comes; without a size in chunks."""
+    """Uploads a large file block by block. Without `size_bytes`, sends it with chunked transfer encoding."""
     head, tail = head_of_upload(filename, mime_type), f"\r\n--{_BOUNDARY}--\r\n".encode()
     headers = headers_of_upload(api)
     if size_bytes is not None:

@@ -1,5 +1,6 @@
-"""How screens look that are seldom seen: connecting a page, what failed or is held, refusals, secrets, pages that
-scripts replace, and limits that are nearly reached. No finding of axe-core, no wide page, by day and by night.
+"""How rarely seen screens look: connecting a page, failed and held posts, refusals, secrets, pages that scripts
+usually replace, and limits that are nearly reached. By day and by night axe-core finds nothing, and no page is wider
+than its window.
 """
 
 from collections.abc import Iterator
@@ -24,14 +25,14 @@ LOADING = "return document.querySelectorAll('[hx-trigger=load], .htmx-request').
 
 
 class Looks:
-    """Looks at one screen after the other, and collects what is wrong with each."""
+    """Checks one screen after the other, and collects what is wrong with them."""
 
     def __init__(self, window: Chromium) -> None:
         self._window = window
         self.found: dict[str, list[str]] = {}
 
     def at(self, name: str, *shown: str) -> None:
-        """Looks at the present screen, which has to show these texts."""
+        """Checks the present screen, which has to show these texts."""
         until(lambda: self._window.run(LOADING) == 0, 20, "the page is complete")
         text = self._window.text("main")
         assert [it for it in shown if it not in text] == []
@@ -67,7 +68,7 @@ def hold(person: Any, accounts: Accounts, text: str) -> str:
 
 
 def disable(person: Any, receiver: Receiver, name: str) -> str:
-    """Makes a webhook whose server answers 410, which disables it. Returns its id."""
+    """Creates a webhook whose server answers 410, which disables the webhook. Returns its id."""
     api = person.account.api
     receiver.answers("/gone", Answer(410))
     hook_id: str = api.post(
@@ -111,7 +112,7 @@ def connect(person: Any, platform: str) -> None:
 
 
 def log_in(person: Any, who: dict[str, Any], button: str) -> None:
-    """Goes from our page to the platform's login, and presses a button of its form."""
+    """Goes from our page to the platform's login, and presses this button of its form."""
     window = person.window
     window.press("main a.primary")
     window.run(f"document.cookie = 'sim_person={who['person_id']}; path=/'")
@@ -165,7 +166,7 @@ def test_comments_and_replies_look_right_as_pages_of_their_own(
     path = f"/comments/of/{talk.post['post_id']}"
 
     def reply(text: str, title: str) -> None:
-        """Sends the form as a browser without scripts does."""
+        """Sends the form as a browser without scripts does, and checks the page that is the answer."""
         person.open(path)
         window.run(
             f"const form = document.querySelector('.conversations form'); form.message.value = '{text}'; form.submit()"
@@ -184,7 +185,9 @@ def test_comments_and_replies_look_right_as_pages_of_their_own(
 def test_limits_that_are_nearly_reached_and_a_full_calendar_look_right(
     window: Chromium, looks: Looks, stack: Stack
 ) -> None:
-    """Before an API that answers with one of everything: each limit is used up, and of each list there is more."""
+    """The dashboard runs over a fake API. In its answers each limit is nearly used up and each list has a further
+    page.
+    """
     description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
     with hostile_dashboard(description) as (url, api):
         api.text = "Corner Bakery"

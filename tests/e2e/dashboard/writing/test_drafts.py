@@ -1,5 +1,5 @@
-"""Drafts that this browser keeps: one that was begun from nothing, and beside it one for each post, page or file that a
-post was begun from. None overwrites another.
+"""Tests the drafts that a browser keeps: one for a new post, and one for each post, page or file from which a post was
+begun. None overwrites another.
 """
 
 import datetime as dt
@@ -27,7 +27,7 @@ def message_at(person: Any, path: str) -> str:
 
 @pytest.fixture
 def writer(person: Any) -> Any:
-    """A person with a draft that was begun from nothing, and with a scheduled post on X."""
+    """A person with a draft of a new post and a scheduled post on X."""
     body = {"page_id": person.account.page_id("TW"), "message": "Rye bread", "scheduled_at": tomorrow()}
     person.post_id = person.account.api.post("/posts/schedule", body)["scheduled_post"]["id"]
     person.open("/compose")

@@ -1,4 +1,6 @@
-"""What takes long while the page is left: uploads are asked about, captions and images are there on return."""
+"""Tests what happens when the person leaves a page while something takes long: the browser asks before it drops an
+upload, and captions and images are there on return.
+"""
 
 from pathlib import Path
 from typing import Any

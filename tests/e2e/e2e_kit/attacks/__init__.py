@@ -1,1 +1,1 @@
-"""What attackers send: ids of other accounts, URLs into our own network, texts that try to run."""
+"""What attackers send: ids of other accounts, URLs into our own network, and texts that contain scripts."""

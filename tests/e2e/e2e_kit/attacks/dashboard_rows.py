@@ -1,7 +1,7 @@
-"""Every address and form of the dashboard that can name something, with the ids of somebody else.
+"""Every address and form of the dashboard that takes an id, to be called with ids of another owner.
 
-`{kind}` is an id of the owner. The addresses come from the dashboard's own map: a route or a form that is not told of
-here fails `rows`.
+`{kind}` stands for an id of the owner. The addresses come from the dashboard's own list of routes; `rows` fails for a
+route or form that this module does not mention.
 """
 
 import re
@@ -100,7 +100,7 @@ _NAMELESS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A request with ids of somebody else."""
+    """A request with ids of another owner."""
 
     method: str
     address: str
@@ -114,7 +114,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Returns every such request. Raises AssertionError for a route that nobody has thought about."""
+    """Returns every such request. Raises AssertionError for a route that this module does not mention."""
     app = create_app(Config(api_url="http://127.0.0.1:9"))
     found: list[Row] = []
     for rule in app.url_map.iter_rules():
@@ -137,7 +137,7 @@ def rows() -> list[Row]:
 
 
 def _addresses(endpoint: str, rule: str) -> Iterator[str]:
-    """Yields the addresses of a rule with an id of somebody else in each part."""
+    """Yields the addresses of a route: in each of them one parameter is an id of the other owner."""
     part = re.search(r"<(?:\w+:)?(\w+)>", rule)
     if part is None:
         yield rule

@@ -1,7 +1,7 @@
-"""A dashboard whose API answers with hostile texts, in each field that holds a text.
+"""A dashboard over a fake API whose answers have a hostile text in every field that holds text.
 
-The answers are made from the types of the Python client. So a screen is seen with hostile texts in every field that it
-shows: in those that no test can set at a platform, and in those that are added later.
+The answers are built from the types of the Python client. So they also fill fields that no test can set at a platform,
+and fields that are added later.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ _DEEPEST = 8
 
 
 class HostileApi:
-    """Takes every call of the client, and answers with records that are full of `text`."""
+    """Stands in for the Python client: answers every call with records whose texts are all `text`."""
 
     def __init__(self, description: dict[str, Any]) -> None:
         self._description = description
@@ -63,7 +63,9 @@ class HostileApi:
 
 @contextmanager
 def hostile_dashboard(description: dict[str, Any]) -> Iterator[tuple[str, HostileApi]]:
-    """Runs a dashboard over such an API, with the description of the real one. Yields its address, and the API."""
+    """Runs a dashboard over such a fake API, with the description of the real one. Yields the dashboard's address and
+    the fake API.
+    """
     hostile = HostileApi(description)
     pages = make_server("127.0.0.1", 0, create_app(Config(api_url="http://127.0.0.1:9")), threaded=True)
     Thread(target=pages.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Every request that can name an id, and a caller who makes it with somebody else's ids."""
+"""Every request that can name an id, and a caller who sends it with ids of another owner."""
 
 import json
 import random
@@ -25,7 +25,7 @@ _SPAN = "since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"
 
 @dataclass(frozen=True)
 class Row:
-    """`{kind}` in path and body is an id of the owner, `<kind>` one of the caller."""
+    """A request. In path and body, `{kind}` stands for an id of the owner and `<kind>` for one of the caller."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def fields(self) -> list[str]:
-        """The fields of the body that hold an id of the owner."""
+        """Returns the fields of the body that hold an id of the owner."""
         return [name for name, value in (self.body or {}).items() if re.search(r"{\w+}", str(value))]
 
 
@@ -160,7 +160,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Asker:
-    """The caller, and the caller's own ids for the rest of the request."""
+    """A caller: a client, and the caller's own ids for the other parts of a request."""
 
     api: Api
     own: dict[str, str]
@@ -188,7 +188,7 @@ def asker(account: Account, api: Api | None = None) -> Asker:
 
 
 def unknown() -> dict[str, str]:
-    """Well-formed ids of objects that do not exist."""
+    """Returns well-formed ids of objects that do not exist."""
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
     return {
         kind: f"{prefix}01m{''.join(random.choices(alphabet, k=23))}" for kind, prefix in PREFIXES.items()

@@ -1,6 +1,6 @@
-"""Two hundred texts that try to run, to break out of where they are shown, or to break the page's layout.
+"""Two hundred texts that try to run a script, to end the element in which they stand, or to break the page's layout.
 
-What runs sets `window.ran`.
+Their scripts set `window.ran`.
 """
 
 _RUN = "window.ran=1"

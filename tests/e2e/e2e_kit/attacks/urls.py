@@ -1,7 +1,7 @@
-"""URLs that lead into our own network, in every known spelling; names that do so later; and public ones.
+"""URLs that lead into our own network in every known spelling, URLs that lead there only later, and public ones.
 
-`refused_urls` must be refused where they are given. `late_names` and `redirects` look public: they must be refused when
-they are fetched. See e2e_kit/internet for the small internet in which the names and addresses here exist.
+`refused_urls` must be refused in the request that gives them. `late_urls` and `redirects` look public; they must be
+refused when they are fetched. Their names and addresses exist in the simulated internet (e2e_kit/internet).
 """
 
 from urllib.parse import urlsplit
@@ -105,7 +105,9 @@ _HONEST_NAME, _GUIDE_NAME = "honest.example.com", "guide.example.com"
 
 
 def refused_urls(port: int) -> list[str]:
-    """Returns at least 150 URLs; the port is the canary's where there is one."""
+    """Returns at least 150 URLs. Where the spelling permits a port, it is that of the canary: a server that must never
+    get a connection.
+    """
     with_host = [f"http://{host}:{port}/x" for host in _LOOPBACK + _OURS]
     return list(dict.fromkeys([*with_host, *(form.replace("{}", str(port)) for form in _CONFUSING), *_OTHER]))
 
@@ -116,7 +118,7 @@ def late_urls(canary_port: int) -> list[str]:
 
 
 def redirects(canary_port: int) -> dict[str, tuple[int, str]]:
-    """Returns path → (status, Location) of the redirects to the canary."""
+    """Returns path → (status, Location) of the redirects to the canary, the server that must never get a connection."""
     to = f"127.0.0.1:{canary_port}/x"
     return {
         "/301": (301, f"http://{to}"),
@@ -147,13 +149,13 @@ def guide_url(path: str) -> str:
 
 
 def world(honest_port: int, guide_port: int) -> dict[str, object]:
-    """Returns the names and addresses for e2e_kit/internet."""
+    """Returns the names and addresses of the simulated internet, as e2e_kit/internet reads them."""
     names = _NAMES | {_GUIDE_NAME: [[GUIDE]], "*": [[HONEST]]}
     return {"names": names, "addresses": {GUIDE: guide_port, "*": honest_port}}
 
 
 def may_succeed(url: str) -> bool:
-    """Whether all addresses of the URL's name are public at some moment."""
+    """Whether there is a moment at which the URL's name has only public addresses."""
     if url == guide_url("/rebind"):
         return True
     answers = _NAMES.get(urlsplit(url).hostname or "", [])

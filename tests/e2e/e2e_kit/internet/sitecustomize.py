@@ -1,13 +1,13 @@
-"""A simulated internet for the processes of one stack: names and public addresses that exist on this machine only.
+"""A simulated internet for the processes of one stack: its names and public addresses exist on this machine only.
 
-Python loads it at its start where this folder is on PYTHONPATH, below sockets of every kind, eventlet's and gevent's
-included. What decides which addresses are public sees nothing of it: it gets real names and real addresses.
+Python loads this module at its start if the folder is on PYTHONPATH. It replaces sockets below eventlet and gevent.
+The code that decides which addresses are public is not changed: it sees real names and real addresses.
 
 INTERNET names a JSON file:
-  names      host → answers of DNS, each a list of addresses; they take turns, so a name may change its mind
-  addresses  public address → port on the loopback of who plays it, whatever port is asked for
-`*` is any other name that has a dot, any other address that is not private. Nothing of it leaves this machine. The
-platforms are elsewhere: the simulator's own look-ups are left as they are.
+  names      host → list of DNS answers, each a list of addresses; they are given in turn, so a name may change its mind
+  addresses  public address → port on the loopback of the server that stands in for it, whatever port is asked for
+The key `*` stands for any other name with a dot, or any other address that is not private. No connection leaves this
+machine. In the simulator's own process nothing is replaced.
 """
 
 import _socket
