@@ -1,4 +1,4 @@
-"""Idempotency keys."""
+"""Creates the table of idempotency keys."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The outbox carries trace contexts, so that a trace continues in the event's receiver."""
+"""Adds the traceparent to the outbox, so that receivers of events continue the trace."""
 
 from alembic import op
 

@@ -1,4 +1,6 @@
-"""A write in the request log has its operation id, which leads to what it made. The release before writes none."""
+"""Adds the operation id of a write to the request log: it leads to the objects that the write created. The previous
+release stores none.
+"""
 
 import sqlalchemy as sa
 from alembic import op

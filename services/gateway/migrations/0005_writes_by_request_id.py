@@ -1,4 +1,4 @@
-"""Writes are found by their request id. Reads, which are many more, have no entry in the index."""
+"""Indexes the request log's writes by request id. Reads, of which there are many more, are not in the index."""
 
 revision = "0005"
 down_revision = "0004"

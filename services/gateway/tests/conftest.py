@@ -37,7 +37,9 @@ def kit() -> Any:
 
 @pytest.fixture
 def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
-    """`make_gateway(database, setting=…)` → a client that sends the token. Without `database` its database is away."""
+    """`make_gateway(database, setting=…)` returns a client that sends the token. Without `database` the gateway cannot
+    reach its database.
+    """
     all_services: list[Services] = []
     tasks: list[PeriodicTask] = []
 
@@ -62,5 +64,5 @@ def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
 
 @pytest.fixture
 def client(make_gateway: Callable[..., FlaskClient]) -> FlaskClient:
-    """A gateway whose own database is away."""
+    """A client of a gateway that cannot reach its own database."""
     return make_gateway()

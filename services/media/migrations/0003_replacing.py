@@ -1,6 +1,7 @@
-"""Adds the size of an image's replacement, noted before the object is replaced, for a commit after a crash.
+"""Adds the size of the file that will replace an uploaded image. It is stored before the replacement, so that a commit
+can continue after a crash.
 
-The previous release runs beside it and does not note the size.
+The previous release runs beside it and does not store the size.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Adds the position of periodic work: a large bucket is searched in several runs.
+"""Adds the position of a periodic search, because the search of a large bucket takes several runs.
 
-The previous release runs beside it and starts anew each time.
+The previous release runs beside it and begins at the first object each time.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Adds the operation that attached a file: an earlier try without a stored post does not keep the file.
+"""Adds the operation that attached a file, so that a try that stored no post does not keep the file attached.
 
 The previous release runs beside it and leaves such files to the clean-up.
 """

@@ -1,4 +1,4 @@
-"""Adds which operation deleted a file, so that the repeated operation is answered, not refused."""
+"""Adds the operation that deleted a file, so that a repeated request is answered as before and not refused."""
 
 from alembic import op
 

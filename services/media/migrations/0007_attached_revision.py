@@ -1,4 +1,4 @@
-"""Adds the post's revision to attachments, so that the clocks of two services are not compared."""
+"""Adds the post's revision to attachments. Comparing revisions replaces comparing the clocks of two services."""
 
 from alembic import op
 

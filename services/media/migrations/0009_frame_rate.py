@@ -1,4 +1,4 @@
-"""Adds the frames a second of videos, which TikTok bounds. The previous release stores none."""
+"""Adds the frame rate of videos, which TikTok limits. The previous release stores none."""
 
 from alembic import op
 

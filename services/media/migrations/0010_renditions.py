@@ -1,7 +1,7 @@
-"""Adds renditions: files made of media to fit what a platform takes. And the codec of videos, which platforms bound.
+"""Adds renditions, which are files made of media for a platform, and the codec of videos, which platforms restrict.
 
-The previous release knows neither; its deletion of media deletes the renditions' rows too, and their objects, which are
-under the media's key.
+The previous release knows neither. When it deletes a file, the database deletes the rows of its renditions too, and
+their objects go with the file's, because their names begin with its key.
 """
 
 from alembic import op

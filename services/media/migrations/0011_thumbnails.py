@@ -1,4 +1,4 @@
-"""Adds thumbnails, and the progress of renditions. This release's loop makes the thumbnails of all files."""
+"""Adds thumbnails, and the progress of renditions. A worker loop of this release makes the thumbnails of all files."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Indexes files without a thumbnail, so that the loop that makes them reads no others."""
+"""Indexes files without a thumbnail, so that the loop that makes thumbnails reads only those."""
 
 revision = "0012"
 down_revision = "0011"
@@ -7,4 +7,4 @@ INDEXES = {"media_without_thumbnail": "media (thumbnail_due_at) WHERE thumbnail_
 
 
 def upgrade() -> None:
-    """Does nothing: INDEXES are built before it."""
+    """Does nothing: the index is built before it."""

@@ -1,4 +1,4 @@
-"""Gives tests the decoder of images."""
+"""The inspection of images, for all tests of media."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""AI in the composer without an API: what is still being made when somebody comes back, and what became of it."""
+"""AI in the composer, without an API: which jobs still run when a person comes back, and how the others ended."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ def job(name: str, media_type: str, status: str = "processing", error: str | Non
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *jobs: SimpleNamespace, media: Any = None) -> None:
-    """Makes the API list these jobs, and answer with the first one when it is asked for one."""
+    """Makes the API list these jobs, and return the first of them for any job id."""
     left = SimpleNamespace(available=7, remaining=7)
     client = SimpleNamespace(
         get_credits=lambda: SimpleNamespace(credits=left, costs=[]),
@@ -43,7 +43,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *jobs: SimpleNamespace, media: 
 
 
 def forms(browser: FlaskClient) -> list[str]:
-    """Returns the forms for captions, images and videos, as the composer asks for them."""
+    """Returns the HTML of the composer's three AI forms: captions, images and videos."""
     text = browser.get("/compose/ai", headers={"HX-Request": "true"}).text
     found = text.split('<details class="assist"')[1:]
     assert len(found) == 3

@@ -1,5 +1,5 @@
-"""Every form against what another site can send, every page against a frame and a foreign script, and the linking of a
-page against another browser.
+"""Attacks on the dashboard: forms that another site sends, pages in a frame or with a foreign script, and the linking
+of a page from another browser.
 """
 
 import re
@@ -31,7 +31,7 @@ def addresses(method: str) -> list[str]:
 
 @pytest.fixture
 def victim() -> FlaskClient:
-    """A browser that is signed in and has opened a page of ours."""
+    """A browser that is signed in and has opened a page of the dashboard."""
     browser = APP.test_client()
     browser.get("/sign-in")
     browser.set_cookie("posthaste_session", "svc_session_x")
@@ -71,7 +71,9 @@ def test_who_is_signed_out_sees_no_screen(address: str) -> None:
 
 @pytest.mark.parametrize("given", ["", "k" * 20, "fixed" * 20])
 def test_a_session_that_somebody_else_planted_is_not_taken_over(given: str) -> None:
-    """A planted key of forms is of no use without the session, and a short one is replaced."""
+    """Somebody else set the cookie of the form key before the sign-in. A key that is too short is replaced; a longer
+    one is of no use without the session.
+    """
     browser = APP.test_client()
     browser.set_cookie("posthaste_form", given)
     made = browser.get("/sign-in").headers.get("Set-Cookie", "")
@@ -80,7 +82,7 @@ def test_a_session_that_somebody_else_planted_is_not_taken_over(given: str) -> N
 
 
 class LinkingApi:
-    """The linking sessions of one account."""
+    """The API's calls that link pages, for one account."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []

@@ -1,4 +1,6 @@
-"""While the API is away: every screen says so and loads itself again, and no form loses what was typed."""
+"""While the API does not answer, every screen says so and loads again by itself, and no form loses what the person
+typed.
+"""
 
 import re
 import threading
@@ -57,7 +59,7 @@ def addresses(method: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for the repetition of a call."""
+    """The client makes each call once, so that no test waits for a retry."""
     monkeypatch.setattr(api, "_RETRIES", RetryPolicy(max_retries=0))
 
 
@@ -98,7 +100,9 @@ def test_a_search_that_has_found_nothing_yet_goes_on_by_itself(
 def test_a_post_is_not_moved_while_the_names_for_the_answer_cannot_be_read(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A read that failed after the move would tell that no answer came, though the post has moved."""
+    """The answer shows the names of pages and brands. If reading them failed after the move, the person would be told
+    that the API did not answer, although the post had moved.
+    """
     moved: list[str] = []
     post = SimpleNamespace(scheduled_at=datetime(2099, 1, 1, 12, tzinfo=UTC))
 
@@ -154,7 +158,7 @@ def test_a_file_of_a_draft_stays_in_it_while_it_cannot_be_read(
 def test_of_a_drafts_files_the_deleted_ones_leave_it_but_none_does_before_an_older_api(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, listed: list[str], left: list[str]
 ) -> None:
-    """An older API does not know how to list some files, and answers with the newest ones."""
+    """An API of an older release ignores `media_ids` and lists the newest files."""
     files = [
         SimpleNamespace(media_id=it, filename=it, type="photo", thumbnail_url="/x", url="/x") for it in listed
     ]
@@ -236,7 +240,7 @@ def test_a_refused_form_names_the_next_step(browser: FlaskClient, monkeypatch: p
 
 
 def test_the_list_behind_a_filter_is_not_exchanged_for_an_error(browser: FlaskClient) -> None:
-    """htmx would look for the list in the answer, find none and leave the place empty."""
+    """htmx takes only the list from an answer. An error page has none, so the list would become empty."""
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}
     answer = browser.get("/posts?tab=published&page=pag_x", headers=headers)
     assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/posts?tab=published&page=pag_x")

@@ -1,4 +1,4 @@
-"""Bodies that arrive slowly, or many at once, against the threads of the dashboard."""
+"""Request bodies that arrive slowly, or many at once, must not occupy all threads of the dashboard."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ ONE, SAME_CUSTOMER, OTHER = "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"
 
 
 class Slow(RawIOBase):
-    """A body that begins to arrive and goes on only when the test says so."""
+    """A body that arrives only when the test says so."""
 
     def __init__(self) -> None:
         self.is_read, self.may_end = threading.Event(), threading.Event()
@@ -61,7 +61,7 @@ def asked(stream: Any, address: str, length: int = 3, **more: Any) -> Request:
 
 @pytest.fixture
 def held() -> Iterator[tuple[BodyReader, Slow]]:
-    """A reader whose only place for forms of ONE's network is taken by a slow client."""
+    """A body reader and a slow client. The client occupies the only slot for forms from the network of address ONE."""
     reader, slow = BodyReader(threads=2), Slow()
     thread = threading.Thread(target=reader.read, args=[asked(slow, ONE)])
     thread.start()
@@ -127,11 +127,11 @@ def test_a_form_too_many_is_refused_with_the_next_step(
 
 
 class TestBeforeABodyIsRead:
-    """A body of 300 MiB that is on its way: whether its sender may send one is known before a byte of it is read."""
+    """Requests with a body of 300 MiB: one whose sender may not send it is refused before any of the body is read."""
 
     @pytest.fixture
     def answered(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TestResponse, bool]]:
-        """Sends the body, and returns the answer and whether anything of the body was read."""
+        """Sends the request. Returns the answer, and whether any of the body was read."""
         monkeypatch.setattr(kept, "_values", {})
         app = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
 

@@ -1,4 +1,4 @@
-"""Bar charts as coordinates."""
+"""Bar charts, as the coordinates of their bars."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The composer without an API: what goes to which page."""
+"""The composer without an API: which text, files and settings it sends for each page."""
 
 import re
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ REFUSAL = Finding(
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The calls that publish: Facebook takes every post, Instagram none without a photo."""
+    """Records the calls that publish. Facebook accepts every post, Instagram only posts with a photo."""
     calls: list[dict[str, Any]] = []
     found = {"pag_f": [], "pag_i": [REFUSAL]}
 

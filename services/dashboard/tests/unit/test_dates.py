@@ -1,4 +1,4 @@
-"""Dates in the zone and the language that the person chose."""
+"""Dates in the time zone and the language that the person chose."""
 
 import re
 from collections.abc import Iterator
@@ -118,7 +118,7 @@ def test_a_month_a_week_and_a_day_have_names_in_the_language() -> None:
 
 
 class Client:
-    """An API that takes what is chosen, or refuses it."""
+    """An API that accepts the chosen zone and language, or refuses them."""
 
     def edit_account(self, **chosen: Any) -> Any:
         self.chosen = chosen

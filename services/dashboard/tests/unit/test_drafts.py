@@ -1,4 +1,4 @@
-"""A post as the composer's form holds it, and the calls that it becomes."""
+"""A post as the composer's form holds it, and the API calls that are made from it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The screen of an invitation's link: what it offers, each refusal in words, and what happens after it is accepted."""
+"""The screen of an invitation's link: what it offers, its text for each refusal, and what follows the acceptance."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,7 @@ ACCEPTED = AcceptedInvitation(
 
 
 class FakeApi:
-    """The calls of this screen, with the answers that a test sets."""
+    """The API's calls that this screen makes, with answers that the test sets."""
 
     def __init__(self) -> None:
         self.offer: OpenedInvitation | Exception = OFFER

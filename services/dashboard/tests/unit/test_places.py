@@ -1,4 +1,4 @@
-"""The pages and brands of a session, which several screens in a row need, and the screens of one that has none."""
+"""A session's pages and brands, which screens in a row share, and the screens of a person who has none."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from dashboard.routes import comments, shared
 
 
 class Client:
-    """Counts how often it is asked."""
+    """An API with many pages and brands, which counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -30,14 +30,14 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def values(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """What the process keeps, empty at the beginning."""
+    """The values that the process keeps in memory: none at first."""
     values: dict[Any, Any] = {}
     monkeypatch.setattr(kept, "_values", values)
     return values
 
 
 def find(client: Any, session: str, **more: bool) -> shared.Places:
-    """Reads the places as a screen of this session does."""
+    """Reads the pages and brands as a screen of this session does."""
     with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
         g.acting_token = session
         return shared.recent_places(client, **more)()
@@ -113,7 +113,7 @@ def browser() -> FlaskClient:
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, *pages: Any) -> None:
-    """Puts an API in place that has these linked pages, and no post and no file."""
+    """Replaces the API by one with these linked pages, no posts and no files."""
     client = SimpleNamespace(
         iterate_pages=lambda **_: pages, iterate_brands=lambda **_: [],
         list_scheduled_posts=lambda **_: SimpleNamespace(scheduled_posts=[], next_cursor=None),

@@ -1,4 +1,4 @@
-"""What protects a browser: cookies, forms, headers, and pages without an API behind them."""
+"""The protection of browsers: cookies, form tokens, headers, and pages that need no API."""
 
 import re
 

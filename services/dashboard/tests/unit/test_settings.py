@@ -1,4 +1,4 @@
-"""Settings of a post as fields of a form."""
+"""The settings of a post, as fields of a form."""
 
 from typing import Any
 

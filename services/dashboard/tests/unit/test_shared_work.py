@@ -1,4 +1,4 @@
-"""Working on somebody else's brand: what its cookie may hold, and what the pages offer then."""
+"""Working on somebody else's brand: what the cookie for it may hold, and what the pages then offer."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ FULL = SharedWork("svc_sess_b", "brd_1", "Bakery", "Dana", "full", ["*"])
 
 
 def browser(work: SharedWork | str) -> FlaskClient:
-    """A browser that is signed in, before an API that does not answer."""
+    """A signed-in browser of a dashboard whose API does not answer."""
     found = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost")).test_client()
     for name, value in (
         ("form", "k" * 43),
@@ -84,7 +84,7 @@ def test_a_cookie_is_small() -> None:
 
 
 class Barrier:
-    """An API whose calls wait until so many of them run at the same time."""
+    """An API each of whose calls waits until `together` calls run at the same time."""
 
     def __init__(self, together: int) -> None:
         self._barrier = threading.Barrier(together, timeout=10)

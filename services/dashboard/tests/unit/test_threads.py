@@ -1,4 +1,4 @@
-"""Comments as conversations."""
+"""Comments and their replies, shown as conversations."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,6 @@
-"""Times: read in the zone that a person chose, shown with it, refused where clocks change."""
+"""Times: read in the zone that a person chose and shown with its name. A time that a change of clocks skips or repeats
+is refused.
+"""
 
 from datetime import UTC, datetime
 

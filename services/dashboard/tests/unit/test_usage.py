@@ -1,4 +1,4 @@
-"""Usage and billing: limits, buying AI credits, and the addresses that the API's answers name."""
+"""Usage and billing: limits, buying AI credits, and links from the API's answers."""
 
 import re
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ ACCOUNT = SimpleNamespace(
 
 
 class Client:
-    """An API that sells packs and auto-refill."""
+    """An API that offers packs and auto-refill."""
 
     def __init__(self, *, sells: bool) -> None:
         self.sells, self.saved = sells, []  # type: ignore[var-annotated]
@@ -139,7 +139,9 @@ def show_account(
     browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, *, requests: int = 0, stored: int = 0,
     remaining: int = 10, disabled: str = "", **monthly: tuple[int, int],
 ) -> str:  # fmt: skip
-    """Returns the overview's part about an account with these figures; `monthly`: what is used, and of how many."""
+    """Returns the HTML of the overview's part about an account with these figures. `monthly` maps a meter to the units
+    used and their limit.
+    """
     client = Client(sells=False)
     uses = {name: SimpleNamespace(used=used, limit=limit) for name, (used, limit) in monthly.items()}
     told = SimpleNamespace(

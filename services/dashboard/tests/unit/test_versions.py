@@ -1,4 +1,4 @@
-"""The addresses of static files: each has the version of what it holds, and is then kept for a year."""
+"""The addresses of static files contain a version of the content, so that browsers may keep the files for a year."""
 
 import re
 

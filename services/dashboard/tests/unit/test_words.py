@@ -1,4 +1,4 @@
-"""The words of the pages."""
+"""The texts of the pages."""
 
 import re
 from datetime import UTC, datetime

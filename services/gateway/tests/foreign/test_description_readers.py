@@ -1,4 +1,4 @@
-"""Linters and generators that others wrote read /openapi.json without an error, and what they generate compiles."""
+"""Linters and generators by others read /openapi.json without an error, and the code that they generate compiles."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def description(make_gateway: Callable[..., FlaskClient], tmp_path: Path) -> Pat
 
 
 def run(programs: Installed, folder: Path, program: str, *arguments: str, code: int = 0) -> str:
-    """Returns what a program prints. program: its file in node_modules/.bin or in the environment's bin."""
+    """Runs a program and returns its output. `program` is a file in node_modules/.bin or in the environment's bin."""
     own = programs.node_modules / ".bin" / program
     argv = [NODE / "bin" / "node", own] if own.exists() else [programs.python.parent / program]
     path = os.pathsep.join([str(programs.python.parent), os.environ["PATH"]])

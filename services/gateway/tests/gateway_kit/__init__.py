@@ -1,1 +1,1 @@
-"""What tests of the gateway share."""
+"""Code that several tests of the gateway share."""

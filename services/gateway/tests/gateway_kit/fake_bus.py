@@ -59,7 +59,7 @@ RESULT = publishing.PublishResult(
 
 
 def identity(**changes: Any) -> accounts.Authenticated:
-    """Returns accounts' answer about the token; `changes` replace fields of the token or the caller."""
+    """Returns the answer of accounts about the token. `changes` replace fields of the token or the caller."""
     token = accounts.Token(id="tok_1", name="t", prefix="svc_live_abc", scopes=("*",))
     caller = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", tier="pro")
     for name, value in changes.items():
@@ -78,7 +78,9 @@ def admitted(**changes: Any) -> quota.Admitted:
 
 
 class FakeBus:
-    """Answers calls from `answers`: a record, an error to raise, or a function of caller and request."""
+    """Answers calls from `answers`, which maps a method to a record, an error to raise, or a function of caller and
+    request.
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Caller, Any]] = []

@@ -1,4 +1,4 @@
-"""The gateway as a process, with real accounts and quota beside it."""
+"""The gateway as a process, with the real accounts and quota services."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ class Gateway:
         return self.process.wait(20)
 
     def say(self, raw: bytes) -> bytes:
-        """Sends raw bytes and reads until the gateway closes the connection."""
+        """Sends raw bytes. Returns everything that the gateway sends until it closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
             client.sendall(raw)
             return _rest_of(client)
@@ -58,7 +58,7 @@ def _rest_of(client: socket.socket) -> bytes:
 
 @pytest.fixture(scope="module")
 def services(shared_service: Callable[..., Any]) -> Any:
-    """accounts; quota runs beside it."""
+    """The accounts service. The quota service runs too."""
     shared_service("quota")
     return shared_service("accounts", env={"TOKEN_SECRET": "s" * 40})
 
@@ -78,7 +78,7 @@ def _environment(services: Any, database_url: str) -> dict[str, str]:
 
 @contextmanager
 def _running(admin: Engine, services: Any, count: int = 1, **env: str) -> Iterator[list[Gateway]]:
-    """Starts so many gateways on one database, with these settings added."""
+    """Starts `count` gateways on one database, with these additional settings."""
     with cloned_databases(admin) as make_database:
         settings = _environment(services, make_database("gateway")) | env
         gateways = [Gateway(settings) for _ in range(count)]
@@ -99,13 +99,13 @@ def gateway(admin: Engine, services: Any) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="module")
 def running(admin: Engine) -> Callable[..., AbstractContextManager[list[Gateway]]]:
-    """`running(services, count, SETTING="value")` → so many gateways on one database for this test alone."""
+    """`running(services, count, SETTING="value")` starts `count` gateways on one database for this test alone."""
     return partial(_running, admin)
 
 
 @pytest.fixture
 def rest_of() -> Callable[[socket.socket], bytes]:
-    """Reads until the other side closes the connection."""
+    """`rest_of(client)` reads from a socket until the other side closes the connection."""
     return _rest_of
 
 

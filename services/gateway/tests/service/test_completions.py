@@ -1,4 +1,6 @@
-"""An upload in parts is completed twice at once: two gateways, two processes of media, and a storage that is late."""
+"""Two requests complete the same upload in parts at once, with two gateways, two processes of media, and a slow
+storage.
+"""
 
 import io
 from collections.abc import Callable, Iterator
@@ -33,7 +35,9 @@ def media(
     shared_bucket: dict[str, str],
     to_storage: FaultyLink,
 ) -> Any:
-    """Two processes of media, which reach the storage over the link. Clients reach it directly."""
+    """Two processes of media, which reach the storage through the link `to_storage`. Clients reach the storage
+    directly.
+    """
     env = shared_bucket | {
         "S3_URL": f"http://127.0.0.1:{to_storage.port}",
         "S3_PUBLIC_URL": shared_bucket["S3_URL"],

@@ -1,4 +1,6 @@
-"""Limits hold over all processes: two gateways of two processes each, before two processes of accounts and of quota."""
+"""Limits hold for all processes together: two gateways with two processes each, and two processes each of accounts and
+quota.
+"""
 
 import time
 from collections import Counter
@@ -24,7 +26,7 @@ Send = Callable[..., requests.Response]
 
 @pytest.fixture(scope="module")
 def replicas(shared_service: Callable[..., Any]) -> dict[str, Any]:
-    """accounts and quota, two processes of each on one database."""
+    """The services accounts and quota, each as two processes on one database."""
     found = {}
     for name, env in (
         ("accounts", {"TOKEN_SECRET": "s" * 40, "SIGNUPS": "open", "LOGINS_PER_HOUR": "30"}),
@@ -44,7 +46,9 @@ def replicas(shared_service: Callable[..., Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def send(replicas: dict[str, Any], running: Any) -> Iterator[Send]:
-    """`send(number, method, path, network=…)` → the answer of one of the gateways, each on a connection of its own."""
+    """`send(number, method, path, network=…)` sends a request on a new connection. Odd and even numbers go to different
+    gateways.
+    """
     with running(replicas["accounts"], 2, TRUSTED_PROXY_HOPS="1") as gateways:
 
         def call(number: int, method: str, path: str, network: str = "", **options: Any) -> requests.Response:
@@ -56,7 +60,7 @@ def send(replicas: dict[str, Any], running: Any) -> Iterator[Send]:
 
 
 def codes(send: Callable[[int], requests.Response], count: int) -> Counter[Any]:
-    """Sends so many requests, sixteen at a time. Returns how often each status or error code came."""
+    """Sends `count` requests, sixteen at a time. Returns how often each status or error code was answered."""
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(send, range(count)))
     return Counter(it.json().get("code", it.status_code) for it in answers)

@@ -1,4 +1,6 @@
-"""The gateway as it runs: two processes under gunicorn, a real broker, real accounts and quota."""
+"""The gateway as in production: two processes under gunicorn, with a real broker and the real accounts and quota
+services.
+"""
 
 import signal
 import socket
@@ -75,7 +77,7 @@ def test_a_revoked_token_is_refused_by_every_process_long_before_they_would_forg
     headers = {"Authorization": f"Bearer {token.api_token}"}
 
     def statuses() -> set[int]:
-        """Sends each request on its own connection, so that both processes get some."""
+        """Returns the statuses of several requests, each on a new connection, so that both processes get some."""
         return {
             requests.get(f"{gateway.url}/api/v1/me", headers=headers, timeout=5).status_code
             for _ in range(10)

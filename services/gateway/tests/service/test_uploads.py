@@ -1,4 +1,4 @@
-"""Uploads to a running gateway: bodies that are refused, that stall, and that are slow but steady."""
+"""Uploads to a running gateway: bodies that it refuses, that stall, and that are slow but steady."""
 
 import socket
 import threading
@@ -73,7 +73,9 @@ def test_an_upload_that_stalls_is_ended(gateway: Any, token: str, read_seconds: 
 def test_a_slow_line_may_take_longer_than_other_requests_as_long_as_it_moves(
     gateway: Any, token: str, read_seconds: float, rest_of: Callable[[socket.socket], bytes]
 ) -> None:
-    """The body has ten values of 2 KiB per second, and no file."""
+    """The body is a form that sends a field of 2 KiB at regular times and no file. So it ends with NO_FILE, and not
+    with a timeout.
+    """
     value = b'--bnd\r\nContent-Disposition: form-data; name="v"\r\n\r\n' + b"x" * 2048 + b"\r\n"
     pieces = [value] * int(3 * read_seconds / PIECE_SECONDS) + [b"--bnd--\r\n"]
     paced = threading.Event()

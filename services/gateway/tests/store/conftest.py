@@ -1,4 +1,4 @@
-"""A gateway, its idempotency keys, and their real database."""
+"""A gateway with its idempotency keys in a real database."""
 
 from collections.abc import Callable
 from typing import Any

@@ -89,7 +89,7 @@ class TestReplay:
 
 
 class TestSecrets:
-    """Answers that show a signing secret."""
+    """Answers that contain a signing secret."""
 
     BODY = {"name": "n", "url": "https://example.com/", "events": ["post.failed"]}
 

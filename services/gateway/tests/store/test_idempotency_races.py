@@ -1,4 +1,6 @@
-"""Idempotency keys against a real database: one effect, whatever is raced, killed or stored late."""
+"""Idempotency keys on a real database: a request has one effect, whatever happens at once, is killed, or is stored
+late.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,7 @@ KEY = {"Idempotency-Key": "k-1"}
 
 
 class Link:
-    """A database that can be away."""
+    """A database that cannot be reached while `is_away`."""
 
     is_away = False
 
@@ -35,7 +37,7 @@ class Link:
 
 
 def run_out_locks(database: Database) -> None:
-    """Lets the locks of keys end, as time does after a gateway was killed."""
+    """Ends the locks of all keys, as time does after a gateway was killed."""
     with database.transaction() as connection:
         connection.execute(
             text("UPDATE idempotency_keys SET locked_until = clock_timestamp() - interval '1 s'")
@@ -165,7 +167,9 @@ class TestKilledGateway:
     def test_giving_up_twice_frees_no_key_that_a_later_request_has_claimed(
         self, keys, database, key_count
     ) -> None:
-        """The first release was committed and its answer lost, so it is repeated later."""
+        """The database committed the first release of the key, but its answer was lost. So the gateway releases the key
+        again later.
+        """
         refused = keys.claim("tok_1", "k", b"f", 60.0)
         assert refused is not None
         keys.give_up(refused, outcome_open=False)

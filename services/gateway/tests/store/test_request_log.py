@@ -1,4 +1,6 @@
-"""The request log on a real database: what it holds, who sees it, and what happens while its database is away."""
+"""The request log on a real database: what it holds, who sees it, and what happens while the database cannot be
+reached.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""How long the gateway uses what it has cached about a token."""
+"""How long the gateway uses its cached data about a token."""
 
 from collections.abc import Callable
 from typing import Any

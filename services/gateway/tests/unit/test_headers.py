@@ -1,4 +1,4 @@
-"""No JSON answer may be cached or interpreted as another type, for any route, method and error."""
+"""No JSON answer may be cached or read as another type, for any route, method and error."""
 
 import re
 from typing import Any

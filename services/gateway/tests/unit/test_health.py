@@ -1,4 +1,4 @@
-"""GET /readyz answers one word, pings the services at most once a second, and is not delayed by one that hangs."""
+"""GET /readyz answers one word and pings the services at most once a second. A service that hangs does not delay it."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SERVICES = ("accounts", "quota", "publishing")
 
 
 class Clock:
-    """Monotonic time that the test moves."""
+    """A monotonic clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0

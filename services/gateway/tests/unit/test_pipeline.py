@@ -1,4 +1,4 @@
-"""The order in which a request is refused, what it costs, and the headers and bodies of answers."""
+"""The order of the checks that refuse a request, what a request costs, and the headers and bodies of answers."""
 
 import io
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Uses of tokens are counted and sent to accounts in batches."""
+"""The uses of tokens are counted and sent to accounts in batches."""
 
 from datetime import UTC, datetime
 

@@ -1,1 +1,1 @@
-"""What the tests of the media service share: sample files, and the service and its use cases."""
+"""Code that tests of the media service share: sample files, the running service, and its use cases."""

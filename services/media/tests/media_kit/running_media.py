@@ -24,7 +24,7 @@ ACCOUNT = "usr_a"
 
 
 class RunningMedia:
-    """The running service."""
+    """The running service, with its calls and its storage."""
 
     def __init__(self, service: Any) -> None:
         self.service = service
@@ -53,13 +53,13 @@ class RunningMedia:
         return self.service.commit_upload(caller, request, timeout_seconds=30.0)
 
     def fetch(self, media: api.Media, **headers: str) -> urllib3.BaseHTTPResponse:
-        """Fetches a public address as the gateway serves it."""
+        """Fetches the file of a public address from the storage, as the gateway does."""
         key, filename = media.url.rsplit("/", 2)[1:]
         found = self.service.locate_file(self.caller(), api.LocateFile(key=key, filename=filename))
         return self.http.request("GET", found.source_url, headers=headers)
 
     def object_address(self, ticket: api.UploadTicket) -> str:
-        """Returns where to GET what was put at the ticket's URL."""
+        """Returns the URL from which the object that was uploaded with this ticket can be read."""
         env = self.service.env
         name = "/".join(urlsplit(ticket.url).path.split("/")[-2:])
         address = urlsplit(env["S3_URL"]).netloc
@@ -73,7 +73,7 @@ class RunningMedia:
         return client.presigned_get_object(env["S3_BUCKET"], name)
 
     def tell(self, word: PostMedia) -> None:
-        """Sends the event post.media as publishing does."""
+        """Sends the event `post.media`, as publishing does."""
         event = Event(
             id=new_id("evt"),
             event="post.media",

@@ -1,4 +1,4 @@
-"""Sample files of the seven types, small, and built by hand where that shows what is in them."""
+"""Small sample files of the seven types. Some are built byte by byte, to show what is in them."""
 
 import io
 import struct
@@ -31,7 +31,7 @@ _PILLOW = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/
 
 
 def tells_place(data: bytes) -> bool:
-    """Whether the bytes contain the location in any of the ways it was put in."""
+    """Tells whether the data contain the samples' location in any of the forms in which they hold it."""
     seconds = struct.pack("<II", 3024, 100), struct.pack(">II", 3024, 100), struct.pack("<II", 756, 25)
     return any(
         it in data for it in (b"48.8584", b"48,51.504", b"GPSL", *seconds, struct.pack(">II", 756, 25))
@@ -39,7 +39,7 @@ def tells_place(data: bytes) -> bool:
 
 
 def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **options: Any) -> bytes:
-    """Returns an image with something in it; `options` are Pillow's."""
+    """Returns an image of a gradient. `options` are those of Pillow's `save`."""
     image = Image.linear_gradient("L").resize(size).convert("RGB")
     file = io.BytesIO()
     image.save(file, _PILLOW[mime_type], **options)
@@ -47,12 +47,14 @@ def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **o
 
 
 def converted(mime_type: str) -> bytes:
-    """Returns what `picture` shows as HEIC or AVIF, with PROFILE, a location, and (HEIC) turned by its orientation."""
+    """Returns the image of `picture` as AVIF or HEIC, with PROFILE and a location. The HEIC file turns it by an
+    orientation.
+    """
     return avif() if mime_type == "image/avif" else _HEIC.read_bytes()
 
 
 def avif(frames: int = 1, orientation: int = 1) -> bytes:
-    """`orientation` is that of EXIF."""
+    """Returns an AVIF image with a location. `orientation` is a value of EXIF."""
     exif = Image.Exif()
     exif[0x0112], exif[0x8825] = orientation, GPS
     image, file = Image.open(io.BytesIO(picture("image/png"))), io.BytesIO()
@@ -69,7 +71,7 @@ def animation(mime_type: str, frames: int = 3) -> bytes:
 
 
 def placed(mime_type: str, orientation: int | None = None, size: tuple[int, int] = (40, 30)) -> bytes:
-    """Returns an image with a location: in EXIF, and in XMP or comments where the format has them."""
+    """Returns an image with a location in its EXIF data, and in XMP or comments where the format has them."""
     exif = Image.Exif()
     exif[0x8825] = GPS
     exif[0x010F] = "Camera"
@@ -122,7 +124,9 @@ def _track(
     references: bytes = _WITHOUT_PATH,
     shown: int = 1,
 ) -> bytes:
-    """`samples`: offset and length of the only one, which is shown `shown` times; None where fragments follow."""
+    """Returns a track. `samples`: offset and length of its only sample, which is shown `shown` times. None if fragments
+    follow.
+    """
     count, (offset, length) = 0 if samples is None else shown, samples or (0, 0)
     many, one = struct.pack(">I", count), struct.pack(">I", min(count, 1))
     header = (
@@ -169,10 +173,11 @@ def film(
     references: bytes = _WITHOUT_PATH,
     shown: int = 1,
 ) -> bytes:
-    """Returns an MP4 or QuickTime video of one frame that lasts 2.5 seconds.
+    """Returns an MP4 or QuickTime video of one frame, which lasts 2.5 seconds.
 
-    `in_movie` and `on_top`: further boxes. `camera_track`: adds a track of locations with a sample in mdat.
-    `filler_bytes`: makes the frame larger. `references`: where the samples are. `shown`: how often the frame is shown.
+    `in_movie` and `on_top`: further boxes inside and outside the moov box. `camera_track`: adds a track of locations
+    with a sample in mdat. `filler_bytes`: makes the frame larger. `references`: where the samples are. `shown`: how
+    often the frame is shown.
     """
     head = box(b"ftyp", brand, bytes(4), brand)
     place, frame = PLACE.encode(), FRAME + _filler(filler_bytes)
@@ -226,14 +231,14 @@ def fragments(*, lasts: int = 0) -> bytes:
 
 
 def element(kind: int, *contents: bytes, unknown: bool = False) -> bytes:
-    """Returns an EBML element; `unknown` leaves its size open."""
+    """Returns an EBML element. `unknown` leaves its size open."""
     body = b"".join(contents)
     size = b"\x01" + b"\xff" * 7 if unknown else b"\x01" + len(body).to_bytes(7, "big")
     return kind.to_bytes((kind.bit_length() + 7) // 8, "big") + size + body
 
 
 def _block(track: int, data: bytes, *, seconds: float = 0.0) -> bytes:
-    """Returns a block of a cluster; with `seconds` one that tells how long it lasts."""
+    """Returns a block of a cluster. With `seconds` the block states its duration."""
     if not seconds:
         return element(0xA3, bytes([0x80 | track]), b"\0\0\x80", data)
     block = element(0xA1, bytes([0x80 | track]), b"\0\0\0", data)
@@ -248,8 +253,10 @@ def recording(
     extra: bytes = b"",
     doctype: bytes = b"webm",
 ) -> bytes:
-    """Returns a WebM video of two frames in 2.5 seconds. `live`: of unknown size, as a browser records it; without
-    duration unless `timed`. `tags`: with a location in tags, title, chapters and subtitles.
+    """Returns a WebM video of two frames in 2.5 seconds.
+
+    `live`: of unknown size, as a browser records it. `timed`: whether it states its duration. `tags`: adds a location
+    to tags, title, chapters and subtitles.
     """
     place = PLACE.encode()
     frame = picture("image/webp", (64, 48))[20:]  # of a lossy image the frame is one of VP8

@@ -1,4 +1,4 @@
-"""The use cases over a real database and a real bucket, and calls from several threads."""
+"""The use cases over a real database and a real bucket, and a function that calls from several threads."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class World:
         return uploads.commit(self.context, caller or self.caller(), request)
 
     def media(self, caller: Caller | None = None, **fields: Any) -> api.UploadedMedia:
-        """Returns a stored image of a few hundred bytes."""
+        """Stores an image of a few hundred bytes and returns its record."""
         caller, data = caller or self.caller(), samples.picture("image/png")
         return self.commit(self.put(data, caller, **fields), len(data), caller)
 
@@ -65,7 +65,7 @@ class World:
         return attachments.attach(self.context, caller or self.caller(), request)
 
     def tell(self, post_id: str, state: str, revision: int, *media: api.Media) -> None:
-        """Delivers the event post.media."""
+        """Delivers the event `post.media`."""
         word = PostMedia(
             post_id=post_id, media_ids=tuple(it.media_id for it in media), state=state, revision=revision
         )
@@ -78,7 +78,7 @@ class World:
 
     @contextmanager
     def unanswered(self) -> Iterator[None]:
-        """The storage keeps what the service puts, and its answer is lost."""
+        """Makes the storage keep each object that the service puts, but lose the answer."""
         put = self.context.bucket.put
 
         def lost(*arguments: Any) -> None:
@@ -119,7 +119,7 @@ class World:
 
 
 def at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
-    """Returns results or exceptions of `count` threads that start together."""
+    """Calls the function from `count` threads that start together. Returns their results and exceptions."""
     results: list[Any] = [None] * count
     start = threading.Barrier(count)
 

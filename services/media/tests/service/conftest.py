@@ -1,4 +1,4 @@
-"""The service as a process, over a database, a broker and a bucket of its own."""
+"""The media service as a process, with a new database, virtual host and bucket."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from media_kit.running_media import RunningMedia
 
 @pytest.fixture(scope="module")
 def gateway_of() -> Iterator[Callable[[Any], RunningMedia]]:
-    """`gateway_of(service)` calls a running service."""
+    """`gateway_of(service)` returns a client that calls the service as the gateway does."""
     made: list[RunningMedia] = []
 
     def make(service: Any) -> RunningMedia:

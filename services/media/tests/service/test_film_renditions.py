@@ -1,4 +1,4 @@
-"""A video that is attached to a post is made to fit its platform by the worker, also when the service dies."""
+"""The worker makes the rendition of a video that is attached to a post, even if the service dies meanwhile."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""More than 500 hostile files: none is accepted wrongly, none keeps a location, none stops the service."""
+"""More than 500 hostile files: none is accepted wrongly, keeps a location, or stops the service."""
 
 import io
 import random
@@ -167,7 +167,7 @@ def accidents():
 
 
 def check(storage: RunningMedia, hostile: Hostile) -> str:
-    """Returns the outcome: accepted, or the code of the refusal. Raises AssertionError."""
+    """Uploads the file. Returns "taken" or the error code, and asserts that the outcome is allowed."""
     filename = f"x.{samples.ENDINGS[hostile.mime_type]}"
     try:
         media = storage.upload(hostile.data, filename, hostile.mime_type)

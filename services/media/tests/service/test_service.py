@@ -1,4 +1,4 @@
-"""The service on a real bus and a real storage: what store tests cannot see."""
+"""The service on a real bus and a real storage, for behaviour that store tests cannot show."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Files for posts that are sent, and JPEG copies of other images."""
+"""The files that publishing sends with posts, and JPEG copies of other images."""
 
 import io
 

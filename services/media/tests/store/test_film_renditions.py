@@ -1,4 +1,6 @@
-"""Real videos are made to fit what platforms take: container, codec, size, frame rate, bytes; never length or shape."""
+"""Renditions of real videos get the container, codec, size, frame rate and bytes that platforms take. Length and shape
+stay.
+"""
 
 import os
 import re
@@ -31,7 +33,7 @@ HLG = (
 
 @pytest.fixture
 def film(tmp_path: Path) -> Callable[..., Path]:
-    """`film(name, *options)` returns a video of two seconds with sound."""
+    """`film(name, *options)` returns the path of a video of two seconds with sound."""
 
     def make(name: str, *options: str, side: str = "160x90", rate: int = 30) -> Path:
         pictures = ("-f", "lavfi", "-i", f"testsrc2=s={side}:r={rate}:d=2", "-f", "lavfi", "-i", "sine=d=2")
@@ -44,7 +46,9 @@ def film(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, list[float]]]:
-    """`fit(path, **need)` returns the rendition's properties, ffmpeg's description, and the reports of progress."""
+    """`fit(path, **need)` makes a rendition. Returns its properties, ffmpeg's description of it, and the reported
+    progress.
+    """
 
     def run(path: Path, **fields: object) -> tuple[FileFacts, str, list[float]]:
         reports: list[float] = []
@@ -60,14 +64,14 @@ def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, lis
 
 
 def described(path: Path) -> str:
-    """Returns ffmpeg's description of the file, all of which it can decode."""
+    """Returns ffmpeg's description of the file. Fails if ffmpeg cannot decode all of it."""
     subprocess.run((FFMPEG, "-v", "error", "-xerror", "-i", path, "-f", "null", "-"), check=True, timeout=120)
     command = (FFMPEG, "-hide_banner", "-i", path)
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stderr
 
 
 def pictures(path: Path) -> str:
-    """Returns a hash of the packets of pictures."""
+    """Returns a hash of the video stream's packets."""
     command = (
         FFMPEG,
         "-v",

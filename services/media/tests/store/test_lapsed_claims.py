@@ -1,5 +1,5 @@
-"""A claim of an upload lapses while its storage answers late: another call takes over, one file is kept, both answers
-name it.
+"""The claim of an upload lapses because the storage answers late. Another call takes over, one file is kept, and both
+answers name it.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ FILES = {
 
 @pytest.fixture(params=FILES)
 def uploaded(request: pytest.FixtureRequest, world: World) -> api.CompleteParts:
-    """The request that completes an upload whose one part has arrived."""
+    """The request that completes an upload whose only part has arrived."""
     data, filename, mime_type = FILES[request.param]
     fields = {"filename": filename, "mime_type": mime_type, "size_bytes": len(data)}
     begun = multipart_uploads.begin(world.context, world.caller(), api.BeginParts(**fields))
@@ -55,7 +55,7 @@ def other(world: World) -> Iterator[World]:
 
 @pytest.fixture
 def lapsing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each claim lapses at once."""
+    """Makes each claim lapse at once."""
     monkeypatch.setattr(uploads, "_INSPECTION_LEASE", timedelta(0))
 
 
@@ -64,7 +64,7 @@ def complete(world: World, request: api.CompleteParts) -> api.UploadedMedia:
 
 
 def claim(world: World, request: api.CompleteParts) -> Upload | None:
-    """Claims the upload for another call."""
+    """Claims the upload, as another call does. Returns None if the upload no longer exists."""
     with world.database.transaction() as connection:
         return Uploads(connection).claim(request.id, timedelta(0))
 
@@ -72,7 +72,9 @@ def claim(world: World, request: api.CompleteParts) -> Upload | None:
 def interrupt(
     monkeypatch: pytest.MonkeyPatch, world: World, call: str, *, is_after: bool, by: Callable[[], Any]
 ) -> list[Any]:
-    """Runs `by` once, right before or after the storage's next `call`. Returns the list that gets its result."""
+    """Runs `by` once, right before or after the storage's next `call`. Returns a list, which then gets the result of
+    `by`.
+    """
     bucket, results = world.context.bucket, []
     original = getattr(bucket, call)
 
@@ -90,7 +92,7 @@ def interrupt(
 
 
 def check_kept(world: World, media: api.UploadedMedia) -> None:
-    """The one file is there, of the size that its row says, and nothing is about to remove it."""
+    """Asserts that exactly this file is stored, with the size in its row, and that no removal waits."""
     (row,) = world.ask("SELECT id, key, slug, size_bytes FROM media")
     assert row.id == media.media_id
     name = f"{row.key}/{row.slug}"

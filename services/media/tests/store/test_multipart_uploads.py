@@ -1,4 +1,6 @@
-"""Multipart uploads: straight into storage, each part of a fixed size, and inspected like any other upload."""
+"""Multipart uploads: the client sends parts of a fixed size straight to the storage. The file is inspected like any
+other.
+"""
 
 import pytest
 import urllib3

@@ -1,4 +1,6 @@
-"""Storage quota: reserved before the bytes arrive, exact for simultaneous calls, released with the files."""
+"""The storage quota: space is reserved before the bytes arrive, counted exactly in simultaneous calls, and released
+with the files.
+"""
 
 import pytest
 from media_kit import samples

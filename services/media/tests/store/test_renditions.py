@@ -1,4 +1,4 @@
-"""Renditions: asked for, made once, found, and forgotten when no post needs them."""
+"""Renditions: each is requested, made once, found again, and deleted when no post needs it."""
 
 import io
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def states(world: World) -> list[str]:
 
 
 def make_all(world: World) -> None:
-    """Runs the loop until nothing is pending."""
+    """Runs the worker loop until no rendition is pending."""
     while renditions.make_due(world.context):
         assert world.context.rendition_pool.wait_idle(20)
 
@@ -58,7 +58,7 @@ def forget(world: World) -> None:
 
 
 def lapse(world: World) -> None:
-    """The leases of all renditions end."""
+    """Ends the leases of all renditions."""
     world.run("UPDATE renditions SET lease_until = clock_timestamp() - interval '1 second'")
 
 

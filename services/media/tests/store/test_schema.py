@@ -56,5 +56,5 @@ def test_the_migrations_make_exactly_the_columns_of_the_models(
 
 
 def _kind(of: TypeEngine[Any]) -> str:
-    """Returns the name of a column's type, the same for integers of four and of eight bytes."""
+    """Returns the name of a column's type. Integers of four and of eight bytes have the same name."""
     return str(of.compile(dialect=postgresql.dialect())).replace("BIGINT", "INTEGER")

@@ -1,4 +1,6 @@
-"""Videos that wait leave workers, inspection slots and sandboxed processes to images and to other accounts."""
+"""Videos that wait for their turn leave workers, inspection slots and sandboxed processes free for images and other
+accounts.
+"""
 
 import threading
 import time
@@ -22,7 +24,7 @@ from media.files import downloads
 
 @pytest.fixture
 def adapt(world: World) -> Iterator[Callable[..., AppContext]]:
-    """`adapt(setting=value)` gives the world a context with other settings, and returns it."""
+    """`adapt(setting=value)` gives the world a context with these settings, and returns the context."""
     with ExitStack() as made:
 
         def build(**settings: Any) -> AppContext:
@@ -35,7 +37,7 @@ def adapt(world: World) -> Iterator[Callable[..., AppContext]]:
 
 
 class Commit(threading.Thread):
-    """Commits a small video in a thread of its own."""
+    """A thread that commits a small video."""
 
     def __init__(self, world: World, caller: Caller) -> None:
         super().__init__()
@@ -51,7 +53,7 @@ class Commit(threading.Thread):
 
 
 def until_refused(commits: list[Commit], count: int) -> None:
-    """Waits until so many of the commits are refused."""
+    """Waits until at least `count` of the commits have been refused."""
     end = time.monotonic() + 30
     while [it.result for it in commits].count("SERVICE_UNAVAILABLE") < count:
         assert time.monotonic() < end
@@ -61,7 +63,7 @@ def until_refused(commits: list[Commit], count: int) -> None:
 def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
     world: World, adapt: Callable[..., AppContext]
 ) -> None:
-    """Of 24 workers, six may wait for a video's slot, and three of them for an account."""
+    """Of 24 workers, six may wait for a video slot, but only three for the same account."""
     context = adapt(workers=24)
     one, other = world.caller("usr_a"), world.caller("usr_b")
     commits = [Commit(world, one) for _ in range(8)]
@@ -89,7 +91,7 @@ def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
 def test_a_picture_is_fetched_only_when_a_process_is_free(
     world: World, adapt: Callable[..., AppContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise as many large files as there are workers could lie in the temporary folder."""
+    """Otherwise each worker could put a large file into the temporary folder at the same time."""
     context, media, fetched = adapt(confined_at_once=1), world.media(), []
     monkeypatch.setattr(pool, "_TURN_SECONDS", 0.1)
     monkeypatch.setattr(context.bucket, "download", lambda name, _: fetched.append(name))

@@ -1,4 +1,4 @@
-"""Clean-up by the clock, which the tests move, and with a storage that is away."""
+"""The periodic clean-up. The tests move its clock, and some take its storage away."""
 
 import io
 import itertools
@@ -72,7 +72,7 @@ def test_the_bucket_is_searched_once_an_hour_by_one_replica(world: World) -> Non
 
 
 def strangers(world: World, count):
-    """Puts old objects without a row. Returns their names in order."""
+    """Puts `count` old objects without a row into the bucket. Returns their names in order."""
     names = [f"{letter * 22}/x.png" for letter in "ABCDEFGH"[:count]]
     for name in names:
         world.context.bucket.put(name, io.BytesIO(b"x"), "image/png")

@@ -1,4 +1,4 @@
-"""Every file gets a thumbnail, in the background; of a video the first frame that is not black."""
+"""A worker makes a thumbnail of every file. For a video it shows the first frame that is not black."""
 
 import io
 import subprocess
@@ -30,7 +30,7 @@ def show(world: World, media: Media) -> Media:
 
 
 def thumbnail(world: World, media: Media) -> Image.Image:
-    """Returns the thumbnail as its address has it."""
+    """Fetches the thumbnail from its address."""
     address = show(world, media).thumbnail_url
     assert address
     key, filename = address.split("/")[-2:]

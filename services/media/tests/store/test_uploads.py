@@ -1,4 +1,4 @@
-"""Uploads: kept or removed, once. A generated file exists once, however often it is committed."""
+"""Each upload is kept or removed, once. A generated file is stored once, however often it is committed."""
 
 import io
 

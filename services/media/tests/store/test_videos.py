@@ -1,4 +1,6 @@
-"""Only the pictures and sound of a video are stored, as they were. ffmpeg opens nothing else, and has limits."""
+"""Of a video, only the pictures and the sound are stored, and they stay unchanged. ffmpeg opens no other file and has
+limits.
+"""
 
 import os
 import re
@@ -57,7 +59,7 @@ TYPES = {"mp4": "video/mp4", "mov": "video/quicktime", "webm": "video/webm"}
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., bytes]:
-    """`make(name, *options)` returns a video with titles, dates, chapters and subtitles."""
+    """`make(name, *options)` returns the bytes of a video with titles, dates, chapters and subtitles."""
     (tmp_path / "words.srt").write_text(SUBTITLES)
     (tmp_path / "chapters.txt").write_text(CHAPTERS)
 
@@ -74,7 +76,7 @@ def make(tmp_path: Path) -> Callable[..., bytes]:
 
 
 def keep(world: World, data: bytes, name: str = "a.mp4") -> tuple[UploadedMedia, bytes]:
-    """Returns the record and the stored bytes."""
+    """Uploads a video. Returns its record and the stored bytes."""
     media = world.commit(world.put(data, filename=name, mime_type=TYPES[name.split(".")[-1]]), len(data))
     stored = b"".join(world.context.bucket.pieces("/".join(media.url.split("/")[-2:])))
     assert len(stored) == media.size_bytes == world.used()
@@ -82,7 +84,9 @@ def keep(world: World, data: bytes, name: str = "a.mp4") -> tuple[UploadedMedia,
 
 
 def packets(tmp_path: Path, data: bytes) -> str:
-    """Returns a hash of all packets of pictures, and one of sound, and checks that ffmpeg decodes them."""
+    """Returns a hash of the video stream's packets and one of the audio stream's. Fails if ffmpeg cannot decode
+    them.
+    """
     path = tmp_path / "packets"
     path.write_bytes(data)
     tracks = ("-map", "0:V", "-map", "0:a?")
@@ -92,7 +96,7 @@ def packets(tmp_path: Path, data: bytes) -> str:
 
 
 def frames(tmp_path: Path, data: bytes) -> str:
-    """Returns a hash of all decoded frames, and checks that ffmpeg finds no mistake."""
+    """Returns a hash of all decoded frames. Fails if ffmpeg finds a mistake."""
     path = tmp_path / "decoded"
     path.write_bytes(data)
     command = (FFMPEG, "-v", "error", "-xerror", "-i", path, "-map", "0:V", "-f", "md5", "-")
@@ -195,7 +199,7 @@ def test_a_quicktime_file_named_mp4_is_taken(world: World, tmp_path: Path) -> No
 
 
 def test_sound_that_the_container_cannot_have_is_encoded_anew(world: World, tmp_path: Path) -> None:
-    """Old phones recorded AMR."""
+    """The example is AMR, which old phones recorded."""
     speech = ("-c:a", "libopencore_amrnb", "-ar", "8000", "-ac", "1")
     command = (FFMPEG, "-v", "error", *PICTURES, *SOUND, *H264, *speech, "-f", "3gp", "a.mp4")
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
@@ -266,7 +270,7 @@ def test_a_video_whose_frames_are_elsewhere_opens_no_address_and_no_file(
 
 
 def test_a_video_that_refers_to_the_same_bytes_again_and_again_is_refused(world: World) -> None:
-    """It would be two gigabytes."""
+    """Its copy would have two gigabytes."""
     with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):
         keep(world, samples.film(filler_bytes=100_000, shown=20_000))
 
@@ -286,7 +290,7 @@ def test_a_commit_continues_after_an_unanswered_replacement(world: World) -> Non
 
 @pytest.fixture
 def instead_of_ffmpeg(world: World, tmp_path: Path) -> Callable[[str], None]:
-    """`instead_of_ffmpeg(script)` has the shell's script run."""
+    """`instead_of_ffmpeg(script)` makes the service run this shell script as ffmpeg."""
 
     def use(script: str) -> None:
         path = tmp_path / "ffmpeg"
@@ -303,7 +307,7 @@ def instead_of_ffmpeg(world: World, tmp_path: Path) -> Callable[[str], None]:
 def test_a_video_is_not_refused_for_good_where_ffmpeg_could_not_run_to_its_end(
     world: World, instead_of_ffmpeg: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    """It found no space, used up its time, or is not there any more."""
+    """ffmpeg finds no space on the disk, uses up its time, or is missing."""
     data, there = samples.film(), world.context.settings
     ticket = world.put(data, filename="a.mp4", mime_type="video/mp4")
     instead_of_ffmpeg(script)

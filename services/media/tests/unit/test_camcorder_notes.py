@@ -1,4 +1,4 @@
-"""Notes are found wherever they are, and nothing around them changes."""
+"""A camcorder's notes are found wherever they are in a video, and blanked without any other change."""
 
 import os
 import tempfile

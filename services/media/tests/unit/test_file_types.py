@@ -1,4 +1,4 @@
-"""Which type a file has: what the client declares, its name, and its first bytes."""
+"""The type of a file, by the declared type, the file's name and its first bytes."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""How a video is made to fit a need: when its pictures stay as they are, and what is made of them otherwise."""
+"""How a video is changed to fit a need: when its pictures stay as they are, and how they are encoded otherwise."""
 
 import pytest
 from msgspec.structs import replace

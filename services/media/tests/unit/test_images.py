@@ -75,7 +75,9 @@ def test_a_colour_profile_is_searched_wherever_it_is(
 def test_content_that_moves_to_the_front_is_searched_too(
     inspect_image: Callable[..., Any],
 ) -> None:
-    """Uncompressed pixels: a page deep in the uploaded file, and in the first kilobyte of the stored one."""
+    """Uncompressed pixels that contain a web page. The page is deep in the uploaded file, but in the first kilobyte of
+    the stored one.
+    """
     rows = b"".join(b"\0" + (PAYLOADS["script"] * 9)[:120] for _ in range(30))
     data, around = samples.picture("image/png"), _chunk(b"tEXt", b"Comment\0" + b"a" * 70_000)
     pixels_ = _chunk(b"IDAT", zlib.compress(rows, 0))
@@ -255,7 +257,7 @@ def test_exif_counts_more_than_xmp(inspect_image: Callable[..., Any]) -> None:
 
 
 def test_random_bytes_refuse_no_image(inspect_image: Callable[..., Any]) -> None:
-    """The beginning of a Flash file has three fixed bytes: pixels contain it by chance."""
+    """A Flash file is recognised by few bytes, and pixels may contain the same bytes by chance."""
     flash = b"CWS\x0a\x10\x01\0\0x\x9c"
     rows = b"".join(b"\0" + (flash * 12)[:120] for _ in range(30))
     data = samples.picture("image/png")[:33] + _chunk(b"IDAT", zlib.compress(rows, 0)) + _chunk(b"IEND", b"")

@@ -1,4 +1,4 @@
-"""Pictures that are made to fit: size, bytes, colours, orientation."""
+"""Renditions of images: their size, bytes, colours and orientation."""
 
 import io
 import os
@@ -17,7 +17,7 @@ Make = Callable[..., tuple[dict[str, Any], Image.Image]]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes a picture of the bytes; returns what is told and the picture."""
+    """Makes a rendition of the image. Returns its properties and the rendition."""
 
     def run(
         data: bytes,

@@ -1,4 +1,4 @@
-"""File names: as displayed and in addresses."""
+"""The names of files: as displayed, and in addresses."""
 
 import pytest
 

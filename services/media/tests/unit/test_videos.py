@@ -1,4 +1,4 @@
-"""What ffmpeg's description of a copy tells, and which files are refused before ffmpeg reads them."""
+"""What ffmpeg's description of a video's copy says, and which videos are refused before ffmpeg reads them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests that arrive while a batch is on its way form the next one, and each gets its own verdict."""
+"""Requests that arrive while a batch is being answered form the next batch. Each request gets its own verdict."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from gateway.admission.batcher import DEFER_SECONDS, MAX_BATCH, AdmissionBatcher
 
 
 class Quota:
-    """Keeps batches unanswered until the test answers them."""
+    """A quota service that answers a batch only when the test says so."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[list[str], object]] = []
@@ -21,7 +21,7 @@ class Quota:
         self.batches.append(([one.caller.account_id for one in request.arrivals], then))
 
     def answer(self, error: ApiError | None = None, *, held: str = "", number: int = 0) -> None:
-        """Answers a batch. `held`: the accounts that quota defers."""
+        """Answers a batch, with an error or with verdicts. The accounts in `held` get no verdict yet."""
         accounts, then = self.batches.pop(number)
         then(SimpleNamespace(result=lambda: self._verdicts(accounts, error, held)))
 

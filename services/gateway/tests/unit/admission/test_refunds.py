@@ -1,4 +1,4 @@
-"""Month units of failed calls are given back."""
+"""A call that fails gets its unit of the month back."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Client addresses behind proxies, and allowlists."""
+"""The client's address behind proxies, and allowlists of addresses."""
 
 import pytest
 

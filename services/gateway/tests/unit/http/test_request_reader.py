@@ -1,4 +1,4 @@
-"""Path, query and body become a record, and each flaw gets its documented error."""
+"""Path, query and body become a record. Each mistake in them gets its documented error."""
 
 import json
 from datetime import UTC, datetime

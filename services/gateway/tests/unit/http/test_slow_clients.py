@@ -1,4 +1,4 @@
-"""Clients that keep the gateway waiting are cut off."""
+"""The gateway closes the connection of a client that keeps it waiting."""
 
 import socket
 

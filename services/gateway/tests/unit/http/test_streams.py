@@ -1,4 +1,4 @@
-"""Bodies read as they arrive: gunicorn's count stays right, and slow clients are recognised."""
+"""Bodies that are read as they arrive: gunicorn knows how much is left to read, and slow clients are recognised."""
 
 import socket
 from collections.abc import Iterator

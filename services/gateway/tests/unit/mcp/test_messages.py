@@ -1,4 +1,4 @@
-"""What a body and its headers must say to be a message of the Model Context Protocol."""
+"""Which body and headers make a valid message of the Model Context Protocol."""
 
 import json
 from typing import Any

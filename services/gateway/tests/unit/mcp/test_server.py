@@ -1,4 +1,4 @@
-"""`POST /mcp` at a gateway over a fake bus: who may call which tool, and what a call becomes."""
+"""`POST /mcp` at a gateway over a fake bus: who may call which tool, and which API call it makes."""
 
 import json
 from datetime import timedelta
@@ -19,7 +19,9 @@ NEW_POST = {"page_id": "pag_1", "message": "Hello"}
 
 @pytest.fixture
 def ask(client: Any) -> Any:
-    """`ask(method, headers=…, **params)` → the HTTP response, as an earlier client sends it."""
+    """`ask(method, headers=…, **params)` sends a message as clients of an earlier protocol version do. Returns the HTTP
+    response.
+    """
 
     def ask(method: str, *, headers: dict[str, str] | None = None, **params: Any) -> Any:
         message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
@@ -30,7 +32,7 @@ def ask(client: Any) -> Any:
 
 @pytest.fixture
 def call(ask: Any) -> Any:
-    """`call(tool, **arguments)` → the result of a tool."""
+    """`call(tool, **arguments)` returns the result of a tool."""
     return lambda tool, **arguments: ask("tools/call", name=tool, arguments=arguments).json["result"]
 
 

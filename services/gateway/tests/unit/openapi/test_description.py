@@ -1,4 +1,4 @@
-"""The generated description is valid OpenAPI and agrees with the rows and records."""
+"""The generated description is valid OpenAPI and agrees with the endpoints and records in the code."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The description of errors has every field that a service adds to one, with its code."""
+"""The description of errors names every field that a service adds to an error, under the error's code."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ NOT_SHOWN = {("error.row", "operation"), ("NOT_FOUND", "reason")}
 
 
 def added_fields() -> Iterator[tuple[str, str]]:
-    """Yields the code, as the source names it, and the field of each `ApiError(CODE, field=…)`."""
+    """Yields a code and a field for each `ApiError(CODE, field=…)` in the source."""
     for folder in (*(ROOT / "services").iterdir(), *(ROOT / "libs").iterdir()):
         for path in (folder / folder.name).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""The examples of the description are real requests and answers, and its code samples are those requests."""
+"""The examples in the description are real requests and answers. Its code samples send these requests."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""/docs: every operation and event, as pages that run nothing; answered without a token and without a call."""
+"""/docs: a page for every operation and event, without scripts. Needs neither a token nor a call to a service."""
 
 import re
 
@@ -10,7 +10,7 @@ from gateway.routes import ENDPOINTS
 
 
 def pages(client: FlaskClient) -> dict[str, str]:
-    """Returns the text of each page that the first one leads to, guides included."""
+    """Returns the text of each page that the first page links to, guides included."""
     first = client.get("/docs").text
     paths = set(re.findall(r'href="(/docs/[\w/-]+)"', first))
     return {"/docs": first} | {path: client.get(path).text for path in paths}

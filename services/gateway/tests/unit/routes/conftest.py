@@ -1,4 +1,4 @@
-"""Storage in memory, in the place of the bucket that uploads go to."""
+"""A storage in memory instead of the bucket that uploads go to."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gateway.transfers.storage import Storage
 
 
 class FakeStorage:
-    """Stores complete objects only, as storage does."""
+    """Stores only complete objects, as the real storage does."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}

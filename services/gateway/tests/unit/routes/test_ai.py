@@ -1,4 +1,4 @@
-"""AI operations: what is added to a body for the service, and the header with the credits left."""
+"""AI operations: what the gateway adds to a body for the service, and the header with the credits left."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""OAuth logins at the gateway: brand and platform, the pages a person sees, and the cookie that binds the browser."""
+"""OAuth logins at the gateway: brand and platform, the pages that a person sees, and the cookie that ties a login to
+one browser.
+"""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -31,7 +33,7 @@ def answers(bus: Any, kit: Any) -> None:
 
 @pytest.fixture
 def person(client: Any) -> Any:
-    """A browser: it has no token, and keeps cookies."""
+    """A browser: it sends no token, and keeps cookies."""
     del client.environ_base["HTTP_AUTHORIZATION"]
     return client
 

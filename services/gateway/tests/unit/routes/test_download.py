@@ -1,4 +1,6 @@
-"""Public files: ranges, conditions and limits, and headers that keep a stranger's file from running in our name."""
+"""Public files: ranges, conditions and limits, and headers that keep a stranger's file from running as part of our
+site.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -165,7 +167,7 @@ def test_media_or_storage_away_is_a_503(client, bus, monkeypatch) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No download waits for a slot."""
+    """Downloads do not wait for a slot: without a free one they fail at once."""
     monkeypatch.setattr(services, "DOWNLOAD_WAIT_SECONDS", 0)
 
 

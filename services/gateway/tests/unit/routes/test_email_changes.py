@@ -1,4 +1,4 @@
-"""Another e-mail address at the gateway: what accounts gets, and the page that the link opens."""
+"""Changing the e-mail address at the gateway: the calls to accounts, and the page that the link opens."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Platforms' webhooks are passed on unchanged, and answered 200 only after they are stored."""
+"""Platforms' webhooks are passed on unchanged. They are answered with 200 only after they are stored."""
 
 import os
 import zlib

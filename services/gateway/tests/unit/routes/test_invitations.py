@@ -1,4 +1,4 @@
-"""Invitations at the gateway: what accounts gets, and the page that the link opens."""
+"""Invitations at the gateway: the calls to accounts, and the page that the link opens."""
 
 from typing import Any
 

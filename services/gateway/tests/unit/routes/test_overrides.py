@@ -1,4 +1,6 @@
-"""Another text or other settings for some of several pages: what is passed on, and how errors name it."""
+"""Posts on several pages, some of which get another text or other settings: what is passed on, and how errors name the
+page.
+"""
 
 from typing import Any
 

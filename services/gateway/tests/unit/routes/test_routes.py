@@ -1,4 +1,4 @@
-"""The calls to services of endpoints that do more than pass the request on."""
+"""Endpoints that do more than pass the request on: the calls that they make to services."""
 
 from typing import Any
 

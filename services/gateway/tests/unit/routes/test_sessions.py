@@ -1,4 +1,4 @@
-"""Signing in and new passwords at the gateway: what accounts gets, and the page that a reset link opens."""
+"""Signing in and new passwords at the gateway: the calls to accounts, and the page that a reset link opens."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,6 @@
-"""Several pages in one call: a unit and an operation per page, one answer, and refunds for failed pages."""
+"""A post on several pages in one call: a unit and an operation for each page, one answer, and refunds for pages that
+failed.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -27,7 +29,7 @@ UNKNOWN = {"error": "?", "code": "PLATFORM_OUTCOME_UNKNOWN", "post_id": "pst_9"}
 
 @pytest.fixture
 def outcomes(bus: Any, kit: Any) -> dict[str, dict[str, Any]]:
-    """Errors by page id, which the test fills in. All other pages succeed."""
+    """Errors by page id, which the test fills in. Every other page succeeds."""
     errors: dict[str, dict[str, Any]] = {}
 
     def publish(caller: Any, request: PublishPosts) -> PageResults:

@@ -1,4 +1,4 @@
-"""Sign-up at the gateway: what accounts gets, and the page that the link in the mail opens."""
+"""Sign-up at the gateway: the calls to accounts, and the page that the link in the mail opens."""
 
 from html.parser import HTMLParser
 from typing import Any

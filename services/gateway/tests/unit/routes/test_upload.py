@@ -1,4 +1,4 @@
-"""Uploads: where the bytes go, when they are refused, and that nothing is left behind."""
+"""Uploads: where the bytes go, when they are refused, and that a refused upload leaves nothing behind."""
 
 import errno
 import io
@@ -27,7 +27,7 @@ QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
 
 @pytest.fixture(autouse=True)
 def service(bus: Any, kit: Any) -> None:
-    """Sets media's answers to the gateway."""
+    """Sets the answers of media that an upload needs."""
     ticket = media.UploadTicket(upload_id="upl_1", url="http://s3/1", headers={"X": "1"}, expires_at=kit.NOW)
     uploaded = media.UploadedMedia(
         media_id="med_1", filename="a.jpg", mime_type="image/jpeg", size_bytes=1, type="photo", url="http://x/1",
@@ -66,7 +66,7 @@ def send(
 
 
 class Telling(io.BytesIO):
-    """A body that calls `then` once, when all but its end has been read."""
+    """A body that calls `then` once, when only its last 20 bytes are left to read."""
 
     def __init__(self, body: bytes, then: Callable[[], None]) -> None:
         super().__init__(body)
@@ -83,7 +83,7 @@ class Telling(io.BytesIO):
 
 @pytest.fixture
 def spooled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The total size of all temporary files after each write, in bytes."""
+    """After each write, the total size in bytes of all temporary files."""
     files: list[Any] = []
     sizes: list[int] = []
 
@@ -279,7 +279,7 @@ def test_all_temporary_files_together_stay_within_their_budget(
     body, answers = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
     def upload(number: int) -> None:
-        """Begins the next upload before the end of this one."""
+        """Sends an upload, and begins the next one before this one ends."""
         following = (lambda: upload(number + 1)) if number < 3 else (lambda: None)
         client = app.application.test_client()
         client.environ_base |= app.environ_base
@@ -373,7 +373,7 @@ def test_one_account_alone_does_not_get_every_slot(make_gateway, bus, kit, stora
     body, statuses = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
     def upload(then: Callable[[], None]) -> None:
-        """Calls `then` before the end of the upload."""
+        """Sends an upload, and calls `then` before it ends."""
         client = app.application.test_client()
         client.environ_base |= app.environ_base
         statuses.append(send(client, Telling(body, then)).status_code)

@@ -1,4 +1,4 @@
-"""Webhook operations: what the service is asked, which brands a body may name, and the shape of answers."""
+"""Webhook operations: the calls to the service, which brands a body may name, and the shape of answers."""
 
 from datetime import timedelta
 from typing import Any
@@ -61,7 +61,7 @@ def service(bus: Any, kit: Any) -> None:
 
 
 def brand(kit: Any, brand_id: str) -> accounts.Brand:
-    """The account has brd_1 to brd_3."""
+    """Answers get_brand for an account that has brd_1, brd_2 and brd_3."""
     if brand_id not in ("brd_1", "brd_2", "brd_3"):
         raise ApiError(NOT_FOUND, field="brand_ids")
     return accounts.Brand(

@@ -1,4 +1,4 @@
-"""Where a public file lies is cached for a minute; errors are not."""
+"""The location of a public file is cached for a minute. Errors are not cached."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The storage client against a server that answers as the test says."""
+"""The storage client, with a server that answers as the test says."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FILE = bytes(range(256)) * 4096
 
 
 class Server(ThreadingHTTPServer):
-    """Stores complete objects. If `status` is set, it answers that instead and stores nothing."""
+    """Stores complete objects. If `status` is set, the server answers with it and stores nothing."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
