@@ -55,6 +55,7 @@ def test_in_a_week_a_long_name_of_a_page_has_two_lines_and_a_pointer_shows_all_o
     body = {"page_id": page["id"], "message": "Rye", "scheduled_at": at.isoformat(), "media_ids": [file]}
     account.api.post("/posts/schedule", body)
     person.window.emulate_phone(1280, 900, "light")
+    person.open("/pages")  # reads them anew; the calendar knows those of the last minute
     person.open(f"/calendar?view=week&day={at:%Y-%m-%d}")
     lines = person.window.run(
         "const it = document.querySelector('.entry .where b');"
