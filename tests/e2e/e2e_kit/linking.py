@@ -1,4 +1,6 @@
-"""Links a page as a person does: the app's start, the platform's login, and the pages in the browser."""
+"""Links a page as a person does: the request of the app, the platform's login, and the product's own pages before and
+after it.
+"""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -15,7 +17,7 @@ NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 
 
 class Page(HTMLParser):
-    """A page in a browser: its text, its tags and its outcome."""
+    """A web page that the browser got: its text, its tags and the outcome that it reports."""
 
     def __init__(self, answer: requests.Response) -> None:
         super().__init__()
@@ -39,7 +41,7 @@ class Page(HTMLParser):
 
 @dataclass
 class Linking:
-    """One person's linking session, in a browser of their own."""
+    """A link session of one person, in a browser of their own."""
 
     api: Api
     simulator: Simulator
@@ -54,30 +56,30 @@ class Linking:
         return f"/pages/connect/{self.begun['session_id']}"
 
     def login_url(self) -> str:
-        """Returns the URL of the platform's login, from the button of our first page."""
+        """Opens our first page and returns the URL of the platform's login from its button."""
         page = Page(self.browser.get(self.begun["authorize_url"], timeout=30))
         assert page.outcome == "start", page.text
         [url] = page.links
         return str(url)
 
     def way_back(self) -> str:
-        """Returns the redirect URL of the platform, which the browser has not opened yet."""
+        """Logs in at the platform. Returns the URL to which it redirects the browser, which is not opened yet."""
         query = {"sim_person": self.person["person_id"]}
         sent = self.browser.get(self.login_url(), params=query, allow_redirects=False, timeout=30)
         return str(sent.headers["Location"])
 
     def come_back(self, **more: str) -> Page:
-        """Opens the platform's login, which grants at once, and returns the page after it."""
+        """Logs in at the platform, which consents at once, and returns the page that the browser gets after it."""
         query = {"sim_person": self.person["person_id"], **more}
         return Page(self.browser.get(self.login_url(), params=query, timeout=60))
 
     def press(self, page: Page, decision: str) -> Page:
-        """Presses a button of the consent page: give or cancel."""
+        """Presses a button of our consent page: `give` or `cancel`."""
         assert page.outcome == "confirm", page.text
         return Page(self.browser.post(page.url, data=page.fields | {"decision": decision}, timeout=30))
 
     def open(self, **more: str) -> Page:
-        """Goes through the login and gives consent. Returns the last page."""
+        """Goes through the login and presses `give` on our consent page. Returns the page after that."""
         page = self.come_back(**more)
         return self.press(page, "give") if page.outcome == "confirm" else page
 
@@ -104,7 +106,7 @@ def begin(
 
 
 def linked(account: Account, simulator: Simulator, platform: str, **more: Any) -> tuple[Json, Linking]:
-    """Links a person's last page."""
+    """Links the last page that a new person has at the platform. Returns the page and the link session."""
     linking = begin(account, simulator, platform, **more)
     assert linking.open().outcome == "choose"
     accounts = linking.session()["accounts"]

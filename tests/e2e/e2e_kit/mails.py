@@ -19,7 +19,7 @@ def to(stack: Stack, address: str, subject: str = "") -> list[EmailMessage]:
 
 
 def await_mail(stack: Stack, address: str, subject: str = "") -> EmailMessage:
-    """Returns the newest mail to an address; waits for the first."""
+    """Returns the newest mail to an address; waits until there is one."""
     until(lambda: to(stack, address, subject), _SECONDS, f"a mail {subject!r} to {address}")
     return to(stack, address, subject)[0]
 

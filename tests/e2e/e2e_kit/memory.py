@@ -12,7 +12,7 @@ _INTERVAL_SECONDS = 0.02
 
 
 class Growth:
-    """The largest growth in bytes since the beginning of the block."""
+    """By how many bytes a process has grown at most since the beginning of the block."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -20,7 +20,7 @@ class Growth:
 
 @contextmanager
 def growth_of(stack: Stack, name: str) -> Iterator[Growth]:
-    """Measures the resident memory of a process and its children."""
+    """Measures the resident memory of a process and its children during the block."""
     begin, growth, end = resident_bytes(stack, name), Growth(), threading.Event()
 
     def watch() -> None:

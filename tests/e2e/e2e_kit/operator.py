@@ -1,4 +1,4 @@
-"""The operator's command line, and the accounts that tests are made of."""
+"""The operator's command line, and the accounts, brands, pages and tokens that tests create with it."""
 
 import datetime as dt
 import json
@@ -30,7 +30,7 @@ class Refused(AssertionError):
 
 
 class Operator:
-    """Runs `ctl --json …`. Thread-safe; one command at a time."""
+    """Runs `ctl --json …`, one command at a time. Thread-safe."""
 
     def __init__(self, stack: Stack) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class Account:
 
 
 class Accounts:
-    """Creates accounts, brands, pages and tokens; closes all its clients at the end."""
+    """Creates accounts, brands, pages and tokens. At the end it closes every API client that it made."""
 
     def __init__(self, operator: Operator, base_url: str) -> None:
         self.operator = operator
@@ -112,7 +112,7 @@ class Accounts:
         return account
 
     def brand(self, user_id: str, name: str = "Corner Bakery", *options: str) -> Any:
-        """Creates a brand; `options` are those of `brand create`."""
+        """Creates a brand; `options` are options of the command `brand create`."""
         zone = ("--timezone", "Europe/Berlin")
         return self.operator("brand", "create", "--user", user_id, "--name", name, *zone, *options)
 
@@ -122,11 +122,11 @@ class Accounts:
         return self.operator("page", "link", "--brand", brand_id, "--platform", platform, *named)
 
     def token(self, user_id: str, scopes: str = "*", *options: str) -> Any:
-        """Returns {token, api_token}; `options` are those of `token create`."""
+        """Creates a token. `options` are options of the command `token create`. Returns {token, api_token}."""
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 
     def sign_in(self, account: Account, password: str = "the owner's own") -> Json:
-        """Sets a password by the operator's link, and signs in with it: {session, session_token}."""
+        """Sets a password with the operator's reset link, and signs in with it. Returns {session, session_token}."""
         link = self.operator("user", "reset-link", account.email)["link"]
         *_, reset_id, code = link.split("/")
         api = self.client(None)
@@ -134,7 +134,7 @@ class Accounts:
         return api.post("/auth/login", {"email": account.email, "password": password})
 
     def enter(self, brand_id: str, role: str = "full", guest: Account | None = None) -> Json:
-        """Makes somebody a collaborator of a brand, signs them in, and begins a session on the brand."""
+        """Makes a guest a collaborator of a brand, signs the guest in, and opens a brand session."""
         guest = guest or self.new(pages=())
         self.operator("collaborator", "add", "--brand", brand_id, "--user", guest.user_id, "--role", role)
         own = self.client(self.sign_in(guest)["session_token"])
@@ -152,7 +152,7 @@ class Accounts:
 
 
 class Clock:
-    """The stack's shared clock."""
+    """Moves the clock of all services and of the simulator."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
@@ -161,7 +161,7 @@ class Clock:
         return dt.datetime.fromisoformat(self._operator("clock", "show")["now"])
 
     def shift(self, **forward: float) -> dt.datetime:
-        """Shifts the clock by a `timedelta` with these arguments. Returns the new time."""
+        """Moves the clock forward by a `timedelta` with these arguments. Returns the new time."""
         seconds = dt.timedelta(**forward).total_seconds()
         return dt.datetime.fromisoformat(self._operator("clock", "shift", str(seconds))["now"])
 

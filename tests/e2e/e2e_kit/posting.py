@@ -45,9 +45,9 @@ def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **field
 
 
 class Conversation:
-    """A published post with a visitor's comment, on the given page or the account's Facebook page.
+    """A published post with a visitor's comment, on the given page or on the account's Facebook page.
 
-    Every reply to it is an event immediately.
+    Replies to the comment cause an event at once.
     """
 
     def __init__(self, account: Account, simulator: Simulator, page: Json | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Stacks besides the shared one: for a single test file with settings of its own, or for a whole test process."""
+"""Stacks besides the shared one: for a test file that needs other settings, or for a whole test process."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ from local.stack.stack import Stack as LocalStack
 def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: bool) -> Iterator[Stack]:
     """Starts a stack with its own servers, and removes it afterwards.
 
-    `set_` is in the environment of all its processes; `options` are those of `./dev up`.
+    `set_` holds environment variables for all its processes; `options` are options of `./dev up`.
     """
     local = LocalStack(run, durable=False, usual_ports=False, **options)
     given = [name for name in os.environ if name == "AMQP_URL" or name.startswith("DATABASE_URL_")]

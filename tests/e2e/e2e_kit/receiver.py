@@ -19,7 +19,7 @@ ARRIVAL_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Arrival:
-    """One received request."""
+    """One request that the receiver got."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Arrival:
         return self.headers[webhooks.SIGNATURE_HEADER.lower()]
 
     def verified(self, secret: str) -> webhooks.WebhookEvent:
-        """Verifies both signatures and returns the event. Raises WebhookError."""
+        """Verifies both signatures of the delivery and returns its event. Raises WebhookError if one is wrong."""
         webhooks.verify(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
         return webhooks.read_delivery(self.body, self.headers, secret, now=self.at.timestamp())
 
@@ -46,10 +46,10 @@ class Answer:
 
 
 class Receiver:
-    """Each test uses a path of its own. Use it in a `with` statement, or close it."""
+    """A running webhook receiver. Each test uses a path of its own. Use it in a `with` statement, or close it."""
 
     def __init__(self, otherwise: Callable[[Arrival], Answer] = lambda _: Answer()) -> None:
-        """`otherwise` makes the response of paths without one of their own."""
+        """`otherwise` makes the response for paths for which `answers` has set none."""
         self._otherwise = otherwise
         self._lock = threading.Lock()
         self._arrivals: dict[str, list[Arrival]] = defaultdict(list)
@@ -75,7 +75,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def answers(self, path: str, answer: Answer | Callable[[Arrival], Answer]) -> None:
-        """Sets the response of a path from now on."""
+        """Sets the response that this path gives from now on."""
         with self._lock:
             self._answers[path] = answer if callable(answer) else lambda _: answer
 
@@ -129,11 +129,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_HEAD = _take
 
     def log_message(self, *_: Any) -> None:
-        """Logs nothing: pytest shows what matters."""
+        """Does nothing, so that requests are not printed."""
 
 
 def subscribe(account: Account, url: str, *events: str, status: int = 201, **more: Any) -> Json:
-    """Creates a subscription, by default to replies."""
+    """Creates a subscription, by default to events of replies."""
     body = {"name": "e2e", "url": url, "events": list(events or ("comment.replied",)), **more}
     made: Json = account.api.post("/webhooks", body, status)
     return made

@@ -1,6 +1,7 @@
-"""Collects every secret that the kit receives and every text that it sends: no log may contain them.
+"""Collects every secret that tests receive and every text that they send, and searches the logs for them: no log may
+contain one.
 
-Each test process searches all logs of its stack at the end of its session; private stacks are searched when they end.
+Each test process searches all logs of its stack at the end. Stacks that a test starts are searched when they end.
 """
 
 import json
@@ -34,23 +35,25 @@ _known: set[str] = set()
 
 
 def note(*values: object) -> None:
-    """Adds texts and secrets; ignores other types."""
+    """Adds texts and secrets to the collection; ignores values of other types."""
     _known.update(value for value in values if isinstance(value, str) and len(value) >= _LEAST)
 
 
 def note_request(body: object) -> None:
-    """Adds the texts in a request."""
+    """Adds the texts in a request to the collection."""
     if isinstance(body, dict):
         note(*(body.get(name) for name in WORDS))
 
 
 def note_answer(text: str) -> None:
-    """Adds the secrets in a JSON response."""
+    """Adds the secrets in a JSON response to the collection."""
     note(*_IN_ANSWERS.findall(text))
 
 
 def check(run: Path) -> None:
-    """Raises AssertionError if a log in this run directory contains a secret or text, or is not JSON."""
+    """Searches the logs in this run directory. Raises AssertionError if one holds a collected secret or text, or is
+    not JSON.
+    """
     secrets = run / "secrets"
     if secrets.exists():
         note(*(line.partition("=")[2] for line in secrets.read_text().splitlines()))

@@ -1,4 +1,4 @@
-"""The simulator's control API: what the platforms hold, and what goes wrong there."""
+"""A client of the simulator's control API: reads what the simulated platforms hold, and plans faults."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,18 +20,20 @@ class Simulator:
     def fault(
         self, mode: str, page: Json, operation: str = "publish", times: int = 1, **options: float | str
     ) -> None:
-        """Plans a fault for the next `times` such calls of this page's account."""
+        """Plans a fault for the next `times` calls of this operation for this page's account."""
         self._ask(
             "POST", "/_sim/faults", platform=page["platform"], operation=operation, mode=mode, times=times,
             account_id=page["account_id"], **options,
         )  # fmt: skip
 
     def fault_of_provider(self, provider: str, operation: str, mode: str, times: int = 1) -> None:
-        """Plans a fault for the next such calls to an AI provider, of any account: for tests marked `alone`."""
+        """Plans a fault for the next calls to an AI provider from any account. So only tests marked `alone` may use
+        it.
+        """
         self._ask("POST", "/_sim/faults", platform=provider, operation=operation, mode=mode, times=times)
 
     def await_fault(self, *account_ids: str, seconds: float = 30.0) -> None:
-        """Waits until the planned faults of these accounts have started, for example until a call hangs."""
+        """Waits until the faults planned for these accounts have begun, for example until a call hangs."""
         until(
             lambda: not {row["account_id"] for row in self._get("/_sim/faults")["faults"]} & {*account_ids},
             seconds,
@@ -39,7 +41,7 @@ class Simulator:
         )
 
     def be_slow(self, seed: str) -> None:
-        """Turns on realistic latencies; an empty seed turns them off."""
+        """Gives calls realistic latencies, drawn with this seed; an empty seed turns them off."""
         self._ask("POST", "/_sim/latencies", seed=seed)
 
     def clear_faults(self) -> None:
@@ -70,55 +72,55 @@ class Simulator:
         return made
 
     def fault_of_customer(self, customer_id: str, mode: str, times: int = 1) -> None:
-        """Plans a fault for the next payments of this customer."""
+        """Plans a fault for the next payments of this Stripe customer."""
         self._ask(
             "POST", "/_sim/faults", platform="stripe", operation="payment", mode=mode, times=times,
             account_id=customer_id,
         )  # fmt: skip
 
     def payments(self) -> Json:
-        """Returns Stripe's payments and webhook deliveries."""
+        """Returns the payments at Stripe and the webhook deliveries of Stripe."""
         return self._get("/_sim/payments")
 
     def pay_link(self, cents: int, account_id: str, **metadata: str) -> None:
-        """Pays by a payment link."""
+        """Pays this amount on the page of a Stripe payment link."""
         self._ask(
             "POST", "/_sim/stripe/checkout", amount=cents, client_reference_id=account_id, metadata=metadata
         )
 
     def tell_payment(self, kind: str, thing: Json) -> str:
-        """Sends a signed event of Stripe and returns its id."""
+        """Makes Stripe send a signed event about `thing`. Returns the event's id."""
         told: str = self._ask("POST", "/_sim/stripe/events", type=kind, object=thing)["id"]
         return told
 
     def delivered(self, event_ids: Sequence[str]) -> bool:
-        """Whether all these events of Stripe were answered with 2xx."""
+        """Whether our endpoint has answered all these events of Stripe with 2xx."""
         done = {row["id"] for row in self.payments()["webhooks"] if row["delivered"]}
         return done >= set(event_ids)
 
     def works(self, prompt: str) -> list[Json]:
-        """Returns what AI providers made from prompts that contain this text."""
+        """Returns the pictures, videos and captions that AI providers made from prompts with this text."""
         works: list[Json] = self._get("/_sim/ai")["works"]
         return [work for work in works if prompt in work["prompt"]]
 
     def person(self, platform: str, **more: Any) -> Json:
-        """Creates a person who may log in: {person_id, accounts}."""
+        """Creates a person who can log in at the platform. Returns {person_id, accounts}."""
         return self._ask("POST", "/_sim/persons", platform=platform, **more)
 
     def leave(self, person: Json) -> None:
-        """The person removes our app."""
+        """Makes the person remove our app at the platform."""
         self._ask("POST", f"/_sim/persons/{person['person_id']}/leave")
 
     def logins(self) -> Json:
-        """Returns the refreshes by account, and the accounts whose grant was revoked."""
+        """Returns how often tokens were refreshed by account, and the accounts whose grant was revoked."""
         return self._get("/_sim/oauth")
 
     def hooks(self) -> Json:
-        """Returns the accounts with a webhook subscription, and the batches that Meta has sent."""
+        """Returns the accounts with a subscription to Meta's webhooks, and the batches that Meta has sent."""
         return self._get("/_sim/meta/webhooks")
 
     def unsubscribe(self, page: Json) -> None:
-        """Removes Meta's webhook subscription of this page behind the back of publishing."""
+        """Removes Meta's webhook subscription of this page without telling publishing."""
         until(
             lambda: page["account_id"] in self.hooks()["subscribed"],
             TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""The running stack: its addresses, and its processes for tests that kill them."""
+"""The running stack: its addresses, and functions that kill its processes and wait for their restart."""
 
 import json
 import os
@@ -37,16 +37,16 @@ class Stack:
         return self.base_url.removesuffix("/api/v1")
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Returns name → {state, pid, starts}."""
+        """Returns process name → {state, pid, starts}."""
         states: dict[str, dict[str, Any]] = json.loads((self.run / "state.json").read_text())
         return states
 
     def starts(self, name: str) -> int:
-        """How often a process has been started."""
+        """Returns how often a process has been started."""
         return int(self.states()[name]["starts"])
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Sends a signal to a process. Returns how often it had been started."""
+        """Sends a signal to a process. Returns how often the process had been started before."""
         starts = self.starts(name)
         os.kill(int((self.run / "pids" / name).read_text()), number)
         return starts
@@ -71,20 +71,22 @@ class Stack:
             killer.join()
 
     def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
-        """Waits until a process is started again. A database or broker must also be ready: its start takes seconds."""
+        """Waits until a process has been started more often than `starts`. For a database or broker also waits until
+        it is ready, which takes seconds.
+        """
         until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")
         if name in _SERVERS:
             until(lambda: self.states()[name]["state"] == "ready", seconds, f"{name} serves again")
 
     def is_ready(self) -> bool:
-        """Whether every service answers through the bus."""
+        """Whether every service answers a call through the bus."""
         try:
             return requests.get(f"{self.root_url}/readyz", timeout=3).status_code == 200
         except requests.RequestException:
             return False
 
     def await_ready(self, seconds: float) -> None:
-        """Waits until /readyz answers 200 with a result that is newer than this call."""
+        """Waits until /readyz answers 200. Results from before this call do not count."""
         begin = time.monotonic()
 
         def is_ready_now() -> bool:

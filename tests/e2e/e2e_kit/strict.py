@@ -1,4 +1,4 @@
-"""A private stack that refuses the loopback for webhooks (`./dev up --strict`), in a simulated internet."""
+"""A private stack that sends no webhook to the loopback (`./dev up --strict`), in a simulated internet."""
 
 import json
 import socket
@@ -15,7 +15,9 @@ _INTERNET = Path(__file__).with_name("internet")
 
 @contextmanager
 def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
-    """Starts the stack and removes it afterwards. For `world` see e2e_kit/internet."""
+    """Starts the stack and removes it afterwards. `world`: the names and addresses of the simulated internet
+    (e2e_kit/internet).
+    """
     run.mkdir(parents=True)
     (run / "internet.json").write_text(json.dumps(world))
     set_ = {"PYTHONPATH": str(_INTERNET), "INTERNET": str(run / "internet.json")}
@@ -24,7 +26,7 @@ def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
 
 
 class Canary:
-    """Listens on every address of this machine and records each connection. There must be none."""
+    """A server on every address of this machine that records each connection. A test fails if there was one."""
 
     def __init__(self) -> None:
         self.visits: list[bytes] = []
@@ -34,7 +36,7 @@ class Canary:
         self._thread.start()
 
     def sing(self) -> None:
-        """Connects to itself to prove that a connection is recorded, and forgets those connections."""
+        """Proves that connections are recorded: connects to itself, then forgets those connections."""
         for host in ("127.0.0.1", "127.8.8.8", "::1"):
             with socket.create_connection((host, self.port), timeout=5) as visitor:
                 visitor.sendall(b"me")

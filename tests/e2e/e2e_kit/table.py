@@ -1,4 +1,6 @@
-"""The table in docs/platforms.md that a test run checks, and writes with E2E_WRITE_TABLE=1."""
+"""The table in docs/platforms.md that a test run compares with what it sees. With E2E_WRITE_TABLE=1 the run writes the
+table.
+"""
 
 import os
 from pathlib import Path
@@ -13,7 +15,7 @@ _BEGIN, _END = "<!-- made by tests/e2e/posts/test_platform_table.py -->\n", "<!-
 
 
 class Table:
-    """The cells, by platform name and column."""
+    """The cells of the table, by platform name and column."""
 
     def __init__(self) -> None:
         self._before, _, rest = PAGE.read_text().partition(_BEGIN)
@@ -23,7 +25,7 @@ class Table:
         self.rows = {row[0]: dict(zip(self.columns, row[1:], strict=True)) for row in rows}
 
     def check(self, platform: str, column: str, seen: str) -> None:
-        """Asserts that the cell is what the test saw, or writes it."""
+        """Asserts that the cell holds what the test saw. When the table is being written, writes the cell."""
         if os.environ.get("E2E_WRITE_TABLE") == "1":
             self.rows[platform][column] = seen
             self._write()

@@ -1,4 +1,4 @@
-"""Polls for a condition until a deadline."""
+"""Polls for a condition until it is true or the time is up."""
 
 import os
 import time
@@ -20,9 +20,10 @@ _PATIENCE = 12.0 if "TEST_SLOW" in os.environ else 1.0
 def until(
     look: Callable[[], T | None], seconds: float, what: str = "", pause_seconds: float = _LAST_PAUSE_SECONDS
 ) -> T:
-    """Returns the first true result of `look`. Raises AssertionError with the last one after `seconds`.
+    """Calls `look` until its result is true, and returns that result. After `seconds` raises AssertionError with the
+    last one.
 
-    It polls quickly at first, then every `pause_seconds`, which is longer where polls count against a rate limit.
+    It polls quickly at first, then every `pause_seconds`. Give a longer pause where polls count against a rate limit.
     """
     seconds *= _PATIENCE
     end = time.monotonic() + seconds

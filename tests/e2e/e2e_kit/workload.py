@@ -29,7 +29,7 @@ PAUSE_BETWEEN_WRITES_SECONDS = 0.25
 
 @dataclass
 class Client:
-    """An account with one page that it writes to, and another one whose posts come due in the latest round."""
+    """An account with one page for `Workload.write`, and another one for the posts of the latest round."""
 
     account: Account
     written_page: Json
@@ -40,7 +40,9 @@ class Client:
 
 @dataclass
 class WriteResults:
-    """What the clients were answered: the post id of every key that got 201, and the number of answers by status."""
+    """The answers that clients got: the post id for every key that was answered with 201, and the number of answers by
+    status.
+    """
 
     posts: dict[str, str] = field(default_factory=dict)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -49,9 +51,9 @@ class WriteResults:
 
 
 class Workload:
-    """A fixed set of clients; every round schedules new texts on new pages. `texts` holds those of all rounds.
+    """A fixed set of clients. Every round schedules new texts on new pages; `texts` holds the texts of all rounds.
 
-    Each round has new pages, because posts of the round before may still be on their way and count against its page.
+    Each round has new pages, because posts of the last round may still be unsent and count against their page.
     """
 
     def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int) -> None:
@@ -65,7 +67,7 @@ class Workload:
             self.clients.append(Client(account, accounts.page(account.brand_id)))
 
     def schedule(self, clients: Sequence[Client], text: str) -> list[str]:
-        """Begins a round: schedules posts a minute apart on a new page of each client. Returns their texts."""
+        """Begins a round: schedules posts a minute apart on a new page of each client. Returns the posts' texts."""
         for client in clients:
             client.due_page = self._accounts.page(client.account.brand_id)
         self.begin_at = begin = self.clock.now() + UNTIL_DUE
@@ -88,7 +90,7 @@ class Workload:
         self.clock.shift_to(self.begin_at + dt.timedelta(minutes=POSTS_PER_PAGE))
 
     def published_counts(self, texts: Iterable[str]) -> Counter[str]:
-        """How often each of these texts was published on the platform."""
+        """Returns how often each of these texts was published on the platform."""
         wanted = set(texts)
         return Counter(post["text"] for post in self.simulator.posts() if post["text"] in wanted)
 
@@ -103,7 +105,9 @@ class Workload:
         assert set(held.values()) == {1}, held.most_common(5)
 
     def await_settled(self, seconds: float) -> None:
-        """Waits until no post of any round is queued. Shifts the clock when the rest waits for the next attempt."""
+        """Waits until no post of any round is queued. Shifts the clock when the remaining posts wait for their next
+        attempt.
+        """
 
         def look() -> bool:
             waiting = [post for client in self.clients for post in self._queued(client)]
@@ -114,15 +118,17 @@ class Workload:
         until(look, seconds, "no post is under way any more")
 
     def _queued(self, client: Client) -> list[Json]:
-        """Posts of the rounds that are neither published nor failed. `write` schedules its posts weeks later."""
+        """Returns the posts of the rounds that are neither published nor failed. Posts of `write` are left out: they
+        are due weeks later.
+        """
         soon = stamp(self.clock.now() + dt.timedelta(days=1))
         found: list[Json] = client.account.api.get("/posts/scheduled", limit=100)["scheduled_posts"]
         return [post for post in found if post["scheduled_at"] < soon]
 
     def write(self, during: Callable[[WriteResults], None]) -> WriteResults:
-        """Every client schedules posts while `during` runs, which is given the results so far.
+        """Makes every client schedule posts while `during` runs. `during` gets the results so far.
 
-        Each post has an idempotency key, which is sent again until it is answered.
+        Each post has an idempotency key; the request is repeated with it until it is answered.
         """
         results, stop = WriteResults(), threading.Event()
         first_at = self.clock.now() + dt.timedelta(days=40)
@@ -137,7 +143,7 @@ class Workload:
         return results
 
     def check(self, results: WriteResults) -> None:
-        """Asserts that every key made exactly one post, the one that it was answered with."""
+        """Asserts that every key made exactly one post: the one in its answer."""
         assert not results.strange, results.strange[:5]
         assert not results.unfinished, f"never answered: {len(results.unfinished)}, {results.statuses}"
         made = [post for client in self.clients for post in self._written(client)]
@@ -159,7 +165,9 @@ class Workload:
 
 
 def _write_posts(client: Client, first_at: dt.datetime, results: WriteResults, stop: threading.Event) -> None:
-    """Schedules one post after the other. A key without a final answer is repeated, also for a while after `stop`."""
+    """Schedules one post after the other until `stop` is set. Repeats a request that has no final answer, for a while
+    also after `stop`.
+    """
     while not stop.is_set():
         key = uuid.uuid4().hex
         client.writes += 1

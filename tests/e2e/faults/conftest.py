@@ -1,7 +1,8 @@
-"""Fixtures of the tests under faults: one stack per process, over links that fail; sizes; figures.
+"""Fixtures of the tests under faults: a stack for each test process whose connections can fail, the size of a test,
+and the recorded figures.
 
-`./dev test --faults` runs them in two processes, and those marked `quiet` by themselves afterwards; with `--core` a
-small part of each.
+`./dev test --faults` runs the tests in two processes, and those marked `quiet` by themselves afterwards. With `--core`
+it runs a small part of each.
 """
 
 import os
@@ -14,7 +15,7 @@ from fault_kit.stack import FaultyStack, faulty_stack
 
 
 def pytest_configure() -> None:
-    """Creates and selects the run directory of this process's own stack."""
+    """Creates and selects a run directory for the stack of this test process."""
     run = Path(os.environ["TEST_RUN_DIR"], os.environ.get("PYTEST_XDIST_WORKER", ""))
     run.mkdir(exist_ok=True)
     os.environ["TEST_RUN_DIR"] = str(run)
@@ -27,7 +28,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs tests with `is_slow` on quick platforms, with --slow on slow ones, and in the core on both."""
+    """Runs tests that take `is_slow` on quick platforms; with --slow on slow ones; with --core on both."""
     if "is_slow" in metafunc.fixturenames:
         is_core, is_slow = os.environ["FAULTS"] == "core", "TEST_SLOW" in os.environ
         kinds = (False, True) if is_core else (is_slow,)
@@ -36,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def is_core() -> bool:
-    """Whether only the core runs."""
+    """Whether only the core runs: a small part of each test."""
     return os.environ["FAULTS"] == "core"
 
 

@@ -1,4 +1,4 @@
-"""Processes wander through the API along what it answers, with tokens of six kinds: nothing undocumented comes."""
+"""Processes explore the API by following its answers, with tokens of six kinds. Every answer must be documented."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def test_what_is_asked_along_the_answers_with_tokens_of_six_kinds_is_answered_as
 
 
 def world(accounts: Accounts, operator: Operator) -> dict[str, Any]:
-    """An account with two brands, pages and a guest, and a token of every kind."""
+    """An account with two brands, pages and a guest; its ids, and a token of every kind."""
     account, guest = accounts.new(pages=PAGES), accounts.new(pages=())
     other = accounts.brand(account.user_id, "Night Market")["id"]
     operator("collaborator", "add", "--brand", account.brand_id, "--user", guest.user_id, "--role", "full")

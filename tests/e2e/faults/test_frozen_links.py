@@ -1,4 +1,6 @@
-"""A frozen link takes bytes and gives none, and nobody is told: every request is answered in its time all the same."""
+"""A frozen link takes bytes and gives none, and reports no error. Every request is answered within its deadline all
+the same.
+"""
 
 import time
 import uuid
@@ -27,7 +29,7 @@ PAUSE_SECONDS, ROUNDS, CORE_ROUNDS = 2.0, 3, 2
 
 @dataclass(frozen=True)
 class Ask:
-    """A request, and the deadline of its row in the gateway."""
+    """A request, and the deadline that the gateway has for it."""
 
     method: str
     path: str
@@ -84,7 +86,9 @@ CORE = ("every database", "the broker, for the gateway")
 
 @pytest.fixture(scope="module")
 def names(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> tuple[list[Account], dict[str, str]]:
-    """Accounts enough for all requests, and what the words in capitals stand for: things of the first."""
+    """Enough accounts for all requests, and the values for the words in capitals in a request: ids of the first
+    account.
+    """
     made = [accounts.new(pages=("FB",), pool_size=100) for _ in range(4)]
     first = made[0]
     published = first.api.post("/posts/publish", {"page_id": first.page_id(), "message": "before"})
@@ -137,7 +141,9 @@ def test_behind_a_frozen_link_every_request_is_answered_within_its_deadline(
 
 
 def send(account: Account, ask: Ask, words: dict[str, str], number: int) -> tuple[Ask, float, int, str]:
-    """How long it took and what came; 0 for no answer at all."""
+    """Sends a request. Returns it with the seconds it took, the status (0 without an answer) and the text of an
+    unexpected answer.
+    """
     said = words | {"TEXT": uuid.uuid4().hex, "AT": from_now(days=2, minutes=number * 60)}
     body = ask.body and {
         name: said.get(value, value) if isinstance(value, str) else value for name, value in ask.body.items()

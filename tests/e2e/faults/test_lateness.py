@@ -1,4 +1,6 @@
-"""How soon after its time a post goes out, at 20 posts a second; and ten minutes without a platform made up for."""
+"""Measures how long after its time a post goes out at 20 posts a second, and how long posts take to go out that became
+due while the platform was away for ten minutes.
+"""
 
 import datetime as dt
 import time
@@ -34,9 +36,9 @@ def clock(operator: Operator, stack: FaultyStack) -> Iterator[Clock]:
 
 
 def filled(accounts: Accounts, total: int, times: list[dt.datetime], label: str) -> dict[str, dt.datetime]:
-    """Posts on X pages, at each of these times as many as there are pages in turn: text → when it is due.
+    """Schedules a post for each of these times, on the pages in turn. Returns text → time at which the post is due.
 
-    A page gets its next post a minute later at the earliest, so there are as many pages as a minute has posts.
+    A page gets at most one post a minute. So there are as many pages as there are times within a minute.
     """
     pages_needed = sum(1 for at in times if at - times[0] < dt.timedelta(seconds=61))
     owners = []
@@ -58,7 +60,9 @@ def filled(accounts: Accounts, total: int, times: list[dt.datetime], label: str)
 
 
 def out(simulator: Simulator, due: dict[str, dt.datetime]) -> dict[str, dt.datetime]:
-    """Text → when the platform got it, by its own clock. A text that is there twice fails."""
+    """Returns text → time at which the platform got the post, by the platform's clock. Asserts that no text is there
+    twice.
+    """
     found: dict[str, dt.datetime] = {}
     for post in simulator.posts():
         if post["text"] in due:
@@ -99,7 +103,7 @@ def test_what_came_due_in_an_outage_of_ten_minutes_goes_out_in_order_soon_after(
     figures: Figures,
     is_core: bool,
 ) -> None:
-    """Every connection of publishing is cut for ten minutes of everybody's clock."""
+    """All connections of publishing are cut while the clock is shifted by ten minutes."""
     total = 100 if is_core else OUTAGE_POSTS
     first = (clock.now() + AHEAD).replace(microsecond=0)
     times = [first + OUTAGE * number / total for number in range(total)]

@@ -72,5 +72,5 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
 
 
 def delivered_to(retry_queue_name: str) -> str:
-    """The queue that gets what lay in this retry queue."""
+    """Returns the queue to which RabbitMQ moves the messages of this retry queue."""
     return retry_queue_name.partition(".retry.")[0]

@@ -1,4 +1,6 @@
-"""Thousands of scheduled posts while everything that can break breaks: none is lost, sent twice, or early."""
+"""Thousands of scheduled posts while processes, connections and clocks fail: no post is lost, sent twice or sent
+early.
+"""
 
 import time
 
@@ -27,7 +29,9 @@ COUNTED_SECONDS = 240.0
 
 @pytest.fixture
 def clock(operator: Operator, stack: FaultyStack, simulator: Simulator) -> Clock:
-    """Back at real time afterwards, once everything answers again, and at once."""
+    """The clock shift of the stack. Afterwards platforms are quick, links and clocks are repaired, and the clock is
+    back at real time.
+    """
     clock = Clock(operator)
     yield clock
     simulator.be_slow("")
@@ -87,7 +91,7 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
 
 
 def settle(many: Many) -> None:
-    """Until nothing is under way; what waits for its next attempt gets it."""
+    """Waits until no post is queued. Shifts the clock when all the remaining posts wait for their next attempt."""
     end = time.monotonic() + SETTLED_SECONDS
     while queued := many.queued():
         assert time.monotonic() < end, (len(queued), queued[0])
@@ -97,7 +101,9 @@ def settle(many: Many) -> None:
 
 
 def count_units(many: Many) -> list[tuple[int, int]]:
-    """Units and posts of each account, once they are equal or have had their time."""
+    """Returns the used units and the posts of each account. Waits until they are equal, but not longer than
+    COUNTED_SECONDS.
+    """
     end = time.monotonic() + COUNTED_SECONDS
     while True:
         counted = many.units_and_posts()
@@ -107,7 +113,7 @@ def count_units(many: Many) -> list[tuple[int, int]]:
 
 
 def insist(act: object, seconds: float = 60.0) -> None:
-    """Again until it works: the operator's commands meet the same faults."""
+    """Repeats `act` until it succeeds, because commands of the operator meet the same faults as everything else."""
     end = time.monotonic() + seconds
     while True:
         try:

@@ -1,4 +1,6 @@
-"""The broker and the database restarted again and again under load: back soon, and no accepted write lost."""
+"""The broker and the database are restarted again and again under load: they are soon back, and no accepted write is
+lost.
+"""
 
 import datetime as dt
 import signal
@@ -83,7 +85,7 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
 
 
 def takes_connections(stack: FaultyStack) -> bool:
-    """A database that recovers from a crash answers, but with a refusal."""
+    """Whether the database accepts connections. While it recovers from a crash it answers, but refuses them."""
     try:
         psycopg2.connect(stack.env["DATABASE_URL_PUBLISHING"].replace("+psycopg2", "")).close()
     except psycopg2.OperationalError:

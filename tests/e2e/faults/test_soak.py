@@ -1,6 +1,8 @@
-"""Steady work for as long as SOAK_MINUTES says: what grows, what is stuck, what is left lying. Run by hand.
+"""Does steady work for SOAK_MINUTES, and looks for memory that grows, transactions that hang, and messages and objects
+that are left. Run by hand.
 
-The shared clock runs 120 times too fast meanwhile, in leaps: two hours hold ten days, with all that comes due in them.
+The clock is shifted in leaps meanwhile, so that it runs 120 times too fast. Two hours then contain ten days, with
+everything that becomes due in them.
 """
 
 import os
@@ -83,7 +85,7 @@ def test_after_steady_work_memory_is_as_it_was_and_nothing_is_stuck(
 
 
 class TimePassing:
-    """The shared clock, leaping on."""
+    """Lets time pass on the shifted clock, in leaps."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -91,7 +93,7 @@ class TimePassing:
         self.hours = 0
 
     def go_on(self, seconds: float) -> None:
-        """Returns after so many seconds."""
+        """Waits for this many seconds of real time. Shifts the clock at every leap."""
         end_at = time.monotonic() + seconds
         while (left := end_at - time.monotonic()) > 0:
             time.sleep(min(left, LEAP_SECONDS))
@@ -100,7 +102,7 @@ class TimePassing:
 
 
 def live(member: Account, stop: threading.Event, statuses: Counter[int], time_passing: TimePassing) -> None:
-    """What a client does all day, over and over."""
+    """Sends what a client sends all day, over and over, until `stop` is set. Counts the statuses."""
     api, page = member.api, member.page_id("TW")
     later = iter(range(1, 10**9))
 
@@ -138,7 +140,7 @@ def live(member: Account, stop: threading.Event, statuses: Counter[int], time_pa
 
 
 def memory(stack: FaultyStack) -> dict[str, int]:
-    """Resident bytes of each process of ours, its lowest of a few looks."""
+    """Returns the resident bytes of each process of ours: the smallest of five readings."""
     looks = []
     for _ in range(5):
         looks.append({name: resident_bytes(stack, name) for name in WORKERS})
@@ -147,7 +149,9 @@ def memory(stack: FaultyStack) -> dict[str, int]:
 
 
 def queues(stack: FaultyStack) -> dict[str, int]:
-    """Messages in every queue; those that belong to a connection and go with it stand under one name."""
+    """Returns the number of messages in every queue. Queues that exist only as long as their connection are counted
+    together.
+    """
     row = next(row for row in stack.table() if row.name == "rabbitmq")
     done = subprocess.run(
         ["/usr/lib/rabbitmq/bin/rabbitmqctl", "-q", "list_queues", "name", "messages", "--no-table-headers"],
@@ -161,7 +165,7 @@ def queues(stack: FaultyStack) -> dict[str, int]:
 
 
 def stuck(stack: FaultyStack) -> int:
-    """Transactions of any database that have been open for too long."""
+    """Returns how many transactions, in any database, have been open for longer than STUCK_SECONDS."""
     url = stack.env["DATABASE_URL_PUBLISHING"].replace("+psycopg2", "")
     with psycopg2.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute(

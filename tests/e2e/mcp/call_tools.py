@@ -1,7 +1,8 @@
 """Calls tools with the official MCP client. Runs in the environment of requirements.lock beside it.
 
 Arguments: the URL and the client's mode. MCP_TOKEN: the token. Each line of standard input is a call, `["tool", {…}]`;
-each line of standard output a result, `{"isError": …, "structuredContent": …}`. The first line tells what was agreed.
+each line of standard output is a result, `{"isError": …, "structuredContent": …}`. The first line of output has the
+facts on which client and server agreed.
 """
 
 import asyncio

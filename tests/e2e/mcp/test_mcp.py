@@ -1,4 +1,6 @@
-"""AI assistants: the official MCP client works with /mcp, in the current revision and in earlier ones."""
+"""Tests /mcp, by which AI assistants use the API: the official MCP client works with it, in the current revision of
+the protocol and in earlier ones.
+"""
 
 import json
 import subprocess
@@ -27,7 +29,7 @@ def installed() -> Installed:
 
 
 class Assistant:
-    """A running client."""
+    """A running program that calls tools with the official MCP client."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -38,13 +40,13 @@ class Assistant:
         self.called: list[str] = []
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        """Returns a tool's data. Asserts that the call succeeded."""
+        """Calls a tool, asserts that the call succeeded, and returns the data."""
         result = self._ask(tool, arguments)
         assert not result["isError"], result
         return result["structuredContent"]
 
     def refused(self, tool: str, **arguments: Any) -> Any:
-        """Returns the error of a tool. Asserts that there is one."""
+        """Calls a tool, asserts that it failed, and returns the error."""
         result = self._ask(tool, arguments)
         assert result["isError"], result
         return result["structuredContent"]

@@ -1,4 +1,6 @@
-"""Films as phones and browsers make them, on every platform: made to fit, sent once."""
+"""Publishes videos as phones and browsers make them on every platform. Media converts each until the platform takes
+it, and each is sent once.
+"""
 
 import os
 import subprocess
@@ -21,7 +23,7 @@ PLATFORMS = ("FB", "IG", "LN", "TT", "TW", "YT")
 
 @pytest.fixture(scope="module")
 def mov(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A MOV in 4K as an iPhone records it: HEVC of 10 bits with HLG, and AAC."""
+    """A MOV in 4K as an iPhone records it: 10-bit HEVC with HLG, and AAC."""
     made = tmp_path_factory.mktemp("film") / "IMG_0001.mov"
     subprocess.run(
         (

@@ -1,4 +1,4 @@
-"""Media: files uploaded, attached, published, fetched, removed and refused."""
+"""Tests media: files that are uploaded, attached, published, fetched, removed and refused."""
 
 import json
 import uuid
@@ -76,7 +76,9 @@ def test_a_video_goes_out(account: Account, simulator: Simulator, mp4: bytes) ->
 
 
 def published_with_a_key(api: Api, body: Json) -> Json:
-    """Publishes once, and asks again with the same key while a video is still being made to fit, as clients do."""
+    """Publishes a post, and repeats the request with the same key while a video is still being converted, as clients
+    do.
+    """
     key = uuid.uuid4().hex
 
     def answer() -> Json | None:

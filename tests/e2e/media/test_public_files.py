@@ -1,4 +1,4 @@
-"""The public URL of a file: what anyone with the URL gets, and that its content cannot run scripts on our origin."""
+"""Tests the public URL of a file: what anybody with the URL gets, and that a file cannot run scripts on our origin."""
 
 import pytest
 import requests
@@ -16,7 +16,7 @@ def url(shared: Account, mp4: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def stored(url: str, mp4: bytes) -> bytes:
-    """The whole file: the frames that were uploaded."""
+    """Fetches the whole file, and asserts that it shows the frames that were uploaded."""
     content = requests.get(url, timeout=30).content
     assert content.endswith(mp4[mp4.index(b"mdat") :])
     return content

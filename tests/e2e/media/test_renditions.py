@@ -1,4 +1,6 @@
-"""Pictures as phones and programs make them, on every platform that takes pictures: made to fit, sent once."""
+"""Publishes pictures as phones and programs make them on every platform that takes pictures. Media converts each until
+the platform takes it, and each is sent once.
+"""
 
 import io
 import random
@@ -24,7 +26,7 @@ KILLED_SECONDS = 90.0
 
 
 def phone_photo(width: int, height: int) -> bytes:
-    """Returns a JPEG with detail in it, as large as a phone's: about two bits for each pixel."""
+    """Returns a JPEG that is as large as a phone's, because it shows many details: about two bits for each pixel."""
     noise = Image.frombytes(
         "RGB", (width // 4, height // 4), random.Random(7).randbytes(width // 4 * (height // 4) * 3)
     )

@@ -1,4 +1,6 @@
-"""Many uploads at once and large ones: exact storage, little memory, and no leftovers of an interrupted upload."""
+"""Tests many uploads at once and large ones: the storage quota is exact, processes need little memory, and an
+interrupted upload leaves nothing behind.
+"""
 
 import json
 import socket
@@ -33,14 +35,16 @@ RESERVED_MINUTES = 16
 
 
 def objects(stack: Stack) -> set[Path]:
-    """Lists the objects in the local stack's storage, without rclone's own partial files."""
+    """Lists the objects in the stack's storage, without the partial files that rclone keeps itself."""
     found = (stack.run / "objects").rglob("*")
     return {path for path in found if path.is_file() and not path.name.startswith(".rclone_temp")}
 
 
 @contextmanager
 def half_an_upload(api: Api, mp4: bytes) -> Iterator[None]:
-    """A connection that has sent half of a file of 8 MB, and is dropped at the end without being closed."""
+    """Opens a connection and sends half of a file of 8 MB. After the block the connection is dropped without being
+    closed.
+    """
     address = urlsplit(api.base_url)
     body = head_of_upload("a.mp4", "video/mp4") + b"".join(film(mp4, 4 * MB))
     headers = headers_of_upload(api) | {"Host": address.netloc, "Content-Length": str(8 * MB)}
@@ -55,7 +59,7 @@ def half_an_upload(api: Api, mp4: bytes) -> Iterator[None]:
 
 
 def test_50_uploads_at_once_take_no_more_than_what_is_left(accounts: Accounts, jpeg: bytes) -> None:
-    """All storage but the size of 20 files is reserved first."""
+    """Before that, all of the storage quota except the size of 20 files is reserved."""
     api = accounts.new(pages=(), pool_size=50).api
     left = 5 * 1024 * MB - 20 * len(jpeg) - len(jpeg) // 2
     while left:

@@ -1,4 +1,4 @@
-"""The operator's command line, as a person or a script uses it."""
+"""Tests the operator's command line, as a person or a script uses it."""
 
 import json
 import os

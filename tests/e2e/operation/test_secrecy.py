@@ -1,4 +1,4 @@
-"""Tests of the search for secrets and texts in logs, because the logs themselves hold none."""
+"""Tests the search for secrets and texts in logs with logs made for it, because the real logs hold none."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
 """While a service or the broker is stopped, every request is answered within about two seconds, before its deadline.
 
-With `FULL_SIZE=1 ./dev test tests/e2e/operation/test_services_away.py -rP` each service is stopped in turn. Prints how
-long the answers took.
+With `FULL_SIZE=1 ./dev test tests/e2e/operation/test_services_away.py -rP` each service is stopped in turn, and the
+times of the answers are printed.
 """
 
 import os
@@ -67,7 +67,7 @@ def test_while_a_service_is_away_every_request_is_answered_within_about_two_seco
 def test_an_upload_is_refused_within_about_two_seconds_while_media_is_away_and_completed_when_it_is_back(
     accounts: Accounts, stack: Stack, mp4: bytes
 ) -> None:
-    """The gateway repeats this call while media is busy, for up to two minutes."""
+    """The gateway repeats its call that completes the upload for up to two minutes while media is busy."""
     api = accounts.new().api
     path, parts = put_in_parts(api, mp4)
     with stack.held_down("media"):
@@ -93,7 +93,9 @@ def ask(account: Account, path: str) -> Answer:
 
 
 def ask_all(*of: Account) -> list[Answer]:
-    """Sends all requests at once, so that none profits from another's failure. The accounts take turns."""
+    """Sends all requests at the same time, so that none is answered faster because another one has failed before. The
+    accounts take turns.
+    """
     asks = [(account, path) for path in (*READS, "/posts/schedule") for account in of]
     with ThreadPoolExecutor(len(asks)) as pool:
         return list(pool.map(lambda one: ask(*one), asks))

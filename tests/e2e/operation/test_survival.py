@@ -1,7 +1,7 @@
-"""When a process is killed in the middle of the work, nothing is lost and nothing is done twice.
+"""When a process is killed in the middle of its work, nothing is lost and nothing is done twice.
 
-A post that a killed process was sending takes minutes to settle (its claim must lapse and its outcome must be
-reconciled): the last test waits for the posts of all rounds together.
+A post that a killed process was sending takes minutes to settle: its claim must lapse, then its outcome is reconciled.
+So the last test waits for the posts of all rounds together.
 """
 
 import signal
@@ -37,7 +37,9 @@ def workload(accounts: Accounts, simulator: Simulator, operator: Operator) -> It
 
 
 def restart(stack: Stack, name: str, number: signal.Signals = signal.SIGKILL) -> float:
-    """Kills a process. Returns the seconds from its restart (of a server: from when it is ready) until all answer."""
+    """Kills a process. Returns the seconds from its restart (of a server: from the moment it is ready) until all
+    processes answer.
+    """
     starts = stack.kill(name, number)
     stack.await_restart(name, starts)
     begin = time.monotonic()

@@ -1,5 +1,6 @@
-"""Traces and metrics of a whole stack, as a collector receives them: the trace of one post from the request that
-schedules it to its webhook, and every metric that dashboards and alerts use."""
+"""Tests the traces and metrics of a whole stack, as a collector receives them: the trace of one post from its request
+to its webhook, and every metric that dashboards and alerts use.
+"""
 
 import os
 import uuid
@@ -40,7 +41,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def stack(collector: Collector) -> Iterator[Stack]:
-    """A stack that records only the traces that a test starts."""
+    """A stack that records only the traces that a test has started."""
     told = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
         "OTEL_TRACES_SAMPLER": "parentbased_always_off",
@@ -77,7 +78,9 @@ class Journey:
         self.spans = collector.spans(trace_id=trace_id)
 
     def below(self, parent: Seen | None, kind: str, name: str) -> Seen:
-        """Returns the only child of this kind whose name begins with `name`. Raises AssertionError with all spans."""
+        """Returns the only child of this kind whose name begins with `name`. Raises AssertionError with all spans if
+        there is not exactly one.
+        """
         parent_id = parent.span_id if parent is not None else SPAN
         found = [
             s for s in self.spans if s.parent_id == parent_id and s.kind == kind and s.name.startswith(name)
@@ -159,7 +162,7 @@ def test_one_trace_leads_from_the_request_for_a_video_to_the_webhook_that_tells_
     receiver.await_arrivals(path, 1, FILM_SECONDS)
 
     def is_whole() -> bool:
-        """The step that stages the event ends after the delivery may have begun: its span may arrive last."""
+        """The span that stages the event ends when the delivery may already have begun. So it can arrive last."""
         spans = collector.spans(trace_id=trace_id)
         causes = {s.parent_id for s in spans if s.name == "send ai.job.completed"}
         ends = {"POST /api/v1/ai/videos", "deliver webhook"}
@@ -211,7 +214,9 @@ def test_a_request_that_nobody_wants_recorded_leaves_no_span(account: Account, c
 
 
 def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
-    """Takes back some credits of a pack; the account owes the others."""
+    """Sells a pack of credits and refunds it after some are spent. The rest is taken back, and the account owes the
+    spent ones.
+    """
     payment = {"payment_intent": f"pi_{uuid.uuid4().hex}", "currency": "usd"}
     sold = {
         "id": f"cs_{uuid.uuid4().hex}", "payment_status": "paid", "client_reference_id": account.user_id,
@@ -234,7 +239,7 @@ def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
 def exercised(
     accounts: Accounts, operator: Operator, simulator: Simulator, receiver: Receiver, stack: Stack
 ) -> None:
-    """Causes every event that a metric counts."""
+    """Causes every event that is counted by a metric."""
     account = accounts.new(pages=("FB",))
     subscribe(account, receiver.url("/metrics"), "post.published")
     operator("post", "due", schedule(account, message=WORDS)["id"])
@@ -271,7 +276,7 @@ def test_every_metric_that_a_dashboard_or_an_alert_names_is_exported(collector: 
 
 @pytest.mark.usefixtures("exercised")
 def test_every_label_that_a_dashboard_or_an_alert_asks_for_is_an_attribute(collector: Collector) -> None:
-    """`le` is a histogram's bucket, `instance` the exporting process."""
+    """Two labels are no attributes: `le` is the bucket of a histogram, `instance` the exporting process."""
     asked = labels_in(all_queries()) - {"le", "instance"}
     assert len(asked) > 10
 

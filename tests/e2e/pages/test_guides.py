@@ -1,5 +1,5 @@
-"""The commands of the guides in docs/platforms and of docs/api/pages.md, run one after the other as a stranger pastes
-them.
+"""Runs the commands of the guides in docs/platforms and of docs/api/pages.md one after the other, as a reader pastes
+them into a terminal.
 """
 
 import json
@@ -24,13 +24,13 @@ _CALL = re.compile(r"curl -s (?:.|\\\n|\n +)*?\$BASE[^\s]*")
 
 
 def calls(page: str) -> list[str]:
-    """Every call of the API in a guide's blocks, in their order."""
+    """Returns every call of the API in the code blocks of a guide, in their order."""
     blocks = re.findall(r"^ *```\n(.*?)^ *```", (GUIDES / page).read_text(), flags=re.MULTILINE | re.DOTALL)
     return [call for block in blocks for call in _CALL.findall(block) if "/api/v1/" in call]
 
 
 class Stranger:
-    """Runs commands with the variables of the guides, and sets those that an answer gives."""
+    """A reader of a guide. Runs its commands with the guide's variables, and sets variables from the answers."""
 
     def __init__(self, account: Account, platform: str, folder: Path) -> None:
         base = account.api.base_url.removesuffix("/api/v1")
@@ -110,7 +110,7 @@ def test_linkedins_command_begins_a_login_for_company_pages(accounts: Accounts, 
 def test_a_stranger_signs_up_connects_a_page_and_publishes(
     stack: Stack, accounts: Accounts, simulator: Simulator, tmp_path: Path
 ) -> None:
-    """With nothing but the guide, the mail and a browser."""
+    """The stranger has only the guide, the mail and a browser."""
     page = (GUIDES.parent / "api" / "pages.md").read_text()
     blocks = re.findall(r"^```\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     sign_up, sign_in, brand, token, begin, found, choose, publish = re.findall(

@@ -1,4 +1,4 @@
-"""Linking a page as its owner does: login at the platform, choice of pages, use, loss and unlinking."""
+"""Tests linking a page as its owner does: login at the platform, choice of pages, use, loss of access and unlinking."""
 
 import datetime as dt
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Linking in a real browser: the platform's consent page, the person's answer, and our last page."""
+"""Tests linking in a real browser: the platform's consent page, the person's answer, and our last page."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def account(accounts: Accounts) -> Account:
 
 
 def ask(window: Chromium, linking: Linking) -> None:
-    """Goes from our first page to the platform's login, as the person who links pages."""
+    """Goes from our first page to the platform's login, as a person does who links pages."""
     window.open(linking.begun["authorize_url"])
     assert outcome(window) == "start"
     window.run(f"document.cookie = 'sim_person={linking.person['person_id']}; path=/'")
@@ -34,14 +34,16 @@ def ask(window: Chromium, linking: Linking) -> None:
 
 
 def agree(window: Chromium) -> None:
-    """Allows access at the platform, then gives the brand access to the found pages."""
+    """Presses the button for access on the platform's page, then the one on our page that gives the brand access."""
     window.press("button[name=sim_allow]")
     assert outcome(window) == "confirm"
     window.press("button[value=give]")
 
 
 def outcome(window: Chromium) -> str:
-    """Returns the outcome of the shown page, which must be one of ours and self-contained."""
+    """Returns the outcome that the present page reports. Asserts that the page is ours and loads nothing from
+    elsewhere.
+    """
     assert "/connect/" in window.url
     assert window.run("return performance.getEntriesByType('resource').length") == 0
     assert window.title == window.text("h1")

@@ -1,6 +1,6 @@
-"""Processes killed while a page is being linked and while its tokens are renewed.
+"""Kills processes while a page is being linked and while its tokens are renewed.
 
-The lease of a renewal lapses after 40 s of real time (in the local stack): the last test waits for the renewals that
+The lease of a renewal lapses after 40 s of real time in the local stack. So the last test waits for the renewals that
 the first one interrupted.
 """
 
@@ -30,7 +30,7 @@ PAGES_EACH = 4
 
 @pytest.fixture(scope="module")
 def clock(operator: Operator) -> Iterator[Clock]:
-    """The shared clock, shifted once for all tests of this file."""
+    """The clock shift, moved once for all tests of this file."""
     clock = Clock(operator)
     yield clock
     clock.reset()
@@ -51,9 +51,11 @@ def keeper(accounts: Accounts) -> Account:
 def interrupted(
     keeper: Account, simulator: Simulator, stack: Stack, clock: Clock
 ) -> dict[str, list[tuple[Json, str]]]:
-    """Pages and their accounts, by the state of the refresh when publishing was killed.
+    """Publishing was killed while it renewed the tokens of several pages. Returns the pages with their platform
+    accounts, by how far the renewal had come.
 
-    `unheard`: the platform had done nothing; `heard`: it had refreshed the token, but its response was lost."""
+    `unheard`: the platform had done nothing. `heard`: the platform had refreshed the token, but its response was lost.
+    """
     found: dict[str, list[tuple[Json, str]]] = {"unheard": [], "heard": []}
     for platform in ("TW", "TT", "YT"):
         for number in range(PAGES_EACH):
@@ -78,7 +80,7 @@ def interrupted(
 def test_publishing_is_killed_while_tokens_are_renewed(
     interrupted: dict[str, list[tuple[Json, str]]], keeper: Account
 ) -> None:
-    """No page is lost yet: the tokens are valid for some minutes."""
+    """No page has lost its access yet, because the old tokens are valid for some more minutes."""
     for page, _ in interrupted["unheard"]:
         assert keeper.api.get(f"/pages/{page['id']}")["page"]["expired"] is False
 
@@ -160,7 +162,7 @@ def test_what_was_found_outlives_the_process_that_found_it(
 def test_in_the_end_every_page_is_renewed_but_those_of_the_one_window(
     interrupted: dict[str, list[tuple[Json, str]]], keeper: Account, simulator: Simulator
 ) -> None:
-    """A page is lost only if its refresh token works once and the response with the new token did not arrive."""
+    """Only one case loses a page: a refresh token works once, and the response with the new token did not arrive."""
     rows = interrupted["unheard"] + interrupted["heard"]
 
     def settled() -> bool:

@@ -26,7 +26,7 @@ def cookie_name(linking: Linking) -> str:
 
 
 def changed(url: str, **query: str) -> str:
-    """Returns the URL with these parameters; an empty value removes one."""
+    """Returns the URL with these query parameters; an empty value removes one."""
     parts = urlsplit(url)
     values = dict(parse_qsl(parts.query)) | query
     return parts._replace(query=urlencode({name: value for name, value in values.items() if value})).geturl()
@@ -41,13 +41,13 @@ def open_in(browser: requests.Session, url: str) -> Page:
 
 
 def with_cookie(linking: Linking, value: str) -> None:
-    """Opens the platform's answer in a browser with this value as the session's cookie."""
+    """Opens the platform's redirect URL in a browser whose cookie for this link session has this value."""
     headers = {"Cookie": f"{cookie_name(linking)}={value}"}
     requests.get(linking.way_back(), headers=headers, timeout=TIMEOUT_SECONDS)
 
 
 def post(browser: requests.Session, linking: Linking, **form: str) -> None:
-    """Sends the form of the consent page from a browser, with these fields."""
+    """Sends the form of our consent page from a browser, with these fields."""
     browser.post(linking.begun["authorize_url"], data=form, timeout=TIMEOUT_SECONDS)
 
 
@@ -60,14 +60,14 @@ def post_body(linking: Linking, body: str, content_type: str) -> None:
 
 
 def post_from_other(linking: Linking, other: requests.Session, *, with_token: bool) -> None:
-    """The other browser has opened the link before the person did, and presses the button after the login."""
+    """The other browser has opened the link before the person did, and presses the button after the person's login."""
     open_in(other, linking.begun["authorize_url"])
     token = linking.come_back().fields["form_token"]
     post(other, linking, decision="give", form_token=token if with_token else TOKEN)
 
 
 def steal_login(linking: Linking, other: requests.Session) -> None:
-    """The sender's browser begins, and the person gets the address of the platform's login."""
+    """The sender opens the link in a browser of their own, and sends the person the address of the platform's login."""
     [url] = open_in(other, linking.begun["authorize_url"]).links
     open_in(linking.browser, changed(url, sim_person=linking.person["person_id"]))
 
@@ -78,7 +78,7 @@ def steal_login_begun_by_both(linking: Linking, other: requests.Session) -> None
 
 
 def press_for_other_session(linking: Linking, other: requests.Session) -> None:
-    """The form token of another session in the same browser."""
+    """Presses the button with the form token of another link session in the same browser."""
     second = another(linking)
     token = second.come_back().fields["form_token"]
     linking.come_back()
@@ -86,7 +86,7 @@ def press_for_other_session(linking: Linking, other: requests.Session) -> None:
 
 
 def another(linking: Linking) -> Linking:
-    """A second session of the same sender in the person's browser."""
+    """Begins another link session of the same sender in the person's browser."""
     body = {"platform": NAMES[linking.platform], "brand_id": linking.brand_id}
     begun = linking.api.post("/pages/connect", body)
     return Linking(
@@ -95,20 +95,21 @@ def another(linking: Linking) -> Linking:
 
 
 def mix_sessions(linking: Linking, _other: requests.Session, part: str) -> None:
-    """One part of the platform's answer is that of another session in the same browser."""
+    """Opens the platform's redirect URL with one query parameter from another link session in the same browser."""
     foreign = query_of(another(linking).way_back())[part]
     linking.load(changed(linking.way_back(), **{part: foreign}))
 
 
 def cookie_of_other_session(linking: Linking, other: requests.Session) -> None:
-    """The secret of another session's cookie under this session's name."""
+    """Sends the secret in the cookie of another link session under the cookie name of this one."""
     second = another(linking)
     open_in(other, second.begun["authorize_url"])
     with_cookie(linking, other.cookies[cookie_name(second)])
 
 
 def bound_to_other(linking: Linking, other: requests.Session) -> None:
-    """A state for the sender's browser with the signature for the person's."""
+    """Opens the redirect URL with a state that names the sender's browser but carries the signature for the person's.
+    """
     [url] = open_in(other, linking.begun["authorize_url"]).links
     session_id, browser, _ = query_of(url)["state"].split(".")
     back = linking.way_back()
@@ -117,7 +118,9 @@ def bound_to_other(linking: Linking, other: requests.Session) -> None:
 
 
 def answer_twice(linking: Linking, second_code: str) -> None:
-    """Opens the platform's answer, and then the same with this code; "": with the same code."""
+    """Opens the platform's redirect URL, then the same URL with `second_code`; with an empty one, exactly the same
+    URL.
+    """
     back = linking.way_back()
     linking.load(back)
     linking.load(changed(back, code=second_code) if second_code else back)
@@ -129,7 +132,9 @@ def log_in_twice(linking: Linking, _other: requests.Session) -> None:
 
 
 def cancel_then(linking: Linking, act: Callable[[str, Page], object]) -> None:
-    """The person cancels. `act` gets the platform's answer and the page with the button."""
+    """The person cancels on our page. Then calls `act` with the platform's redirect URL and the page that has the
+    button.
+    """
     back = linking.way_back()
     shown = linking.load(back)
     assert linking.press(shown, "cancel").outcome == "refused"
@@ -137,7 +142,7 @@ def cancel_then(linking: Linking, act: Callable[[str, Page], object]) -> None:
 
 
 def refuse_then_answer(linking: Linking, _other: requests.Session) -> None:
-    """The person refuses at the platform, and the address of an earlier login is opened."""
+    """The person refuses at the platform; then the redirect URL of an earlier login is opened."""
     back = linking.way_back()
     linking.load(changed(back, code="", error="access_denied"))
     linking.load(back)
@@ -150,7 +155,7 @@ def ask_by_method(linking: Linking, method: str) -> None:
 
 
 def look(linking: Linking, method: str) -> None:
-    """A link preview or a mail scanner opens both addresses before the person does."""
+    """A link preview or a mail scanner opens our first page and the redirect URL before the person does."""
     back = linking.way_back()
     for url in (linking.begun["authorize_url"], back):
         requests.request(method, url, timeout=TIMEOUT_SECONDS)
@@ -238,7 +243,7 @@ def sender(accounts: Accounts) -> Account:
 
 
 def choose(linking: Linking) -> requests.Response:
-    """The sender takes the person's account."""
+    """The sender requests the account that the person has at the platform."""
     account_ids = [one["account_id"] for one in linking.person["accounts"]]
     return linking.api.call("POST", linking.path, json={"account_ids": account_ids})
 
@@ -260,7 +265,9 @@ def test_the_sender_gets_no_page_and_learns_of_none(sender: Account, simulator: 
 
 
 def test_pressing_the_button_gives_the_page_once(accounts: Accounts, simulator: Simulator) -> None:
-    """What the attacks lack: so the checks above notice a page that is given."""
+    """The opposite case: with the press of the button the page is given. This proves that the tests above would notice
+    a given page.
+    """
     owner = accounts.new(pages=())
     linking = begin(owner, simulator, "TW")
     shown = linking.come_back()

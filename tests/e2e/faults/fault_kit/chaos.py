@@ -1,4 +1,4 @@
-"""Injects faults of every kind, one after the other, during a block."""
+"""Causes faults of every kind, one after the other, during a block."""
 
 import random
 import signal
@@ -19,7 +19,9 @@ FROZEN_SECONDS = (0.5, 14.0)
 
 
 class Chaos:
-    """`with` it: a fault every `pause_seconds`, until `count` of them hit or the block ends. Seeded: the same again."""
+    """Use it in a `with` statement. It causes a fault every `pause_seconds`, until `count` faults took effect or the
+    block ends. The order is drawn with a seed, so a run can be repeated.
+    """
 
     def __init__(self, stack: FaultyStack, count: int, pause_seconds: float, seed: int = 6) -> None:
         self.stack, self.count, self.pause_seconds = stack, count, pause_seconds
@@ -69,7 +71,7 @@ class Chaos:
             self.failure = error
 
     def _kill(self, name: str, number: signal.Signals) -> bool:
-        """Kills a process that has finished its last restart."""
+        """Kills a process, but only if its last restart has finished. Returns whether it did."""
         if self.stack.states()[name]["state"] != "ready":
             return False
         self.stack.kill(name, number)
@@ -92,7 +94,9 @@ class Chaos:
         return True
 
     def _some_links(self) -> list[str]:
-        """Chooses one link or all links of a server; publishing's more often, because it does the tested work."""
+        """Chooses one link or all links of a server. Chooses publishing's more often, because publishing does the
+        tested work.
+        """
         names = sorted(self.stack.links.ports)
         weights = [4 if name.startswith("publishing") else 1 for name in names]
         [name] = self._random.choices(names, weights)
@@ -102,12 +106,12 @@ class Chaos:
 
 
 def every(seconds: float, count: int) -> float:
-    """Returns the pause between `count` faults in this time."""
+    """Returns the pause in seconds between `count` faults in this time."""
     return seconds / count
 
 
 def wait_until(look: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition became true in time."""
+    """Waits until the condition is true. Returns False if the time is up before."""
     end = time.monotonic() + seconds
     while not (true := look()):
         if time.monotonic() > end:

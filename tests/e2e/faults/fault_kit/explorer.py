@@ -1,9 +1,10 @@
-"""A process that explores the API by following its responses, with tokens of every kind.
+"""A process that explores the API by following the ids and links in its responses, with tokens of every kind.
 
-Standard input: one JSON object {base_url, worlds, seed, requests, seconds, now}; a world is {tokens: kind →
-token (null for none), ids: of what it has}, `now` the time by the shared clock.
-Standard output: one JSON object {requests, statuses, operations, kinds, failures}; operations: by name, then by status
-and code.
+Standard input is one JSON object {base_url, worlds, seed, requests, seconds, now}. A world stands for an account:
+{tokens: kind → token (null for none), ids: the ids of its objects}. `now` is the present time by the shifted clock.
+
+Standard output is one JSON object {requests, statuses, operations, kinds, failures}. `operations` counts responses by
+operation, then by status and code.
 """
 
 import datetime as dt
@@ -89,7 +90,9 @@ class Explorer:
         }  # fmt: skip
 
     def machine(self, schema: Any) -> Any:
-        """Walks along what answers offer (schemathesis's own rules), and from any operation on (ours)."""
+        """Returns a state machine that walks through the API. schemathesis's rules go on from what a response offers;
+        our own rule begins anew with any operation.
+        """
         explorer = self
 
         class Walk(schema.as_state_machine()):  # type: ignore[misc]
@@ -128,7 +131,7 @@ class Explorer:
         return type("Machine", (Walk,), {"begin": anywhere})
 
     def options(self, world: dict[str, str | None], kind: str) -> dict[str, Any]:
-        """Of a request with such a token. Raises Enough."""
+        """Returns the options of a request with a token of this kind. Raises Enough."""
         self.end = self.end or time.monotonic() + self.given["seconds"]
         if self.statuses.total() >= self.given["requests"] or time.monotonic() > self.end:
             raise Enough
@@ -156,7 +159,7 @@ class Explorer:
 
 
 def code_of(response: Any) -> str:
-    """Of an error that is told as JSON; empty for anything else."""
+    """Returns the error code of a JSON response; empty if it has none."""
     if response.status_code < 400 or "application/json" not in str(response.headers.get("content-type")):
         return ""
     return str(json.loads(response.text)["code"])

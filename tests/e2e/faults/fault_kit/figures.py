@@ -8,7 +8,7 @@ FILE = "figures.json"
 
 
 class Figures:
-    """Writes one line of figures for each test."""
+    """Writes a line of figures for each test into a file beside the logs."""
 
     def __init__(self, run: Path, size: str) -> None:
         self._path = run / FILE
@@ -20,7 +20,7 @@ class Figures:
 
 
 def lines(run: Path) -> list[str]:
-    """Returns the lines of all processes of this run."""
+    """Returns the lines that all test processes of this run wrote."""
     tests = [row for path in sorted(run.rglob(FILE)) for row in json.loads(path.read_text()).items()]
     return [
         f"{test}: " + ", ".join(f"{name} {value}" for name, value in figures.items())

@@ -1,6 +1,6 @@
-"""TCP links between the processes of a stack and its servers, each of which can be cut or frozen by its name.
+"""TCP links between the processes of a stack and its servers. Each link can be cut or frozen by its name.
 
-They run in a process of their own, so that a busy test does not slow the stack down.
+The links run in a process of their own, so that a busy test does not slow the stack down.
 """
 
 import json
@@ -14,7 +14,7 @@ from testkit.faulty_link import FaultyLink
 
 
 class Links:
-    """Thread-safe. Close it at the end."""
+    """Controls the links. Thread-safe. Close it at the end."""
 
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}
@@ -24,18 +24,20 @@ class Links:
         )
 
     def add(self, targets: Mapping[str, tuple[str, int] | str]) -> dict[str, int]:
-        """Name → host and port, or the path of a Unix socket; the ports that lead there."""
+        """Adds links. `targets`: link name → host and port, or the path of a Unix socket. Returns link name → local
+        port.
+        """
         self.ports |= self._ask(
             "add", {name: target for name, target in targets.items() if name not in self.ports}
         )
         return self.ports
 
     def cut(self, *names: str) -> None:
-        """Closes the open connections of a link."""
+        """Closes the open connections of these links. New connections work."""
         self._ask("cut", names)
 
     def freeze(self, *names: str) -> None:
-        """Freezes a link: no byte passes and no connection is closed; new connections hang too."""
+        """Freezes links: no byte passes and no connection is closed. New connections hang too."""
         self._ask("freeze", names)
 
     def thaw(self, *names: str) -> None:

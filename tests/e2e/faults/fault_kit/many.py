@@ -1,4 +1,4 @@
-"""Thousands of scheduled posts on hundreds of pages, due in steps, and their outcomes."""
+"""Thousands of scheduled posts on hundreds of pages, due in steps, and what became of them."""
 
 import datetime as dt
 import threading
@@ -36,7 +36,7 @@ class Owner:
 
 
 class Many:
-    """`size` accounts with PAGES pages each; `steps` posts on every page."""
+    """Schedules and counts the posts: `size` accounts with PAGES pages each, and `steps` posts on every page."""
 
     def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int, steps: int) -> None:
         self.simulator, self.clock, self.steps = simulator, clock, steps
@@ -60,7 +60,9 @@ class Many:
         return len(self.owners) * PAGES * self.steps
 
     def schedule(self) -> None:
-        """All of them: one call for all pages of an account and step, with a key that is sent until it is answered."""
+        """Schedules all posts. One call schedules a post on all pages of an account; it has a key and is repeated
+        until it is answered.
+        """
         self.first_at = self.clock.now() + UNTIL_FIRST
         with ThreadPoolExecutor(8) as pool:
             list(
@@ -97,7 +99,9 @@ class Many:
             self.due |= {(page["account_id"], text): step for page in owner.pages}
 
     def _abandon(self, owner: Owner, step: int) -> None:
-        """One call that is never sent again, whatever becomes of it: nobody but the services settles its month unit."""
+        """Sends one call without a key and never repeats it. So only the services can settle whether its month unit
+        was used.
+        """
         body = {
             "page_id": owner.pages[step % PAGES]["id"], "message": f"abandoned {uuid.uuid4().hex}",
             "scheduled_at": stamp(self.first_at + STEP * step - STEP / 2),
@@ -111,7 +115,7 @@ class Many:
             self.abandoned[status] += 1
 
     def units_and_posts(self) -> list[tuple[int, int]]:
-        """Of each account the month units used, and the posts that its calls have made."""
+        """Returns for each account the month units that were used, and the number of posts that its calls have made."""
         posts = Counter(
             post["brand_id"] for status in ("queued", "published", "failed") for post in self.shown(status)
         )
@@ -124,19 +128,21 @@ class Many:
         ]
 
     def come_close(self, step: int) -> None:
-        """None of that step is due yet."""
+        """Moves the clock to shortly before the posts of that step are due."""
         self.clock.shift_to(self.first_at + STEP * step - CLOSE)
 
     def make_due(self, step: int) -> None:
         self.clock.shift_to(self.first_at + STEP * step + dt.timedelta(seconds=1))
 
     def held(self) -> Counter[tuple[str, str]]:
-        """How often each post was published."""
+        """Returns how often each post is on the platforms."""
         rows = ((post["account_id"], post["text"]) for post in self.simulator.posts())
         return Counter(row for row in rows if row in self.due)
 
     def out(self, step: int) -> int:
-        """How many are out while that step is the latest that was due; notes those of a later one as early."""
+        """Returns how many posts are published after that step has become due. Records published posts of later steps
+        as early.
+        """
         held = self.held()
         self.early |= {one for one in held if self.due[one] > step}
         return len(held)
@@ -145,7 +151,7 @@ class Many:
         return len(self.owners) * PAGES * (step + 1)
 
     def queued(self) -> list[Json]:
-        """What the API shows as not out yet."""
+        """Returns posts that the API lists as not published yet, at most 100 of each account."""
         return [
             post
             for owner in self.owners

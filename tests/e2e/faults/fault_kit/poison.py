@@ -1,4 +1,4 @@
-"""A thousand kinds of unreadable messages, and the queues in which they end. Uses AMQP only."""
+"""A thousand kinds of unreadable messages, sent with plain AMQP, and the queues in which they end."""
 
 import datetime as dt
 import gzip
@@ -57,7 +57,9 @@ PROPERTIES: tuple[dict[str, Any], ...] = (
 
 
 def kinds(count: int, seed: int = 7) -> Iterator[tuple[bytes, dict[str, Any], dict[str, Any]]]:
-    """Bodies, headers and properties; nobody can read one of these bodies, be it a frame of calls or an event."""
+    """Yields body, headers and properties of messages. No process can read such a body, neither as a frame of calls
+    nor as an event.
+    """
     chance = random.Random(seed)
     bodies = [
         *UNREADABLE,
@@ -72,7 +74,7 @@ def kinds(count: int, seed: int = 7) -> Iterator[tuple[bytes, dict[str, Any], di
 
 
 def _bent(whole: dict[str, Any]) -> Iterator[bytes]:
-    """A field that must be there is gone, or is something else."""
+    """Yields JSON bodies in which a required field is missing or has a wrong value."""
     for name in [name for name in whole if name not in ("brand_id", "data")]:
         yield json.dumps({key: value for key, value in whole.items() if key != name}).encode()
         for strange in STRANGE:
@@ -85,13 +87,13 @@ def _bent(whole: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _torn(chance: random.Random, body: bytes) -> bytes:
-    """Cut somewhere, with a byte in it that no JSON has."""
+    """Returns the body with a part cut out, and in its place a byte that no JSON holds."""
     at = chance.randrange(len(body) + 1)
     return body[:at] + bytes([chance.randrange(1, 32) | 0x80]) + body[chance.randrange(at, len(body) + 1) :]
 
 
 class Broker:
-    """`with` it."""
+    """A connection to RabbitMQ. Use it in a `with` statement."""
 
     def __init__(self, url: str) -> None:
         self._connection = pika.BlockingConnection(pika.URLParameters(url))
@@ -104,11 +106,11 @@ class Broker:
         self._connection.close()
 
     def consumed(self, names: list[str]) -> list[str]:
-        """Those of these queues that somebody reads."""
+        """Returns those of these queues that have a consumer."""
         return [name for name in names if self.size(name)[1] > 0]
 
     def size(self, name: str) -> tuple[int, int]:
-        """Messages ready, and consumers. (0, 0) if there is no such queue."""
+        """Returns the number of ready messages and of consumers. (0, 0) if there is no such queue."""
         try:
             found = self._connection.channel().queue_declare(name, passive=True).method
         except pika.exceptions.ChannelClosedByBroker:
@@ -122,7 +124,7 @@ class Broker:
         self.channel.basic_publish(exchange, queue, body, properties)
 
     def take_quarantined(self) -> Counter[tuple[str, int]]:
-        """How many there are of each queue and kind; they are gone then."""
+        """Removes all messages from the quarantine. Returns how many there were of each queue and kind."""
         seen: Counter[tuple[str, int]] = Counter()
         while True:
             method, properties, _ = self.channel.basic_get(QUARANTINE, auto_ack=True)

@@ -1,6 +1,7 @@
-"""Requests as a person would make them: ids that answers have named, times to come, short texts.
+"""Changes generated requests so that a person could have sent them: ids that answers have named, times in the future,
+short texts.
 
-What is made up from the schemas alone finds few posts and passes few rules; half of the requests are put right here.
+Requests that are generated from the schemas alone find few posts and pass few rules. So half of them are changed.
 """
 
 import datetime as dt
@@ -36,27 +37,27 @@ _FILE = {"filename": "harbour.png", "mime_type": "image/png", "size_bytes": 2048
 
 
 class Seen:
-    """The ids that the answers to one account have named."""
+    """The ids that the API has named in its answers to one account."""
 
     def __init__(self, told: Any) -> None:
-        """`told` names what is known from the start."""
+        """`told` holds the ids that are known from the start."""
         self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self.note(json.dumps(told))
 
     def note(self, text: str) -> None:
-        """An answer's body, or whatever names ids in quotation marks."""
+        """Adds the ids in a text: the body of an answer, or any text with ids in quotation marks."""
         for found, kind in _ID.findall(text):
             if found not in self._ids[kind]:
                 self._ids[kind].append(found)
 
     def forget(self, path: str) -> None:
-        """What stood there is gone."""
+        """Removes the ids in this path, because what they named was deleted."""
         for ids in self._ids.values():
             for gone in [one for one in ids if one in path]:
                 ids.remove(gone)
 
     def put_right(self, case: Any, now: dt.datetime, chance: random.Random) -> None:
-        """Changes the request in place, where something fitting is known."""
+        """Changes the request in place where it can use a known id, a time in the future or a short text."""
         for start, kind in _IN_PATHS.items():
             if case.path.startswith(start) and self._ids[kind]:
                 name = start[start.index("{") + 1 : -1]
@@ -90,7 +91,9 @@ def _text(_now: dt.datetime, chance: random.Random) -> str:
 
 
 def _prompt(_now: dt.datetime, chance: random.Random) -> str:
-    """One of a few: the simulator remembers the pictures and films it has made."""
+    """Returns one of a few prompts. There are few because the simulator keeps the pictures and videos that it has
+    made.
+    """
     return f"A lighthouse, number {chance.randint(1, 5)}"
 
 

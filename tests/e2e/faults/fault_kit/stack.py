@@ -26,7 +26,7 @@ SERVERS = ("database", "amqp", "simulator", "s3")
 
 @dataclass(frozen=True)
 class _Linked(LocalStack):
-    """The local stack with a link on each connection."""
+    """A local stack with a link on each connection to a server."""
 
     links: Links = field(default_factory=Links)
 
@@ -55,19 +55,19 @@ class _Linked(LocalStack):
 
 
 class FaultyStack(Stack):
-    """A running stack under faults."""
+    """A running stack whose connections and clocks can be disturbed."""
 
     def __init__(self, run: Path, links: Links) -> None:
         super().__init__(run)
         self.links = links
 
     def skew(self, name: str, seconds: float) -> None:
-        """Sets how far this process's wall clock is ahead."""
+        """Sets by how many seconds this process's wall clock is ahead."""
         with (self.run / "skew" / name).open("r+b") as file:
             file.write(struct.pack("d", seconds))
 
     def mend(self) -> None:
-        """Repairs all links and clocks."""
+        """Repairs all links and sets all clocks right."""
         self.links.thaw()
         for name in WORKERS:
             self.skew(name, 0.0)
@@ -80,7 +80,9 @@ class FaultyStack(Stack):
         return str(self.states()[name]["state"])
 
     def await_state(self, name: str, starts: int, seconds: float) -> float:
-        """Until it was started more often and answers again; the moment of that (monotonic)."""
+        """Waits until a process was started more than `starts` times and answers again. Returns the monotonic time of
+        that moment.
+        """
         end = time.monotonic() + seconds
         while not (self.starts(name) > starts and self.state(name) == "ready"):
             assert time.monotonic() < end, f"{name} is not back within {seconds} s"

@@ -1,7 +1,8 @@
-"""A wrong wall clock for the processes of one stack. Python loads it at its start where this folder is on PYTHONPATH.
+"""Makes the wall clock of one stack's processes wrong. Python loads it at its start where this folder is on
+PYTHONPATH.
 
-FAULTS_SKEW names a file of eight bytes, a double: seconds that this process's wall clock is ahead, which may change at
-any moment. Monotonic time is as it is, and so is every other machine's.
+FAULTS_SKEW names a file of eight bytes, a double: by how many seconds this process's wall clock is ahead. The number
+may change at any moment. Monotonic time stays right, and so do the clocks of other processes.
 """
 
 import ctypes
