@@ -1,4 +1,4 @@
-"""Pages, posts with their attempts, comments and replies."""
+"""Creates pages, posts with their attempts, comments and replies."""
 
 from alembic import op
 

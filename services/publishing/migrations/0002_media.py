@@ -1,4 +1,6 @@
-"""What posts hold of media's files. Both columns have defaults: the release before this one writes on beside it."""
+"""Adds the files of posts, and their revision. Both columns have defaults, because the previous release still writes
+posts.
+"""
 
 from alembic import op
 

@@ -1,6 +1,7 @@
-"""Comments that are told of once, polls of published posts, and pages that tell us of comments by themselves.
+"""Adds the state of comments, polls for comments of published posts, and subscriptions to a platform's comment
+webhooks.
 
-All columns have defaults: what the release before this one writes beside it is told of when it is next seen.
+All columns have defaults. A comment that the previous release stores is reported when this release next sees it.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Connections that are refreshed and given up: when, under whose claim; pages that are unlinked.
+"""Adds the renewal of page credentials, with its time and its claim, and the unlinking of pages.
 
-All columns have defaults: the release before this one writes on beside it, and its pages are not refreshed.
+All columns have defaults. The previous release writes on, and the pages that it links are not renewed.
 """
 
 from alembic import op

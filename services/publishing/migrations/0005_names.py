@@ -1,6 +1,6 @@
-"""Posts whose platform names them only later: what to ask for, and when.
+"""Adds the posts whose platform gives them an id only later, with the time of the next look-up.
 
-A new table alone: the release before this one knows nothing of it, and its posts keep the id they have.
+This is a new table. The previous release does not know it, and its posts keep the id that they have.
 """
 
 from alembic import op

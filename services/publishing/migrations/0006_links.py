@@ -1,4 +1,4 @@
-"""Linkings on their way: from the address a browser is sent to until pages are chosen. A new table alone."""
+"""Adds link sessions, from the login's address until pages are chosen. This is a new table."""
 
 from alembic import op
 

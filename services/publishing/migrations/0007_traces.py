@@ -1,4 +1,6 @@
-"""What is traced goes on in whoever receives an event, and in a post's sending."""
+"""Adds the traceparent to the outbox and to posts, so that receivers of events and the sending of a post continue the
+trace.
+"""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""A reply that is looked up, and a comment that is read after its platform told of it, go on with their traces."""
+"""Adds the traceparent to replies and comments, so that their look-ups continue the trace."""
 
 from alembic import op
 

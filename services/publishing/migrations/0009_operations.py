@@ -1,4 +1,6 @@
-"""What changed a post or took a page away is remembered: the same operation again is answered, not refused."""
+"""Adds the operation that last changed a post or that unlinked a page: the same operation is then answered again and
+not refused.
+"""
 
 from alembic import op
 

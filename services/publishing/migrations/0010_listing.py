@@ -1,7 +1,8 @@
-"""Lists of scheduled posts by their state: the default one, of what is queued, read an account's whole history.
+"""Indexes scheduled posts by state. Without the state, the default list, of queued posts, read the account's whole
+history.
 
-The new index is in the old one's place, so that writing costs what it did. The release before this one lists by it as
-well, only that it sorts what it finds.
+The new index replaces one without the state, so that writes do not become slower. The previous release uses it too, and
+sorts the result.
 """
 
 revision = "0010"
@@ -12,4 +13,4 @@ DROPS = ("posts_scheduled",)
 
 
 def upgrade() -> None:
-    """The indexes are all."""
+    """Does nothing: this migration changes only indexes."""

@@ -1,7 +1,7 @@
-"""A row for each write operation: it serialises the operation's tries, and a refused one stores nothing later.
+"""Adds a row for each write operation. Tries of one operation lock it, and a refused try stores nothing later.
 
-The release before this one makes posts and replies without such a row: their operation ids stay unique in their own
-tables, and a repetition finds them there.
+The previous release creates posts and replies without such a row. Their operation ids stay unique in their own tables,
+where a repeated request finds them.
 """
 
 from alembic import op

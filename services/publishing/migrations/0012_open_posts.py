@@ -1,4 +1,4 @@
-"""Find a page's open posts, and its polls for comments, without reading the page's or the table's whole history."""
+"""Indexes a page's open posts and comment polls, so that they are found without reading its whole history."""
 
 revision = "0012"
 down_revision = "0011"

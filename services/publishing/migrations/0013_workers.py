@@ -1,8 +1,8 @@
-"""Claims name their worker process, whose one lease is renewed in their place (`chassis.db.leases`).
+"""Adds to each claim its worker process. The worker renews one lease for all its claims (`chassis.db.leases`).
 
-Beside the release before this one: its claims have no worker and lapse by their `lease_until`; the new ones have
-`infinity` there, which that release never takes for passed. Going back to it, what a killed process of this release had
-claimed is given back by hand (docs/operations.md, "Upgrade without downtime").
+Claims of the previous release have no worker, and lapse at their `lease_until`. New claims have `infinity` there, which
+the previous release never counts as lapsed. After a return to that release, the operator gives back the posts that a
+killed process of this release had claimed (docs/operations.md, "Upgrade without downtime").
 """
 
 from alembic import op

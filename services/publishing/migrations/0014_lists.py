@@ -1,7 +1,7 @@
-"""Lists by page, brand and platform read what they show, not the history of the account, brand or page.
+"""Indexes posts and pages for lists by page, brand and platform, which then read only the rows that they show.
 
-`posts_published_of_account` takes the place of `posts_published`, so that writing costs the same. The release before
-this one sorts what it finds by it.
+`posts_published_of_account` replaces `posts_published`, so that writes do not become slower. The previous release uses
+it too, and sorts the result.
 """
 
 revision = "0014"
@@ -18,4 +18,4 @@ DROPS = ("posts_published",)
 
 
 def upgrade() -> None:
-    """The indexes are all."""
+    """Does nothing: this migration changes only indexes."""

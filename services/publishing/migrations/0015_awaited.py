@@ -1,4 +1,6 @@
-"""Until when the client of a publish at once waits: decides whether its answer or an event tells of the outcome."""
+"""Adds until when the client of a publish at once waits. This decides whether the answer or an event reports the
+outcome.
+"""
 
 from alembic import op
 

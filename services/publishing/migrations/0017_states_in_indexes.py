@@ -1,7 +1,7 @@
-"""What went out of a brand or a page is found without reading the rows of what it has queued.
+"""Adds the state to two indexes, so that the posts that a brand or page has sent are found without reading its queued
+posts.
 
-The state is read in the indexes, which take the places of two without it; the release before this one finds its posts
-by them as well.
+The new indexes replace two without the state. The previous release finds its posts by them too.
 """
 
 revision = "0017"
@@ -15,4 +15,4 @@ DROPS = ("posts_out_of_brand", "posts_out_of_page")
 
 
 def upgrade() -> None:
-    """The indexes are all."""
+    """Does nothing: this migration changes only indexes."""

@@ -1,6 +1,6 @@
-"""A linking waits for the person's consent: which browser it belongs to, and what was found and is not agreed to yet.
+"""Adds a person's consent to a linking: the browser that began it, and the accounts that were found but not agreed to.
 
-Nullable columns alone. The release before ignores them.
+All columns may be null. The previous release ignores them.
 """
 
 from alembic import op

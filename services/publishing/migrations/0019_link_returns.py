@@ -1,6 +1,7 @@
-"""Where a linking brings the person back to, and that its account was told of another browser.
+"""Adds the address to which a linking sends the person back, and when its account was told of a login in another
+browser.
 
-Nullable columns alone. The release before ignores them.
+Both columns may be null. The previous release ignores them.
 """
 
 from alembic import op

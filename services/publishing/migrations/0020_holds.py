@@ -1,8 +1,8 @@
-"""A post knows its maker, and is held when the maker loses access.
+"""Adds the maker of a post, and the state `held` for posts whose maker has lost access.
 
-Nullable columns, a table, a state more. The new check replaces the old one without reading the table (NOT VALID), which
-would close it meanwhile; the next revision validates it. Beside the release before this one, which notes no maker and
-shows held posts as `held`: its worker may still send a post whose maker has lost access, once.
+The new check is NOT VALID: it replaces the old one without reading the table, which would lock it. The next migration
+validates it. The previous release stores no maker and lists held posts as `held`. Its worker may still send one post
+whose maker has lost access.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""The check that 0020 added is validated: the table is read once, while everybody goes on reading and writing it."""
+"""Validates the check that 0020 added. This reads the whole table once, while other transactions read and write it."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Adds the longest message of an account, where its platform tells one. The previous release stores none."""
+"""Adds the maximum length of an account's messages, where the platform tells it. The previous release stores none."""
 
 from alembic import op
 

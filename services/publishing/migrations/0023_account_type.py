@@ -1,6 +1,6 @@
-"""Which of a platform's logins a linking uses: LinkedIn has one for members and one for company pages.
+"""Adds to a linking which of a platform's logins it uses: LinkedIn has one for members and one for company pages.
 
-A nullable column alone. The release before ignores it, and has one app only.
+The column may be null. The previous release ignores it, and has only one app.
 """
 
 from alembic import op

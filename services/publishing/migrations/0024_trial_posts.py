@@ -1,4 +1,4 @@
-"""Test posts of `posthaste platform check --post`. The release before does not know the table."""
+"""Adds the test posts of `posthaste platform check --post`. The previous release does not know the table."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Why a first comment failed. The release before neither reads nor writes the columns."""
+"""Adds the reason why a first comment failed. The previous release neither reads nor writes the columns."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Accounts may ask for events of the posts that they make at once. The release before reads and writes neither."""
+"""Adds whether an account gets events of the posts that it publishes at once. The previous release ignores it."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Pages keep what their last check found. The release before reads and writes none of it."""
+"""Adds the result of a page's last check. The previous release neither reads nor writes it."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Gives each test a media service in memory."""
+"""A media service in memory, for each test."""
 
 import pytest
 from publishing_kit.fake_media import FakeMedia

@@ -1,7 +1,7 @@
-"""The calls in the connectors' code that lead to a request, found in the code, and those of them that ran.
+"""Finds the calls in the connectors' code that lead to a request, and records which of them ran.
 
 A call leads to a request if it is `HttpClient.send`, or if a function of its name in the same platform's folders
-contains such a call. Names are compared without types, so a call too many may be found, but none is left out.
+contains such a call. Names are compared without types, so the result may contain other calls too, but none is missing.
 """
 
 import ast
@@ -25,7 +25,7 @@ PLATFORMS = ("facebook", "instagram", "linkedin", "tiktok", "x", "youtube")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """A call in the code, by its end: of nested calls each ends elsewhere."""
+    """The place of a call in the code: where it ends, which is different for nested calls."""
 
     file: str
     line: int
@@ -69,7 +69,9 @@ def sending_calls(platform: str) -> set[Site]:
 
 
 def _functions(module: ast.Module) -> Iterator[_Function]:
-    """Yields every function with the names by which it can be called, and its calls without those of inner ones."""
+    """Yields every function with the names by which it can be called, and its calls. Calls of functions inside it are
+    left out.
+    """
     methods = {
         node
         for one in ast.walk(module)
@@ -85,7 +87,7 @@ def _functions(module: ast.Module) -> Iterator[_Function]:
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes of a function without those of functions in it; a lambda belongs to its function."""
+    """Yields the nodes of a function without those of functions inside it. A lambda counts as part of its function."""
     for node in ast.iter_child_nodes(function):
         if not isinstance(node, ast.FunctionDef):
             yield node
@@ -108,7 +110,7 @@ def _site(path: Path, call: ast.Call) -> Site:
 
 
 class Ran:
-    """Collects the calls that run in the connectors' code."""
+    """Records the calls that run in the connectors' code."""
 
     def __init__(self) -> None:
         self._offsets: dict[CodeType, set[int]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""What a platform describes of its API, and how a request is compared with it."""
+"""A platform's description of its API, and the comparison of a request with it."""
 
 import json
 import re
@@ -16,7 +16,7 @@ BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it leaves a connector. `granted`: the scopes of its token."""
+    """A request as a connector sends it. `granted`: the scopes of its token."""
 
     method: str
     url: str
@@ -26,7 +26,7 @@ class Request:
 
     @property
     def address(self) -> str:
-        """The address without its query."""
+        """The URL without its query."""
         return self.url.partition("?")[0]
 
     @property
@@ -37,7 +37,7 @@ class Request:
 
     @property
     def content_type(self) -> str:
-        """The type of the body, empty if there is none."""
+        """The type of the body; empty if there is no body."""
         kind = self.headers.get("content-type", "").partition(";")[0]
         if not self.body:
             return ""
@@ -45,7 +45,7 @@ class Request:
 
     @property
     def fields(self) -> Any:
-        """The body as an object; of a form the texts, of a file in it only its presence."""
+        """The fields of the body. A form's fields are texts, and "(file)" for a file."""
         if self.content_type == JSON:
             return json.loads(self.body)
         if self.content_type == FORM:
@@ -58,7 +58,7 @@ class Request:
 
 
 def _part(part: bytes) -> tuple[str, str]:
-    """Returns name and content of a part of a form."""
+    """Returns the name and the content of one part of a form."""
     head, _, content = part.partition(b"\r\n\r\n")
     name = re.findall(rb' name="([^"]*)"', head)[0].decode()
     return name, "(file)" if b" filename=" in head else content.removesuffix(b"\r\n").decode()
@@ -66,7 +66,7 @@ def _part(part: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One call. `{…}` in an address stands for one part of the path, and is no part of a host."""
+    """One call of the API. `{…}` in its URL stands for one part of the path, never for a part of the host."""
 
     method: str
     url: str
@@ -92,7 +92,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """One platform's API. `source`: where the facts are from, with date."""
+    """The description of one platform's API. `source`: where the facts are from, and their date."""
 
     source: str
     operations: Collection[Operation]
@@ -102,12 +102,14 @@ class Description:
     ids: Mapping[str, str] = field(default_factory=dict)
 
     def calls(self, request: Request) -> list[Operation]:
-        """Returns the descriptions of a request's call."""
+        """Returns the descriptions of the call that a request makes."""
         return [one for one in self.operations if one.matches(request, self.ids)]
 
     def problems(self, request: Request) -> list[str]:
-        """Returns everything in a request that the platform does not describe. A call may be described more than once,
-        where it has two forms: the one that the request comes nearest to counts."""
+        """Returns the differences between a request and the description of its call.
+
+        A call that has two forms is described twice. The form with fewer differences counts.
+        """
         found = [self._problems(one, request) for one in self.calls(request)]
         closest = min(found, key=len, default=["unknown call"])
         return [f"{request.method} {unquote(request.address)}: {problem}" for problem in closest]

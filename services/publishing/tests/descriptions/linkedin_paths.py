@@ -1,4 +1,4 @@
-"""Everything that we ask of LinkedIn, as a member and as a company page."""
+"""Makes every request that we send to LinkedIn, as a member and as a company page."""
 
 from contracts.post_settings import LinkedInPostSettings
 from publishing.platforms.base import Account, Content
@@ -98,7 +98,9 @@ def _look_up(page: Drive) -> None:
 
 
 def _refused(played: Played, page: Drive) -> None:
-    """LinkedIn calls a new token revoked; who may post need not be an administrator."""
+    """Reads a page while LinkedIn first says that the token is revoked, and then that the person is not an
+    administrator.
+    """
     revoked = (401, {"status": 401, "serviceErrorCode": 65601, "message": "revoked"})
     played.on("GET", "/organizations/55$", revoked, _DENIED)
     page.read()

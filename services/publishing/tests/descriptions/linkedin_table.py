@@ -1,7 +1,7 @@
-"""LinkedIn's API, as its pages and the clients of others describe it.
+"""LinkedIn's API, from LinkedIn's documentation and from clients by others.
 
-Pages are those of learn.microsoft.com/linkedin, of which stored copies were read on 23 November 2026: most only in
-their first third, so that a row also names who sends the same fields. A view or date is the copy's own.
+The pages of learn.microsoft.com/linkedin were read in stored copies on 23 November 2026. Most copies hold only the
+first third, so a row also names a client that sends the same fields. A row's version or date is that of the copy.
 """
 
 from .description import BYTES, FORM, JSON, Description, Operation

@@ -1,6 +1,7 @@
-"""Names that the Graph API takes: fields of its objects, parameters of calls that write, values of enums, permissions.
+"""Names that the Graph API takes: fields of objects, parameters of calls that write, values of enums, and permissions.
 
-From facebook-business 26.0.3 (adobjects), read on 23 November 2026; permissions from Meta's Permissions Reference.
+From facebook-business 26.0.3 (adobjects), read on 23 November 2026. The permissions are from Meta's Permissions
+Reference.
 """
 
 from collections.abc import Mapping

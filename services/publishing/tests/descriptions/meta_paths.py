@@ -1,4 +1,4 @@
-"""Everything that we ask of the Graph API for Facebook and Instagram. The kinds of objects are told by their ids."""
+"""Makes every request that we send to the Graph API for Facebook and Instagram. An object's id tells its kind."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def drive_facebook(played: Played) -> None:
 
 
 def _films(played: Played, facebook: Drive) -> None:
-    """In pieces, resumed after a break or in an expired session, by address, and looked up."""
+    """Publishes videos in pieces, after a break, after the session has expired, and by address, and looks them up."""
     film, by_address = video(_SIZE), MediaSource("video", "https://a.example/a.mp4")
     for content in (Content("Film", (film,)), Content("", (film,), {"is_ai_generated": True})):
         played.on("POST", "/1001/videos$", _BEGUN, _SENT, {"success": True})
@@ -168,7 +168,7 @@ def drive_instagram(played: Played) -> None:
 
 
 def _again(played: Played, instagram: Drive, content: Content) -> None:
-    """Repeats an attempt with what it has stored, and looks it up in every state of its container."""
+    """Repeats an attempt with the checkpoint that it stored, and looks it up in every state of its container."""
     mark = fingerprint(content)
     instagram.publish(content, content=mark, container_id="1790")
     instagram.publish(content, content=mark, children=["1790", None])

@@ -25,7 +25,9 @@ _MODIFIERS = ["limit", "summary", "type", "filter", "order"]
 
 
 def fields_of(node: str) -> Shape:
-    """`id,from{name},comments.limit(0).summary(true)`: fields of a node, with those of objects in it in braces."""
+    """Returns the shape of a list of a node's fields, such as `id,from{name},comments.limit(0).summary(true)`. Braces
+    hold the fields of an inner object.
+    """
 
     def check(name: str, value: object) -> list[str]:
         found = []
@@ -65,7 +67,9 @@ def _write(
     path: str, *scopes: str, fields: Mapping[str, Shape], required: tuple[str, ...] = (), host: str = _GRAPH,
     answers: str = "", file: str = "",
 ) -> Operation:  # fmt: skip
-    """`answers`: the node whose fields may be asked for with the answer; `file`: the field of a file's bytes."""
+    """Returns a call that writes. `answers`: the node whose fields the answer may contain. `file`: the field that holds
+    a file.
+    """
     bodies = {FORM: record(fields, required)}
     if file:
         bodies[MULTIPART] = record({**fields, file: anything}, (*required, file))
@@ -74,7 +78,7 @@ def _write(
 
 
 def _login(scopes: str) -> tuple[Operation, ...]:
-    """The calls of Facebook's login, with the permissions that exist."""
+    """Returns the calls of Facebook's login with these permissions."""
     return (
         Operation(
             method="GET", url="https://www.facebook.com/v26.0/dialog/oauth",

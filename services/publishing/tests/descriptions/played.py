@@ -1,4 +1,4 @@
-"""A platform played in one process: it answers as a test says, and every request to it is recorded."""
+"""Plays a platform in this process: it answers as the test says, and records every request."""
 
 import json
 import re
@@ -38,7 +38,7 @@ ISO = NOW.strftime("%Y-%m-%dT%H:%M:%S+0000")
 
 
 class Played:
-    """One platform. A request without an answer fails the test."""
+    """A platform. It fails the test at a request for which it has no answer."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -47,8 +47,9 @@ class Played:
         self._answers: list[tuple[str, str, list[Answer]]] = []
 
     def on(self, method: str, address: str, *answers: Answer) -> None:
-        """Answers requests whose address without query matches the pattern: with one answer after the other, the last
-        one again and again. Later rules take precedence."""
+        """Sets the answers to requests whose address without query matches the pattern, in order. The last answer is
+        repeated. Later rules take precedence.
+        """
         self._answers.insert(0, (method, address, list(answers)))
 
     def urlopen(
@@ -74,7 +75,7 @@ class Played:
 
 @contextmanager
 def playing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
-    """Plays the platform for connectors and logins that are made in this block. Nothing waits."""
+    """Plays the platform for the connectors and logins that the block makes. Nothing sleeps in it."""
     played = Played()
     with monkeypatch.context() as patch:
         patch.setattr("publishing.platforms.http_client.Outbound", lambda *given, **named: played)
@@ -83,14 +84,14 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
 
 
 class Drive:
-    """Drives a connector as the service does; refusals and unknown outcomes are part of its paths."""
+    """Calls a connector as the service does. Ignores refusals and unknown outcomes."""
 
     def __init__(self, played: Played, connector: Connector, login: Login, account: Account) -> None:
         self.played, self.connector, self.login, self.account = played, connector, login, account
         self.played.granted = login.scopes
 
     def publish(self, content: Content, /, **stored: Any) -> dict[str, Any]:
-        """Publishes with this checkpoint; returns the checkpoint that is stored then."""
+        """Publishes with this checkpoint. Returns the checkpoint that the connector has stored."""
         checkpoint = Checkpoint(stored)
         self.attempt(lambda: self.connector.publish(self.account, content, checkpoint))
         return checkpoint.values
@@ -104,7 +105,7 @@ class Drive:
         self.attempt(lambda: self.connector.search(attempt))
 
     def comments(self, remote_id: str, comment_id: str, cursor: str | None = None) -> None:
-        """Drives everything that has to do with comments."""
+        """Makes every call about comments."""
         account, connector = self.account, self.connector
         self.attempt(lambda: connector.comment(account, remote_id, "Thanks, see example.org"))
         self.attempt(lambda: connector.reply(account, comment_id, "Thanks, see example.org"))
@@ -125,7 +126,7 @@ class Drive:
         self.attempt(lambda: self.connector.profile(self.account))
 
     def log_in(self, scopes: tuple[str, ...] | None = None) -> None:
-        """Links an account: the page of the login, the code, the accounts found, renewal and revocation."""
+        """Links an account: the login page, the code, the accounts that were found, renewal and revocation."""
         login, redirect = self.login, "https://posthaste.example/connect/callback"
         verifier = "v" * 43
         self.played.requests.append(Request("GET", login.authorize_url("state", redirect, verifier), {}))
@@ -148,13 +149,13 @@ class Drive:
         trial.remove(settings, self.account, made_id)
 
     def attempt(self, call: Callable[[], Any]) -> None:
-        """Runs a call; what it makes of the platform's answers is tested elsewhere."""
+        """Makes a call and ignores refusals and unknown outcomes, which other tests check."""
         with suppress(PlatformRefusal, OutcomeUnknown, NotImplementedError):
             call()
 
 
 def photo(number: int = 1, content_type: str = "image/jpeg", **known: Any) -> MediaSource:
-    """A photo with bytes and an address."""
+    """Returns a photo with bytes and an address."""
     return MediaSource(
         "photo",
         f"https://files.example/{number}.jpg",
@@ -165,7 +166,7 @@ def photo(number: int = 1, content_type: str = "image/jpeg", **known: Any) -> Me
 
 
 def video(size_bytes: int = 100_000, **known: Any) -> MediaSource:
-    """A video with bytes, an address and a length that all platforms take."""
+    """Returns a video with bytes, an address and a length that all platforms take."""
     return MediaSource(
         "video", "https://files.example/a.mp4", content_type="video/mp4", size_bytes=size_bytes,
         duration_seconds=10.0, opener=lambda: nullcontext(iter((bytes(size_bytes),))), **known,
@@ -173,12 +174,12 @@ def video(size_bytes: int = 100_000, **known: Any) -> MediaSource:
 
 
 def each_setting(kind: type[Record]) -> list[dict[str, Any]]:
-    """Returns settings of a post, one at a time, with each value that the record allows, read from its types."""
+    """Returns a post's settings, one at a time, with each value that the record's types allow."""
     return [{row.encode_name: value} for row in msgspec.structs.fields(kind) for value in _values(row.type)]
 
 
 def _values(kind: Any) -> list[Any]:
-    """Returns values of a type: all of a closed one, else one that the platforms take as well."""
+    """Returns every value of a type that has few values, or one that the platforms take."""
     members = [one for one in get_args(kind) if one is not type(None)]
     if hasattr(kind, "__metadata__"):
         return _values(kind.__origin__)

@@ -1,4 +1,4 @@
-"""The kinds of value that a description allows: each returns the problems of a value, none if it is allowed."""
+"""The kinds of value that a description allows. Each returns a value's problems; an empty list if it is allowed."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +13,7 @@ def anything(name: str, value: Any) -> list[str]:
 
 
 def text(pattern: str = r"(?s).+", longest: int | None = None) -> Shape:
-    """A text that matches the pattern as a whole; by default any but an empty one."""
+    """A text that the whole pattern matches; by default any text but an empty one."""
 
     def check(name: str, value: Any) -> list[str]:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
@@ -24,7 +24,7 @@ def text(pattern: str = r"(?s).+", longest: int | None = None) -> Shape:
 
 
 def whole(low: int = 0, high: int | None = None) -> Shape:
-    """A whole number, in a query or form as digits."""
+    """A whole number. Queries and forms hold it as digits."""
 
     def check(name: str, value: Any) -> list[str]:
         is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -37,17 +37,17 @@ def whole(low: int = 0, high: int | None = None) -> Shape:
 
 
 def flag(name: str, value: Any) -> list[str]:
-    """A yes or no, in a query or form as `true` or `false`."""
+    """A yes or no. Queries and forms hold it as `true` or `false`."""
     return [] if isinstance(value, bool) or value in ("true", "false") else [f"{name}: {value!r} is no flag"]
 
 
 def one_of(values: str) -> Shape:
-    """One of the values, which are given between blanks."""
+    """One of these values, which are separated by blanks."""
     return lambda name, value: [] if value in values.split() else [f"{name}: unknown value {value!r}"]
 
 
 def list_of(values: str, separator: str = ",") -> Shape:
-    """A text with some of the values."""
+    """A text that lists some of these values."""
 
     def check(name: str, value: Any) -> list[str]:
         return [
@@ -89,5 +89,5 @@ def record(fields: Mapping[str, Shape], required: Collection[str] = ()) -> Shape
 
 
 def named(names: str, shape: Shape = anything) -> dict[str, Shape]:
-    """Fields of one shape, by their names between blanks."""
+    """Returns fields of one shape. `names` are separated by blanks."""
     return dict.fromkeys(names.split(), shape)

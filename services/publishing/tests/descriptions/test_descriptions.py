@@ -1,4 +1,4 @@
-"""Every request that a connector can make is one that its platform describes: address, names, values and scopes."""
+"""Every request of a connector agrees with the platform's description: its address, names, values and scopes."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ CASES: dict[str, tuple[Description, Callable[[Played], None]]] = {
 
 @pytest.fixture(scope="module")
 def driven() -> dict[str, tuple[list[Request], Ran]]:
-    """The requests of each platform's connector, and the calls in its code that ran."""
+    """By platform: the requests that its connector made, and the calls in its code that ran."""
     found = {}
     with pytest.MonkeyPatch.context() as monkeypatch:
         for platform, (_, drive) in CASES.items():
@@ -75,7 +75,7 @@ def test_every_described_call_is_made(platform: str, driven: Any) -> None:
 
 @pytest.mark.parametrize("platform", ["linkedin", "tiktok"])
 def test_every_call_of_a_platform_without_one_document_names_its_source_and_a_date(platform: str) -> None:
-    """The other platforms' tables are from one file of the platform's own, which the description names."""
+    """The other platforms publish one file with their whole API, which the description names."""
     undated = [
         one.url
         for one in CASES[platform][0].operations
@@ -85,7 +85,7 @@ def test_every_call_of_a_platform_without_one_document_names_its_source_and_a_da
 
 
 def test_the_calls_in_the_code_are_found() -> None:
-    """Every folder with a connector is a platform here, and a request of each is found from end to end."""
+    """Every folder with a connector is tested here, and the calls are found in each kind of its files."""
     assert {path.parent.name for path in ROOT.glob("*/connector.py")} == set(PLATFORMS) == set(CASES)
     for platform in PLATFORMS:
         code = " ".join(site.code for site in sending_calls(platform))
@@ -164,7 +164,7 @@ def test_every_misspelt_parameter_is_noticed(platform: str, driven: Any) -> None
 
 @each_platform
 def test_a_token_without_scopes_is_noticed(platform: str, driven: Any) -> None:
-    """Only the login and the addresses of uploads, which the platform makes, need none."""
+    """Only the login and the upload addresses that the platform returns need no scope."""
     free = {
         request.address
         for request in driven[platform][0]

@@ -1,4 +1,4 @@
-"""Everything that we ask of TikTok."""
+"""Makes every request that we send to TikTok."""
 
 from contracts.post_settings import TikTokPostSettings
 from publishing.platforms.base import Account, Content

@@ -1,7 +1,7 @@
-"""TikTok's API, as the pages of developers.tiktok.com/doc describe it.
+"""TikTok's API, from the pages of developers.tiktok.com/doc.
 
-All were read in stored copies on 23 November 2026. A date is the day on which the page was copied or, with "updated",
-the one that it names itself; "undated" is a copy that names none.
+All pages were read in stored copies on 23 November 2026. A date is the day on which the page was copied or, after
+"updated", the date in the page. "undated" marks a copy without a date.
 """
 
 from .description import BYTES, FORM, JSON, Description, Operation

@@ -1,4 +1,4 @@
-"""Everything that we ask of X."""
+"""Makes every request that we send to X."""
 
 from itertools import chain
 from typing import Any

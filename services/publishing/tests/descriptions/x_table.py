@@ -42,7 +42,7 @@ _MEDIA_WRITES = ("media.write",)
 
 
 def _read(path: str, **query: Shape) -> list[Operation]:
-    """Returns a read of posts, once with each set of names."""
+    """Returns the calls that read posts, one for each set of field names that we ask for."""
     return [
         Operation(
             method="GET", url=f"{_API}/{path}", scopes=_READS, required=("query",) if "query" in query else (),

@@ -1,4 +1,4 @@
-"""Everything that we ask of YouTube."""
+"""Makes every request that we send to YouTube."""
 
 from contracts.post_settings import YouTubePostSettings
 from publishing.platforms.base import Account, Content
@@ -50,7 +50,7 @@ def drive(played: Played) -> None:
 
 
 def _resume(played: Played, youtube: Drive, content: Content) -> None:
-    """Looks an attempt up, and repeats it with what it has stored."""
+    """Looks an attempt up, and repeats it with the checkpoint that it stored."""
     stored = {"content": fingerprint(content), "size_bytes": _SIZE}
     played.on("PUT", "/videos$", (308, {}, {"Range": "bytes=0-262143"}), _VIDEO)
     youtube.publish(content, **stored, session=_SESSION)

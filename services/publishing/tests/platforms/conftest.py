@@ -1,4 +1,4 @@
-"""The connectors against the simulator: a process of its own for these tests, an account of its own for each."""
+"""Runs the connectors against the simulator: one process for all these tests, and a new account for each."""
 
 import os
 import socket
@@ -63,13 +63,15 @@ def simulator() -> Iterator[Simulator]:
 
 @pytest.fixture
 def quick_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body adds next to nothing to a call's ceiling, so connectors made by the test leave a hanging platform soon."""
+    """Connectors that the test makes allow hardly any time for the body of a call, so that they soon give up a platform
+    that hangs.
+    """
     monkeypatch.setattr("publishing.platforms.http_client.Limits", partial(Limits, bytes_per_second=50e6))
 
 
 @pytest.fixture(scope="session")
 def settings(simulator: Simulator) -> dict[str, Any]:
-    """Each platform's settings, by code."""
+    """The settings of each platform, by its code."""
     at, quick = simulator.at, {"poll_seconds": 0.05, "poll_limit_seconds": 10.0}
     meta = MetaSettings(
         facebook_url=at("graph.facebook.com"),
@@ -98,13 +100,13 @@ def settings(simulator: Simulator) -> dict[str, Any]:
 
 @pytest.fixture
 def page_on(simulator: Simulator, settings: dict[str, Any]) -> Callable[[str], Page]:
-    """Makes a page on a platform."""
+    """`page_on(platform)` makes a page of that platform."""
     return lambda platform: Page(simulator, platform, settings[platform])
 
 
 @pytest.fixture(scope="session")
 def file(simulator: Simulator) -> Callable[[str], MediaSource]:
-    """Returns a sample file with its bytes."""
+    """`file(name)` returns a sample file with its bytes."""
 
     def make(name: str) -> MediaSource:
         body, kind = simulator.media(name)
@@ -122,7 +124,7 @@ def clip(file: Callable[[str], MediaSource]) -> bytes:
 
 @pytest.fixture(scope="session")
 def film(clip: bytes) -> Callable[..., MediaSource]:
-    """Makes an MP4 of just the size asked for, generated while it is read."""
+    """Makes an MP4 file of exactly this size, generated while it is read."""
 
     def blocks(first: bytes, size_bytes: int) -> Iterator[bytes]:
         yield first

@@ -1,4 +1,4 @@
-"""The simulator's control API, and accounts of its platforms whose posts are tried as the service tries them."""
+"""The simulator's control API, and accounts of its platforms. Tests publish on them as the service does."""
 
 import time
 from dataclasses import replace
@@ -35,7 +35,7 @@ class Simulator:
         self._session = requests.Session()
 
     def at(self, host: str) -> str:
-        """Returns the base address of one of the platforms' hosts."""
+        """Returns the simulator's base address for a platform's host."""
         return f"{self.url}/{host}"
 
     def call(self, method: str, path: str, **body: Any) -> Any:
@@ -66,7 +66,7 @@ class Simulator:
 
 
 class Page:
-    """An account, and one post of it whose checkpoint is stored between attempts as the service does it."""
+    """An account with one post, whose checkpoint is kept between attempts, as the service does."""
 
     def __init__(
         self, simulator: Simulator, platform: str, settings: Any, account: Account | None = None
@@ -81,7 +81,7 @@ class Page:
         return PLUGINS[self.platform].connector(self.settings)
 
     def change(self, **settings: Any) -> None:
-        """Replaces the connector by one with other settings."""
+        """Replaces the connector by one with these settings changed."""
         self.settings = replace(self.settings, **settings)
         self.connector = self._connector()
 
@@ -108,11 +108,11 @@ class Page:
 
     @property
     def posts(self) -> list[dict[str, Any]]:
-        """The account's posts on the platform."""
+        """The account's posts as the platform has them."""
         return self.simulator.posts(self.account)
 
     def visit(self, remote_id: str, text: str, parent_id: str | None = None) -> str:
-        """A visitor comments on a post; returns the comment's id."""
+        """Comments on a post as a visitor. Returns the comment's id."""
         body = {"platform": self.platform, "post_id": remote_id, "from": "Ann Ade", "text": text}
         return str(self.simulator.call("POST", "comments", **body, parent_id=parent_id)["id"])
 
@@ -123,7 +123,7 @@ class Page:
         return found
 
     def comment_pages(self, remote_id: str, limit: int) -> list[list[str]]:
-        """Returns the ids of a post's comments, page by page."""
+        """Returns the ids of a post's comments, one list for each page of results."""
         pages: list[list[str]] = []
         cursor: str | None = ""
         while cursor is not None:
@@ -135,7 +135,7 @@ class Page:
         return pages
 
     def find(self, operation: str, parent_id: str, text: str, *known: str) -> str | None:
-        """Looks a comment or reply up."""
+        """Looks a comment or reply up by its text. Returns its id, or None."""
         found: str | None = getattr(self.connector, f"find_{operation}")(
             OpenComment(self.account, parent_id, text, self.began_at, known)
         )
@@ -143,11 +143,11 @@ class Page:
 
 
 class Killed(BaseException):
-    """The process is gone: nobody catches this."""
+    """Raised where the process dies. No code catches it."""
 
 
 class Killer:
-    """Kills a publish before or after any of its calls, and resumes as the service does after a restart."""
+    """Kills a publish before or after any of its calls, and continues it as the service does after a restart."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._left = -1
@@ -166,12 +166,14 @@ class Killer:
         monkeypatch.setattr(urllib3.PoolManager, "urlopen", urlopen)
 
     def publish(self, page: Page, content: Content, number: int, when: str) -> tuple[Published, bool]:
-        """Kills a publish at its call of this number, then settles it; returns whether it was killed at all."""
+        """Kills a publish at its call with this number, and then settles it. Returns the post, and whether the publish
+        was killed.
+        """
         published = self.kill(page, content, number, when)
         return (self.settle(page, content), True) if published is None else (published, False)
 
     def kill(self, page: Page, content: Content, number: int, when: str) -> Published | None:
-        """Kills a publish at its call of this number; None if it did not come to its end."""
+        """Kills a publish at its call with this number. Returns None if the publish did not come to its end."""
         self._left, self._when = number, when
         try:
             return page.publish(content)
@@ -181,7 +183,7 @@ class Killer:
             self._left = -1
 
     def settle(self, page: Page, content: Content, seconds: float = 30.0) -> Published:
-        """Looks up what is unknown and sends what is not there, until it is out."""
+        """Looks the post up, and publishes it again when it was not published, until it is out."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             outcome: Outcome = page.look_up(content)

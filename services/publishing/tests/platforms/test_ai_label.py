@@ -1,4 +1,4 @@
-"""What our AI made is marked as such on every platform that can be told, whatever the post's settings say."""
+"""Files that our AI made are labelled on every platform that has such a label, whatever the post's settings say."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ REEL = MediaSource("video", f"{HOST}/video-5s.mp4")
     params=["FB pieces", "FB address", "IG photo", "IG reel", "IG carousel", "TT", "TT photo", "TW", "YT"]
 )
 def case(request: pytest.FixtureRequest, film: Callable[..., MediaSource]) -> Any:
-    """Platform, files, the setting of the label, and its value on the platform."""
+    """The platform, the files, the name of the label's setting, and its value on the platform."""
     label = "is_ai_generated"
     return {
         "FB pieces": ("FB", (film(1_000_000),), label, "true"),

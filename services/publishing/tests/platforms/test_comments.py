@@ -1,4 +1,4 @@
-"""What holds for comments, counts and profiles on every platform, against the simulator."""
+"""Comments, counts and profiles on every platform, against the simulator."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,7 +27,7 @@ def page(platform: str, page_on: Callable[[str], Page]) -> Page:
 
 @pytest.fixture
 def remote_id(page: Page, clip: bytes) -> str:
-    """A post of the page."""
+    """The id of a post of the page."""
     photo = MediaSource("photo", "http://media.posthaste.test/media/photo-1080x1080.jpg")
     video = MediaSource("video", "https://a.example/a.mp4", body=clip, content_type="video/mp4")
     media = {"IG": (photo,), "YT": (video,)}.get(page.platform, ())
@@ -35,7 +35,9 @@ def remote_id(page: Page, clip: bytes) -> str:
 
 
 def shown_id(comment_id: str) -> str:
-    """Returns a comment's id as the simulator's control API has it: LinkedIn's are URNs around it."""
+    """Returns the id that the simulator's control API shows for a comment: on LinkedIn, the last part of the comment's
+    URN.
+    """
     return comment_id.rpartition(",")[2].rstrip(")")
 
 

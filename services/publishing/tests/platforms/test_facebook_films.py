@@ -1,4 +1,6 @@
-"""Films that go to Facebook in pieces, against the simulator: broken, killed, refused, and out once."""
+"""Videos that go to Facebook in pieces, against the simulator: interrupted, killed or refused, each is published
+once.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -29,7 +31,7 @@ def page(page_on: Callable[[str], Page]) -> Page:
 
 @pytest.fixture
 def content(film: Callable[..., Any]) -> Content:
-    """Three of the pieces that the simulator asks for."""
+    """A video of three of the pieces that the simulator asks for."""
     return Content("Moving", (film(20 * MIB),))
 
 

@@ -1,4 +1,4 @@
-"""What the platforms tell about themselves: all as expected, until one tells something else."""
+"""Facts that the platforms report about themselves: each is as expected, until a platform reports another."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from .simulated import Page, Simulator
 
 @pytest.fixture
 def tell(simulator: Simulator) -> Iterator[Callable[..., None]]:
-    """Lets the platforms tell something else."""
+    """`tell(**differences)` makes the platforms report other facts."""
     yield lambda **differences: simulator.call("POST", "differences", **differences)
     simulator.call("POST", "differences")
 

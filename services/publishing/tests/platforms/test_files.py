@@ -1,4 +1,4 @@
-"""A post's files from where they lie to the platform, against the simulator, which also plays the storage."""
+"""The way of a post's files from the storage to the platform, against the simulator, which also plays the storage."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ def app(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, media: Any) -> An
 
 @pytest.fixture
 def upload(media: Any, simulator: Simulator) -> Callable[..., str]:
-    """An upload whose bytes lie in the simulator; its id."""
+    """`upload(name)` adds a file whose bytes the simulator holds. Returns its id."""
 
     def make(name: str, **changed: Any) -> str:
         body = simulator.media(name)[0]

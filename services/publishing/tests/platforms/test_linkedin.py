@@ -33,7 +33,7 @@ def page(page_on: Callable[[str], Page]) -> Page:
 
 @pytest.fixture
 def member(page: Page, simulator: Simulator) -> Page:
-    """A person: may post, and read next to nothing."""
+    """A person's account, which may post but read next to nothing."""
     made = simulator.call("POST", "linkedin/members", name="Mel")
     page.account = Account(made["account_id"], made["access_token"], made["username"])
     return page
@@ -108,7 +108,7 @@ def test_the_same_post_twice_is_refused_for_good(page: Page) -> None:
 def test_a_member_of_the_pages_app_who_is_refused_a_look_at_posts_is_never_sent_again(
     page: Page, simulator: Simulator
 ) -> None:
-    """LinkedIn calls the question wrong (400) instead of forbidden."""
+    """LinkedIn refuses the look-up with 400, as if the request were wrong, and not with 403."""
     scopes = ["w_member_social", "r_organization_social"]
     made = simulator.call("POST", "linkedin/members", name="Mel", scopes=scopes)
     page.account = Account(made["account_id"], made["access_token"], made["username"])

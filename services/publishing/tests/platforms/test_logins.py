@@ -1,4 +1,4 @@
-"""Every login against the simulator: people come, allow or deny, are refreshed and leave."""
+"""Every login against the simulator: people allow or deny access, tokens are renewed and revoked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def linkedin_at(simulator: Simulator, **more: Any) -> LinkedInSettings:
 
 @pytest.fixture(scope="module")
 def at(simulator: Simulator) -> dict[str, Login]:
-    """The logins, over the simulator's own apps."""
+    """The logins by platform, with the simulator's own apps."""
     at = simulator.at
 
     def app(name: str) -> App:
@@ -73,7 +73,7 @@ def at(simulator: Simulator) -> dict[str, Login]:
 
 @dataclass
 class Person:
-    """Somebody with a browser."""
+    """A person with accounts on a platform, who logs in."""
 
     login: Login
     platform: str
@@ -84,7 +84,7 @@ class Person:
         return f"https://app.test/connect/{NAMES[self.platform]}/callback"
 
     def visit(self, **more: str) -> dict[str, str]:
-        """What comes back."""
+        """Logs in at the platform. Returns the parameters with which it sends the browser back."""
         url = self.login.authorize_url("a state.with/signs", self.redirect_uri, VERIFIER)
         query = {"sim_person": self.known["person_id"], **more}
         went = requests.get(url, params=query, allow_redirects=False, timeout=10)
@@ -270,7 +270,7 @@ def test_a_token_of_linkedin_is_renewed_by_the_app_that_issued_it(simulator: Sim
 
 
 def test_an_only_app_of_linkedin_renews_all_tokens_that_name_none(simulator: Simulator) -> None:
-    """An earlier release may have linked members by the app that became the one for company pages."""
+    """In an earlier release members may have been linked with the app that is now the one for company pages."""
     alone = linkedin(simulator, member=False)
     assert alone.of_app(None, ("openid", "profile", "w_member_social")) is alone
 
@@ -349,7 +349,7 @@ def test_linkedin_gives_nothing_to_renew_with(person: Callable[..., Person]) -> 
 def test_only_a_definite_word_ends_a_grant(
     person: Callable[..., Person], simulator: Simulator, platform: str, mode: str, kind: Refusal
 ) -> None:
-    """A wrong secret (`reject`) is our own mistake: nobody's page ends for it."""
+    """A wrong secret (`reject`) is the operator's mistake, so no page loses its link because of it."""
     somebody = person(platform)
     tokens = somebody.allow()
     account_id = somebody.known["accounts"][0]["account_id"]

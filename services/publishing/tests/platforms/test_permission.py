@@ -1,4 +1,4 @@
-"""What a connector may no longer send: with its permission gone nothing becomes visible, whenever that happens."""
+"""A connector whose permission to send ends makes nothing visible, at whatever moment the permission ends."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ class Gone(Exception):
 
 
 class Permission:
-    """Granted so many times, then never again."""
+    """Permits this many calls and refuses all later ones."""
 
     def __init__(self, times: int) -> None:
         self.left = times
@@ -62,7 +62,7 @@ def test_without_permission_nothing_becomes_visible(
     kind: str,
     times: int,
 ) -> None:
-    """Refused before the call, or after it was begun and before its body is complete."""
+    """The permission ends before the call, or when the call has begun and its body is not complete."""
     attempt = page_on(platform)
     with permission(Permission(times)), pytest.raises(Gone):
         attempt.publish(Content("Fresh bread", media[kind]))

@@ -1,4 +1,4 @@
-"""What holds for publishing on every platform, against the simulator."""
+"""Publishing on every platform, against the simulator."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -52,14 +52,14 @@ BY_URL = ("FB", "IG", "TT photos")
 
 
 def kinds(*starts: str, without: tuple[str, ...] = ()) -> Any:
-    """Parametrises a test with the kinds of post whose names begin in one of these ways."""
+    """Parametrises a test with the kinds of post whose names begin with one of these texts."""
     names = [name for name in FILES if name.startswith(starts or tuple(FILES)) and name not in without]
     return pytest.mark.parametrize("kind", names)
 
 
 @pytest.fixture
 def content(file: Callable[[str], MediaSource], film: Callable[..., MediaSource]) -> Callable[[str], Content]:
-    """Makes the content of a kind of post."""
+    """`content(kind)` makes the content of a post of this kind."""
 
     def source(kind: str, name: str | int) -> MediaSource:
         if isinstance(name, int):
@@ -81,7 +81,7 @@ def page(page_on: Callable[[str], Page], kind: str) -> Page:
 
 
 def post_id(page: Page, post: dict[str, Any]) -> str:
-    """Returns the id under which a connector knows a post that it has just made."""
+    """Returns the id that a connector gives to a post that it has just made."""
     return str(post["settings"]["publish_id"] if page.platform == "TT" else post["id"])
 
 
@@ -92,7 +92,9 @@ def refusal_of(page: Page, content: Content) -> PlatformRefusal:
 
 
 def lose(page: Page, content: Content, mode: str = "drop_after_accept") -> None:
-    """Publishes; the answer is lost, after or (`server_error`, `hang`) before the platform has done it."""
+    """Publishes and loses the answer. The platform has made the post, except with the modes `server_error` and
+    `hang`.
+    """
     page.fault("publish", mode)
     with pytest.raises(OutcomeUnknown):
         page.publish(content)

@@ -1,4 +1,6 @@
-"""What went out after the backup that was restored: its checkpoint knows nothing of it, the platform does."""
+"""Posts that were published after the backup that was restored: the platform has them, but their checkpoints are
+older.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +45,7 @@ KINDS = pytest.mark.parametrize("kind", FILES)
 
 @pytest.fixture
 def page(page_on: Callable[[str], Page]) -> Callable[[str], Page]:
-    """Makes a page whose post is tried after a restore."""
+    """`page(platform)` makes a page whose post is attempted after a restore."""
 
     def make(platform: str) -> Page:
         made = page_on(platform)
@@ -67,7 +69,9 @@ def content(file: Callable[[str], MediaSource]) -> Callable[..., Content]:
 
 
 def untyped(content: Content) -> Content:
-    """As a look-up has it when nobody had fetched the files by the time of the backup."""
+    """Returns the content with files of unknown type, as a look-up has it if nobody had fetched them before the
+    backup.
+    """
     return replace(content, media=tuple(MediaSource("photo", source.url) for source in content.media))
 
 

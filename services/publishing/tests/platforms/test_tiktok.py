@@ -1,4 +1,4 @@
-"""TikTok, against the simulator, whose app is audited unless a test says otherwise."""
+"""TikTok, against the simulator. Its app is audited unless a test says otherwise."""
 
 from collections.abc import Callable
 from copy import copy
@@ -146,7 +146,7 @@ def test_a_break_is_mended_within_the_attempt(
 
 
 def begun(creator: Page, content: Content, killer: Killer) -> dict[str, Any]:
-    """The checkpoint of an attempt that was killed after its first chunk."""
+    """Kills an attempt after its first chunk, and returns its checkpoint."""
     assert killer.kill(creator, content, 3, "after") is None
     assert creator.stored["publish_id"]
     return dict(creator.stored)

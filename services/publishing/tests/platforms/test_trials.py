@@ -1,4 +1,4 @@
-"""The test posts of `platform check --post` against the simulator: seen by nobody else where it can be, and removed."""
+"""The test posts of `platform check --post`, against the simulator: hidden from others where possible, and removed."""
 
 from collections.abc import Callable
 

@@ -77,7 +77,7 @@ def test_a_break_is_mended_within_the_attempt(
 
 
 def begun(channel: Page, content: Content) -> dict[str, Any]:
-    """The checkpoint of an attempt whose first piece was refused for the time being."""
+    """Makes an attempt whose first piece is refused because of a rate limit, and returns its checkpoint."""
     channel.fault("publish", "rate_limit")
     with pytest.raises(PlatformRefusal):
         channel.publish(content)

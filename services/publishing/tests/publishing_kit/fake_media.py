@@ -52,7 +52,7 @@ class FakeMedia:
         return media_id
 
     def in_use(self, media_id: str) -> bool:
-        """Whether a DELETE would be refused."""
+        """Tells whether a DELETE of the file would be refused."""
         return any(media_id in ids for ids in self.held.values())
 
     def lapse(self) -> None:

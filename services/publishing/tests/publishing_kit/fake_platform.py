@@ -1,4 +1,4 @@
-"""A platform that does what the test says, and comments that visitors wrote on it."""
+"""A platform that does what the test says, and the comments of its visitors."""
 
 import threading
 from collections.abc import Callable
@@ -27,8 +27,9 @@ VISITED_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @dataclass
 class FakePlatform(Connector):
-    """Keeps what is published, in order. `script` holds what the next publishes do instead: an exception to raise,
-    after keeping the post if `kept` is true of it."""
+    """Keeps the published posts in order. `script` holds exceptions that the next calls of `publish` raise. A call
+    whose exception was given to `keep` keeps the post before it raises.
+    """
 
     posts: list[tuple[str, str]] = field(default_factory=list)
     contents: list[Any] = field(default_factory=list)
@@ -103,7 +104,7 @@ class FakePlatform(Connector):
         return Profile("x", None, 0, None)
 
     def keep(self, problem: Exception) -> Exception:
-        """For a script: the platform does it, and answers with the problem all the same."""
+        """Marks an exception of a script: the platform does what it is asked to do, and then raises the exception."""
         problem.kept = True  # type: ignore[attr-defined]
         return problem
 
@@ -114,7 +115,7 @@ class FakePlatform(Connector):
 
 @dataclass
 class Wall:
-    """What visitors wrote under a post; stands in for the platform's list."""
+    """The comments that visitors wrote under a post. Stands in for the platform's list."""
 
     made: list[RemoteComment] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -153,5 +154,5 @@ class Wall:
 
 
 def one_connector(platform: FakePlatform) -> dict[str, Any]:
-    """The platform behind every code but TW, which has no connector."""
+    """Returns the platform as the connector of every code but TW, which has none."""
     return {code: platform for code in PLATFORMS if code != "TW"}

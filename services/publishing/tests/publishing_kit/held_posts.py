@@ -1,4 +1,4 @@
-"""A page with posts of somebody who may lose access."""
+"""A page with posts of a person who may lose access."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ class Scene:
         return replace(self.world.caller(), token_id="tok_owner", **fields)
 
     def queue(self, caller: Caller | None = None, minutes: float = 30, **fields: Any) -> api.ScheduledPost:
-        """A post of the guest, unless another caller is given."""
+        """Schedules a post of the guest, or of the given caller."""
         fields = {"message": new_id("text")} | fields
         page = fields.pop("page", self.page)
         return self.world.schedule(  # type: ignore[no-any-return]
@@ -41,7 +41,9 @@ class Scene:
     def lose_access(
         self, *token_ids: str, reason: str = "collaborator_removed", account: str | None = None
     ) -> None:
-        """accounts' event about these tokens (the guest's without any) arrives, and the loop has run."""
+        """Delivers the event that these tokens have lost access (the guest's by default), and runs the worker that
+        holds their posts.
+        """
         data = AccessRevoked(reason=reason, token_ids=token_ids or ("tok_guest", "tok_guest_before"))
         event = Event(
             id=new_id("evt"),
@@ -55,7 +57,7 @@ class Scene:
         self.look()
 
     def look(self) -> None:
-        """The loop comes round, whatever it waits for."""
+        """Runs the worker that holds posts until it has nothing to do, without waiting for its next time."""
         self.world.run("UPDATE post_holds SET wake_at = clock_timestamp()")
         while access_loss.hold_posts(self.world.app):
             pass

@@ -1,4 +1,4 @@
-"""What Facebook and Instagram keep of a page's posts, for connectors whose Graph API is in this process."""
+"""A Graph API in this process, which keeps a page's posts on Facebook and Instagram."""
 
 import json
 import random
@@ -18,7 +18,7 @@ _CALLS = ("read", "create", "stage")
 
 @dataclass
 class PlayedGraph:
-    """Stands in for `publishing.platforms.meta.graph.Graph`. Pictures are known by their addresses."""
+    """Stands in for `publishing.platforms.meta.graph.Graph`. It names pictures by their addresses."""
 
     #: How often an answer to what makes a post is lost, before it has worked or after.
     loses: float = 0.0
@@ -28,11 +28,11 @@ class PlayedGraph:
     staged: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def pictures(self, account_id: str) -> list[str]:
-        """Of all posts of an account."""
+        """Returns the picture of each post of an account."""
         return [post["picture"] for post in self.posts if post["account"] == account_id]
 
     def shows(self, remote_id: str) -> str:
-        """The picture of a post."""
+        """Returns the picture of a post."""
         return next(post["picture"] for post in self.posts if post["id"] == remote_id)
 
     def stage(
@@ -98,7 +98,7 @@ class PlayedGraph:
         return made
 
     def _shown(self, post: dict[str, Any]) -> dict[str, Any]:
-        """As both platforms show a post, each in its own fields."""
+        """Returns a post as both platforms show it, with the fields of each."""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S+0000")
         photo = {"type": "photo", "media_type": "photo", "target": {"id": post["photo"]}}
         return {
@@ -108,7 +108,7 @@ class PlayedGraph:
 
 
 class GraphOf:
-    """The same as one process reaches it: before and after each call it may be killed."""
+    """The PlayedGraph as one process calls it. The process may be killed before and after each call."""
 
     def __init__(self, process: Process, graph: PlayedGraph) -> None:
         self._process, self._graph = process, graph
@@ -124,7 +124,7 @@ class GraphOf:
 
 
 def opened(_url: str, size_bytes: int) -> Any:
-    """Stands in for the storage's bytes."""
+    """Returns an opener for a file of this size, in place of the storage."""
     return lambda: nullcontext(iter((bytes(size_bytes),)))
 
 

@@ -1,4 +1,4 @@
-"""Comments of visitors as a platform's webhooks bring them, and what clients are told of them."""
+"""Comments of visitors as a platform's webhooks bring them, and the events about them."""
 
 import hashlib
 import hmac
@@ -67,7 +67,7 @@ def hook(world: World, post: api.PublishResult, *made: RemoteComment) -> dict[st
 
 
 def on_instagram(world: World) -> api.PublishResult:
-    """A post of Instagram's, which the platform here takes without a photo."""
+    """Returns a published post on Instagram, which takes it without a photo in these tests."""
     page = world.page()
     post = world.published(page)
     world.run("UPDATE pages SET platform = 'IG'")

@@ -1,4 +1,4 @@
-"""Pages whose tokens are renewed, and a login whose refresh tokens work once."""
+"""Pages whose tokens are renewed, and a login whose refresh tokens work only once."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ SOON = PlatformRefusal(Refusal.TRANSIENT, "TIMED_OUT", "Later.")
 
 @dataclass
 class FakeLogin(Login):
-    """Each refresh token works once; `script` is raised by the next refreshes."""
+    """A login where each refresh token works once. The next refreshes raise the exceptions in `script`."""
 
     script: list[Exception] = field(default_factory=list)
     refreshed: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Renewals:
     world: World
 
     def page(self, grant_id: str = "g", **tokens: Any) -> api.Page:
-        """A linked page whose tokens live two hours."""
+        """Links a page whose tokens are valid for two hours."""
         given = Tokens(
             **{"access_token": "a", "refresh_token": "r", "lifetime_seconds": 7_200.0, "scopes": ("post",)}
             | tokens
@@ -89,7 +89,7 @@ class Renewals:
         return claimed
 
     def claim(self) -> Renewal:
-        """The one that is due."""
+        """Claims and returns the only renewal that is due."""
         with self.world.database.transaction() as connection:
             [renewal] = RenewalStore(connection).claim(1, 120)
         return renewal

@@ -1,4 +1,6 @@
-"""Publishing processes over one database, interleaved statement by statement; the platform is in this process."""
+"""Processes of publishing on one database, interleaved statement by statement. The platform runs in the test's
+process.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,8 +37,8 @@ _ROUNDS = 8
 
 
 class AtPlatform:
-    """The platform as one process reaches it. Before and after each call the test may kill the process, or let another
-    one run.
+    """The platform as one process calls it. Before and after each call the test may kill the process or run another
+    one.
     """
 
     def __init__(self, process: Process, platform: FakePlatform) -> None:
@@ -57,7 +59,9 @@ class AtPlatform:
         return self._visible("reply", *arguments)
 
     def _visible(self, name: str, *arguments: Any) -> Any:
-        """As the wire does, asks right before it sends."""
+        """Calls a method that makes something visible. Checks the permission right before it sends, as the real HTTP
+        client does.
+        """
 
         def call() -> Any:
             check_permission()
@@ -73,7 +77,7 @@ def _no_answer() -> OutcomeUnknown:
 
 @dataclass
 class Stage:
-    """What the tests of this folder share: processes, pages, and the recovery after a run."""
+    """Processes and pages for the tests of interleavings, and the recovery after a run."""
 
     world: World
     interleaver: Interleaver
@@ -86,7 +90,9 @@ class Stage:
     paused_seconds: float = 0.0
 
     def app(self, process: Process) -> SendingContext:
-        """The context of a process that has just started. The statements of its lease stop like all others."""
+        """Returns the context of a process that has just started. The statements that renew its lease can be
+        interrupted too.
+        """
         connector = self.connector_of(process)
         app = SendingContext(process.database, self.settings, self.media, dict.fromkeys(PLATFORMS, connector))
         seconds, database = self.settings.lease_seconds, process.database
@@ -95,14 +101,14 @@ class Stage:
         return app
 
     def elapsed(self) -> float:
-        """What processes take for their own clock."""
+        """Returns the time that processes take for their monotonic clock."""
         return _ELAPSED() + self.paused_seconds
 
     def connector_of(self, process: Process) -> Any:
         return AtPlatform(process, self.platform)
 
     def use_graph(self, graph: PlayedGraph, platform: str) -> None:
-        """From now on the processes have this platform's real connector, over a Graph API that is played."""
+        """Makes the processes use this platform's real connector, over the PlayedGraph."""
         made: dict[str, Any] = {}
 
         def connector_of(process: Process) -> Any:
@@ -119,11 +125,11 @@ class Stage:
         self.world.app.connectors = dict.fromkeys(PLATFORMS, connector(graph))
 
     def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
-        """Something that happens at one moment, which the seed chooses."""
+        """Returns a try that runs `happens` at one moment, which the seed chooses."""
         return Try(name, self.interleaver.process("meanwhile"), happens, cuts=())
 
     def leases_end(self) -> Try:
-        """All leases pass, as if every process had been paused for longer than its lease."""
+        """Returns a try that ends all leases, as if every process had been paused for longer than its lease."""
 
         def pause() -> None:
             self.paused_seconds += 2 * self.settings.lease_seconds
@@ -132,7 +138,7 @@ class Stage:
         return self.meanwhile("the leases end", pause)
 
     def looks_come(self) -> Try:
-        """All looks are due, and old enough to be believed."""
+        """Returns a try that makes all look-ups due, after the settle time of their outcomes."""
         return self.meanwhile("looks are due", self._bring_looks)
 
     def _bring_looks(self) -> None:
@@ -146,11 +152,11 @@ class Stage:
         return publish_now.publish(self.app(process), self.world.caller(), request)
 
     def brand_page(self, **fields: Any) -> api.Page:
-        """A page of a brand of its own: no example meets another's caps."""
+        """Links a page of a new brand, so that no other example counts against the brand's caps."""
         return self.world.page(brand=new_id("brd"), **fields)  # type: ignore[no-any-return]
 
     def connect_again(self, page: api.Page) -> api.Page:
-        """The same account of the platform in another brand."""
+        """Links the same account of the platform to another brand."""
         request = api.LinkPage(
             owner_account_id=self.world.caller().account_id,
             brand_id=new_id("brd"),
@@ -165,7 +171,7 @@ class Stage:
     def make_due(
         self, page: api.Page, message: str, number: int | None = None, **fields: Any
     ) -> api.ScheduledPost:
-        """A scheduled post whose time has come; posts of a page are due in the order of these calls, or of `number`."""
+        """Schedules a post and makes it due. A page's posts are due in the order of these calls, or of `number`."""
         number = len(self.posts(page)) if number is None else number
         post = self.world.schedule(page, self.world.in_minutes(11 + 2 * number), message, **fields)
         self.world.run("UPDATE posts SET out_at = clock_now() WHERE id = :id", id=post.id)
@@ -175,27 +181,29 @@ class Stage:
         self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
 
     def send_due(self, process: Process, app: SendingContext | None = None) -> None:
-        """One tick of a process's due worker, page after page."""
+        """Runs the due worker of a process once. Sends the claimed posts page after page."""
         app = app or self.app(process)
         claimed, _ = due_posts.claim_queues(app, 8)
         for page, posts in claimed:
             due_posts.send_queue(app, page, posts)
 
     def recover(self, process: Process) -> None:
-        """One tick of each loop that takes up what another process left, looks included."""
+        """Runs each loop that continues the work of other processes once, including look-ups."""
         app = self.app(process)
         claim_recovery.recover_claims(app)
         for look in reconciliation._claim(app, 8):
             look()
 
     def recover_all(self) -> None:
-        """The same, outside of a run, as if leases and waits were over; nothing that is put off is sent."""
+        """Continues the work of all processes after a run, as if leases and settle times had passed. Posts that wait
+        for a later time are not sent.
+        """
         self.reap_all()
         self.world.look(after_seconds=100)
         self.world.send()
 
     def reap_all(self) -> None:
-        """The processes of the run are gone: whatever they had claimed lapses."""
+        """Lets everything lapse that the processes of the run had claimed, as if all of them were dead."""
         self.world.lapse()
         self.reaper.lease.renew()
         claim_recovery.recover_claims(self.reaper)
@@ -203,7 +211,7 @@ class Stage:
             claim_recovery.recover_claims(self.reaper)
 
     def posted(self, page: api.Page) -> list[str]:
-        """The texts that the platform holds of a page, in their order."""
+        """Returns the texts of the page's posts on the platform, in order."""
         return [
             text for remote_id, text in self.platform.posts if remote_id.startswith(f"{page.account_id}_")
         ]
@@ -212,8 +220,8 @@ class Stage:
         return self.world.ask("SELECT * FROM posts WHERE page_id = :page ORDER BY id", page=page.id)  # type: ignore[no-any-return]
 
     def told(self, page: api.Page, *, immediate_posts: bool = False) -> list[str]:
-        """The events about the posts of a page and their units that a subscription gets, with `immediate_posts` or
-        without.
+        """Returns the events about the page's posts and their units that a subscription gets, with or without
+        `immediate_posts`.
         """
         rows = self.world.ask(
             "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json ->> 'audience' IN ('', :audience) AND ("
@@ -226,7 +234,7 @@ class Stage:
         return [row.event for row in rows]
 
     def settle(self, *pages: api.Page) -> None:
-        """All that the worker loops do, with time passing, until no post of these pages is open."""
+        """Lets time pass and runs the worker loops, until no post of these pages is queued, being sent or unknown."""
         ids = [page.id for page in pages]
         for _ in range(_ROUNDS):
             self.reap_all()
@@ -258,8 +266,9 @@ class Stage:
 
 
 class Client:
-    """Somebody who waits for the answer to a publish at once, and may stop waiting at any moment, as
-    `answering.run` does."""
+    """A client who waits for the answer to a publish at once. It may stop waiting at any moment, as `answering.run`
+    does.
+    """
 
     def __init__(self, leave: Callable[[], Left]) -> None:
         self.answer = Answer()
@@ -277,7 +286,7 @@ class Client:
         return ended
 
     def stop_waiting(self) -> None:
-        """An outcome that is recorded by then is waited for."""
+        """Stops waiting, unless the outcome is stored already: then the client still gets it."""
         if self._has_ended:
             return
         left = self._leave()
@@ -287,7 +296,9 @@ class Client:
             self._heard = "unknown"
 
     def heard(self, part: Ended) -> str:
-        """`published`, `refused`, `unknown`, or `nothing`: an error that says nothing of the outcome, or none."""
+        """Returns what the client learned: `published`, `refused`, `unknown`, or `nothing` if its answer does not tell
+        the outcome or there was none.
+        """
         if self._heard is not None:
             return self._heard
         if part.was_killed:

@@ -1,4 +1,4 @@
-"""Short ways to what tests do again and again."""
+"""Functions for the frequent steps of tests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,12 +64,12 @@ class World:
         return edits.edit(self.app, self.caller(), api.EditPost(id=post.id, **fields))
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
-        """Posts a minute apart, the first in 11 minutes; each says its page and number."""
+        """Schedules posts a minute apart, the first in 11 minutes. The text of each is the page's id and a number."""
         start = self.in_minutes(11)
         return [self.schedule(page, start + timedelta(minutes=n), f"{page.id} {n}") for n in range(count)]
 
     def due_post(self, **fields: Any) -> api.ScheduledPost:
-        """A post of a new page whose time has come."""
+        """Schedules a post on a new page, and moves the clock until it is due."""
         post = self.schedule(self.page(), self.in_minutes(11), **fields)
         self.shift(660)
         return post
@@ -81,18 +81,18 @@ class World:
             assert app.page_queues.wait_idle(10)
 
     def lapse(self) -> None:
-        """The leases of all workers have passed, and all look-up times have come."""
+        """Ends the leases of all workers, and makes all look-ups due."""
         self.run("UPDATE workers SET lease_until = clock_timestamp()")
         self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until < 'infinity'")
 
     def recover(self) -> int:
-        """Another process finds what dead ones had claimed; how many posts."""
+        """Gives back the posts that dead processes had claimed, as another process does. Returns their number."""
         self.other = self.other or self.make_app()
         self.other.lease.renew()
         return claim_recovery.recover_claims(self.other)
 
     def look(self, after_seconds: float = 0) -> None:
-        """Looks at every unknown outcome, as if it had been unknown for that long."""
+        """Looks up every post with an unknown outcome, as if it had been unknown for this time."""
         self.run(
             "UPDATE posts SET lease_until = clock_timestamp(),"
             " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
@@ -124,22 +124,22 @@ class World:
         return [row.event for row in self.ask("SELECT event FROM outbox ORDER BY position")]
 
     def told(self) -> list[CommentReceived]:
-        """Every comment.received there was, in order."""
+        """Returns the data of every event comment.received, in order."""
         bodies = self.ask("SELECT body FROM outbox WHERE event = 'comment.received' ORDER BY position")
         events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
         return [msgspec.convert(event.data, CommentReceived) for event in events]
 
     def published(self, page: api.Page | None = None, **fields: Any) -> api.PublishResult:
-        """A post that has just gone out at once."""
+        """Publishes a post at once."""
         return self.publish(page or self.page(), "hello", **fields)
 
     def publish(self, page: api.Page, message: str, **fields: Any) -> api.PublishResult:
-        """Publishes at once."""
+        """Publishes a post with this text at once."""
         request = api.PublishPost(page_id=page.id, message=message, **fields)
         return publish_now.publish(self.app, self.caller(), request)
 
     def poll(self, app: SendingContext | None = None) -> None:
-        """Every poll for comments is due."""
+        """Makes every poll for comments due, and runs the polls."""
         self.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
         self.poll_due(app)
 
@@ -149,13 +149,13 @@ class World:
         assert app.polling.wait_idle(10)
 
     def words(self) -> list[PostMedia]:
-        """What media has been told, or will be, in order."""
+        """Returns the data of every event post.media, in order."""
         bodies = self.ask("SELECT body FROM outbox WHERE event = 'post.media' ORDER BY position")
         events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
         return [msgspec.convert(event.data, PostMedia) for event in events]
 
     def revisions_of_files(self) -> list[tuple[str, tuple[str, ...], int]]:
-        """State, files and revision of each event for media, in order."""
+        """Returns the state, files and revision of each event post.media, in order."""
         return [(word.state, word.media_ids, word.revision) for word in self.words()]
 
     def state(self, post_id: str) -> Any:

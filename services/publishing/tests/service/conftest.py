@@ -1,4 +1,4 @@
-"""The service as a process, and the simulator as the platforms."""
+"""The service as a process, and the simulator in place of the platforms."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ ACCOUNT = "usr_a"
 
 
 class Simulator:
-    """Its control API."""
+    """The simulator's control API."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -70,7 +70,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 class Publishing:
-    """The running service and short ways to call it."""
+    """The running service, with functions for frequent calls."""
 
     def __init__(self, service: Any, simulator: Simulator) -> None:
         self.service = service
@@ -104,7 +104,7 @@ class Publishing:
         return self.service.get_scheduled_post(self.caller(), api.PostId(id=post_id))
 
     def until(self, post_id: str, status: str, seconds: float = 30.0) -> api.ScheduledPost:
-        """The post once it has that status."""
+        """Waits until the post has this status, and returns the post."""
         end = time.monotonic() + seconds
         while (post := self.show(post_id)).status != status:
             assert time.monotonic() < end, post
@@ -112,7 +112,9 @@ class Publishing:
         return post
 
     def until_published(self, post_id: str, seconds: float = 30.0) -> api.ScheduledPost:
-        """The same, but a post that waits for its next attempt, usually a minute, is made due at once."""
+        """Waits until the post is published. Makes its next attempt due at once, which otherwise usually waits a
+        minute.
+        """
         end = time.monotonic() + seconds
         while (post := self.show(post_id)).status != "published":
             assert time.monotonic() < end, post
@@ -125,7 +127,7 @@ class Publishing:
 
 @pytest.fixture
 def settings() -> dict[str, str]:
-    """What a test's service is told besides."""
+    """Further environment variables of the service. Tests override this fixture."""
     return {}
 
 

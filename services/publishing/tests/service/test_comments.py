@@ -1,4 +1,6 @@
-"""comment.received on the bus: once for each comment, by hook and poll at once, over kill -9 in the middle."""
+"""comment.received on the bus: one event for each comment, although webhooks and polls both bring it and the service is
+killed.
+"""
 
 import hashlib
 import hmac
@@ -21,7 +23,7 @@ GATEWAY = Caller(account_id="", user_id="gateway")
 
 
 class Told:
-    """What webhooks will find in its queue."""
+    """The events in the queue of the webhooks service."""
 
     def __init__(self, amqp_url: str) -> None:
         self._connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
@@ -29,7 +31,7 @@ class Told:
         self._events: dict[str, Any] = {}
 
     def comments(self) -> list[Any]:
-        """Each event's comment, every event once."""
+        """Returns the comment of each event, once for each event id."""
         while (body := self._channel.basic_get(event_queue("webhooks"), auto_ack=True)[2]) is not None:
             event = json.loads(body)
             if event["event"] == "comment.received":
@@ -73,7 +75,7 @@ def hook_of(page: api.Page, post: api.PublishResult, made: list[tuple[str, str]]
 
 
 def deliver(service: Any, hook: api.ReceiveHook, seconds: float = 30.0) -> None:
-    """As Meta does: again until it is taken, and then once more."""
+    """Delivers a webhook as Meta does: again until the service accepts it. Then delivers it once more."""
     end, taken = time.monotonic() + seconds, 0
     while taken < 2:
         try:

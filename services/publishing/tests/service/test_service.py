@@ -1,4 +1,4 @@
-"""The main paths through the bus, over HTTP to the simulator."""
+"""The main paths through the bus, with HTTP calls to the simulator."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The running service, and a platform that answers slowly or whose answer never ends."""
+"""The running service and a platform that answers slowly, or whose answer never ends."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ def settings() -> dict[str, str]:
 
 
 def due(publishing: Any, page: api.Page, *messages: str) -> list[str]:
-    """Posts of one page that are due now, in order."""
+    """Makes posts of one page that are due now, in order. Returns their ids."""
     start = datetime.now(UTC) + timedelta(minutes=11)
     ids = [
         publishing.service.schedule_post(

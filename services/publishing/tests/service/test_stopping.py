@@ -1,4 +1,4 @@
-"""SIGTERM while a platform has been called: the answer is waited for and written down."""
+"""SIGTERM while a platform is being called: the process waits for the answer and stores it."""
 
 import time
 from collections.abc import Callable
@@ -42,7 +42,9 @@ def test_a_post_that_is_on_its_way_when_the_service_is_told_to_stop_arrives(
 def test_an_upload_that_takes_longer_than_a_claim_lasts_is_published_after_sigterm(
     publishing: Any, simulator: Any
 ) -> None:
-    """At once with the client waiting, and due: five photos of two seconds each, and claims of six."""
+    """One post is published at once for a waiting client, another one is due. Each uploads five photos in two seconds
+    each; a claim lasts six.
+    """
     service, pages = publishing.service, [publishing.page(), publishing.page()]
     at = datetime.now(UTC) + timedelta(hours=1)
     request = api.SchedulePost(page_id=pages[0].id, scheduled_at=at, message="due", media_urls=(PHOTO,) * 5)

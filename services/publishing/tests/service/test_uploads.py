@@ -1,4 +1,6 @@
-"""Posts with uploads: publishing and media as processes, a real storage, the simulator as the platforms."""
+"""Posts with uploaded files: publishing and media as processes, a real storage, and the simulator in place of the
+platforms.
+"""
 
 import time
 from collections.abc import Callable
@@ -24,7 +26,7 @@ def picture(kind: str, side: int = 600) -> bytes:
 
 
 class Uploads:
-    """The media service, as the gateway uses it."""
+    """The media service, called as the gateway does."""
 
     def __init__(self, service: Any, caller: Callable[[], Caller]) -> None:
         self.service, self.caller = service, caller
@@ -39,7 +41,7 @@ class Uploads:
         return str(self.service.commit_upload(self.caller(), commit, timeout_seconds=30).media_id)
 
     def delete(self, media_id: str) -> str:
-        """What became of a DELETE."""
+        """Deletes a file. Returns `deleted` or the error code."""
         try:
             self.service.delete_media(self.caller(), contract.MediaId(id=media_id))
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""An application context over a real database, with a platform that does what the test says."""
+"""A context over a real database, with a platform that does what the test says."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -65,8 +65,9 @@ def make_app(
     platform: FakePlatform,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., SendingContext]]:
-    """`make_app()` → another process's worth of worker over the same database and platform. Its lease is renewed when
-    the test says so, and it reaps others at once."""
+    """`make_app()` returns the context of another process over the same database and platform. The test renews its
+    lease. It counts others as dead as soon as their lease ends.
+    """
     monkeypatch.setattr("chassis.db.leases.GRACE_SECONDS", 0.0)
     made: list[SendingContext] = []
 
@@ -89,8 +90,11 @@ def app(make_app: Callable[..., SendingContext]) -> SendingContext:
 
 @pytest.fixture
 def before_it_stores(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
-    """`with before_it_stores(other):` runs `other` when the next transaction is about to begin: a try has asked every
-    rule by then. Other threads wait meanwhile."""
+    """`with before_it_stores(other):` runs `other` when the next transaction is about to begin. Other threads wait
+    meanwhile.
+
+    At that moment a try has checked all rules and has stored nothing yet.
+    """
     transaction, one_at_a_time = Database.transaction, threading.RLock()
 
     @contextmanager
@@ -118,7 +122,9 @@ def world(app: SendingContext, database: Database, make_app: Callable[..., Sendi
 
 @pytest.fixture
 def lose_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From now on the next transaction is committed and its caller told that the database is away."""
+    """`lose_commit()` makes the next transaction commit and then raise SERVICE_UNAVAILABLE, as if its answer were
+    lost.
+    """
     monkeypatch.setattr("publishing.sending.outcome_writer._PAUSE_SECONDS", 0.0)
     real = world.database.transaction
 

@@ -1,4 +1,4 @@
-"""Polls for comments: which posts are asked for and when, and what becomes of a reading that is broken off."""
+"""Polls for comments: which posts are polled and when, and how a poll continues after an interruption."""
 
 from collections.abc import Callable
 from typing import Any

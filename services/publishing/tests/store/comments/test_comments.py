@@ -1,4 +1,4 @@
-"""First comments, comment ids and replies: once each, whatever happens in the middle."""
+"""First comments, comment ids and replies: each is made once, even if a process dies or an answer is lost."""
 
 import contextlib
 import threading
@@ -32,7 +32,7 @@ def published(world: World, page: api.Page, **fields: Any) -> api.PublishResult:
 
 
 def tick(world: World, after_seconds: float = 0) -> None:
-    """Everything due about first comments and replies happens, as if it had begun that long ago."""
+    """Runs the workers for first comments and replies, with everything due and begun this long ago."""
     world.run(
         "UPDATE posts SET comment_wake_at = clock_timestamp(),"
         " comment_began_at = comment_began_at - make_interval(secs => :s) WHERE comment_wake_at IS NOT NULL",
@@ -122,7 +122,9 @@ def test_a_first_comment_has_its_whole_lease_from_its_call_on(
 def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
     world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each reaches its claim before the other one's is done, unless it has to wait for that."""
+    """Two ticks of the worker run at once. Each begins its claim before the other's claim is done, unless a lock
+    prevents it.
+    """
     goes_on = threading.Event()
     for number in range(2 * app.side.size):
         published(world, world.page(), first_comment=f"first {number}")
@@ -191,7 +193,7 @@ def test_a_first_comment_that_never_arrived_is_made_again_once_that_is_settled(
 
 @pytest.fixture
 def comment(world: World) -> tuple[api.Page, str]:
-    """A page and our id of a visitor's comment under one of its posts."""
+    """A page, and our id of a visitor's comment on one of its posts."""
     page = world.page()
     result = published(world, page)
     with world.database.transaction() as connection:
@@ -350,7 +352,9 @@ def test_engagement_of_other_platforms_is_unsupported(world: World, app: Sending
 
 @pytest.fixture
 def frozen_in_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The process stands still between begin and call, for longer than any lease; what it sends then fails the test."""
+    """A platform whose calls first pause the process for longer than any lease. The test fails if the process then
+    still sends.
+    """
 
     def call(*args: Any) -> Any:
         now = leases.elapsed() + 3600

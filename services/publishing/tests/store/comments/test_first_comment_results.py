@@ -1,4 +1,4 @@
-"""What became of a first comment is shown on its post, and a failure is told by an event."""
+"""A post shows the result of its first comment. An event reports a failure."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from publishing.sending import first_comments
 
 
 def tick(world: World, after_seconds: float = 0) -> None:
-    """Everything due about first comments happens, as if it had begun that long ago."""
+    """Runs the worker for first comments, with everything due and begun this long ago."""
     world.run(
         "UPDATE posts SET comment_wake_at = clock_timestamp(),"
         " comment_began_at = comment_began_at - make_interval(secs => :s) WHERE comment_wake_at IS NOT NULL",
@@ -31,7 +31,7 @@ def told_of_failures(world: World) -> list[dict[str, Any]]:
 
 
 def result_of(world: World) -> Any:
-    """The result that the list of published posts shows."""
+    """Returns the result of the first comment, as the list of published posts shows it."""
     request = api.ListPublishedPosts()
     [post] = post_lists.published(world.app, world.caller(), request).published_posts
     return post.first_comment_result

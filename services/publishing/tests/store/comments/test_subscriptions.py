@@ -1,4 +1,6 @@
-"""Pages whose platforms are asked to tell us of comments: when linked, and until they agree."""
+"""Subscriptions of pages to a platform's comment webhooks: requested when a page is linked, and repeated until they
+succeed.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +24,9 @@ def app(make_app: Callable[..., SendingContext]) -> SendingContext:
 
 @pytest.fixture
 def asked(platform: FakePlatform) -> list[Any]:
-    """Accounts asked for; exceptions put into `platform.wishes` are raised first."""
+    """The ids of accounts for which a subscription was requested. A request first raises the next exception in
+    `platform.wishes`.
+    """
     made: list[Any] = []
     platform.wishes = []
 

@@ -1,4 +1,6 @@
-"""Publishing processes over one database, interleaved statement by statement; the platform is in this process."""
+"""Processes of publishing on one database, interleaved statement by statement. The platform runs in the test's
+process.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -37,7 +39,7 @@ def stage(
     search = platform.search
 
     def search_page(attempt: Any) -> Any:
-        """The page's own posts, as a platform lists them."""
+        """Looks for the post among the page's posts, as connectors do."""
         own = f"{attempt.account.remote_account_id}_"
         every, platform.posts = platform.posts, [one for one in platform.posts if one[0].startswith(own)]
         try:

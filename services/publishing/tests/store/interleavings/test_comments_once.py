@@ -1,4 +1,4 @@
-"""First comments and replies: written once, whatever dies, pauses or is looked up meanwhile."""
+"""First comments and replies: each is made once, whichever process dies, pauses or looks it up meanwhile."""
 
 import random
 from functools import partial
@@ -17,7 +17,7 @@ from testkit.interleaving import Process, Try, explore
 
 
 def script(stage: Stage, draw: random.Random) -> None:
-    """What the next comments meet."""
+    """Sets the problem, if any, that the next comment meets at the platform."""
     refusal = PlatformRefusal(Refusal.TRANSIENT, "2", "not now")
     ends = (refusal, OutcomeUnknown("lost"), stage.platform.keep(OutcomeUnknown("lost")))
     stage.platform.comment_script = [draw.choice(ends) for _ in range(draw.randrange(2))]

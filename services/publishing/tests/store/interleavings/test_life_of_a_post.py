@@ -1,4 +1,6 @@
-"""A due post from its claim to its end: two workers, paused processes, look-ups, and a client who changes his mind."""
+"""A due post from its claim to its end: with two workers, paused processes, look-ups, and a client who cancels or edits
+it.
+"""
 
 import random
 from functools import partial

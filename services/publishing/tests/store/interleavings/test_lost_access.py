@@ -1,4 +1,6 @@
-"""A maker loses access while a post is on its way: it goes out once or is held, and no attempt begins afterwards."""
+"""A maker loses access while a post is being sent: the post is published once or held, and no attempt begins
+afterwards.
+"""
 
 import random
 from datetime import UTC, datetime
@@ -22,7 +24,9 @@ from testkit.interleaving import Process, Try, explore
 
 
 class Removal:
-    """accounts' event arrives, and the loop looks until it has found the page's post; the attempts begun by then."""
+    """Delivers the event that a token has lost access, and runs the worker until it has dealt with the page's posts.
+    Then counts their attempts.
+    """
 
     def __init__(self, stage: Stage, process: Process, page: api.Page, token_id: str) -> None:
         self._stage, self._app, self._page = stage, stage.app(process), page
@@ -43,7 +47,7 @@ class Removal:
         self.attempts = self.count_attempts()
 
     def arrive(self, app: Any) -> None:
-        """Comes again until it has been acknowledged."""
+        """Delivers the event. Its second delivery has no effect."""
         with app.database.transaction() as connection:
             if inbox.record(connection, self._event.id):
                 access_loss.on_access_revoked(connection, self._event)
@@ -53,7 +57,7 @@ class Removal:
         self._look(self._stage.world.app)
 
     def _look(self, app: Any) -> None:
-        """At this event's posts, and at what is due of other examples' events."""
+        """Runs the worker that holds posts until it has nothing to do. It may also hold posts of other examples."""
         self._stage.world.run(
             "UPDATE post_holds SET wake_at = clock_timestamp() WHERE id = :id", id=self._event.id
         )
@@ -72,7 +76,7 @@ ENDED = ("published", "failed", "cancelled")
 
 
 def events(stage: Stage, page: api.Page) -> list[str]:
-    """The ids of posts that posts.held told of."""
+    """Returns the ids of the page's posts that the events posts.held name."""
     rows = stage.world.ask("SELECT body FROM outbox WHERE event = 'posts.held' ORDER BY position")
     named = [one for row in rows for one in msgspec.json.decode(bytes(row.body), type=Event).data["postIds"]]  # type: ignore[attr-defined]
     own = {row.id for row in stage.posts(page)}

@@ -1,4 +1,6 @@
-"""An operation whose second try is refused while the first one still runs: nothing may come of the first afterwards."""
+"""The second try of an operation is refused while the first one still runs: the first one must not store anything
+afterwards.
+"""
 
 from datetime import timedelta
 from functools import partial
@@ -15,7 +17,9 @@ from testkit.interleaving import Ended, Try, explore
 
 
 def refusal_of(ended: Ended) -> str | None:
-    """The code that lets the gateway release the key: the client may send something else then."""
+    """Returns the code of a refusal after which the gateway releases the key, so that the client may send something
+    else. None for other ends.
+    """
     error = ended.error
     if isinstance(error, ApiError):
         is_open = error.code in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS", "PLATFORM_OUTCOME_UNKNOWN")

@@ -1,4 +1,4 @@
-"""One page of a platform, connected in two brands: it has one queue and one set of caps."""
+"""One page of a platform that two brands have linked: both links share one queue and one set of caps."""
 
 import random
 from functools import partial
@@ -63,7 +63,7 @@ def test_two_brands_posts_on_one_page_count_against_one_cap(stage: Stage, seeds:
 
 
 def check_order(stage: Stage, *pages: api.Page) -> None:
-    """Each brand's posts go out in the order of their times; which brand comes first is open."""
+    """Asserts that each brand's posts were sent in the order of their times. The order between the brands is open."""
     posted = stage.posted(pages[0])
     for page in pages:
         own = [row.message for row in stage.posts(page)]
@@ -72,7 +72,7 @@ def check_order(stage: Stage, *pages: api.Page) -> None:
 
 
 class Overlaps:
-    """How many posts of a page were on their way at once."""
+    """Counts how many posts of a page are being sent at the same moment, and keeps the maximum."""
 
     def __init__(self) -> None:
         self.now = self.most = 0

@@ -1,4 +1,4 @@
-"""Posts of one page with the same text and different pictures, whose outcomes are unknown: none takes another's."""
+"""Posts of one page with the same text and different pictures, whose outcomes are unknown: no look-up confuses them."""
 
 import random
 from functools import partial
@@ -49,10 +49,10 @@ def test_posts_that_differ_by_their_picture_alone_are_out_once_each(
 
 
 def check(stage: Stage, graph: PlayedGraph, page: api.Page) -> None:
-    """Each post that is called published is out once and has a remote id; one that failed is not out.
+    """Asserts that each published post is on the platform once and has a remote id, and that no failed post is there.
 
-    Facebook shows which staged photo a post was made of. Instagram names no container: of posts that are all out, one
-    may have the other's id.
+    Facebook shows from which staged photo a post was made. Instagram does not show the container: if all posts are
+    published, one may have another's id.
     """
     held = [url.rpartition("/")[0].rpartition("/")[2] for url in graph.pictures(page.account_id)]
     rows = stage.posts(page)

@@ -1,4 +1,6 @@
-"""quota asks about an operation's unit while its tries run, late or killed: it is returned unless there is a post."""
+"""quota asks about the unit of an operation while its tries run, late or killed: the unit is returned unless there is a
+post.
+"""
 
 from functools import partial
 from typing import Any
@@ -18,7 +20,7 @@ from testkit.interleaving import Process, Try, explore
 
 
 def ask(process: Process | Any, caller: Caller, try_number: int) -> None:
-    """The event comes again until it is handled."""
+    """Delivers quota's question about the unit, up to three times, until it is handled."""
     charge = UnconfirmedUnit(
         account_id=caller.account_id, operation_id=str(caller.operation_id), try_number=try_number
     )

@@ -1,4 +1,4 @@
-"""A page that is unlinked while a post of it is on its way: after the answer nothing goes out any more."""
+"""A page is unlinked while one of its posts is being sent: nothing is published after the answer to the unlinking."""
 
 import random
 from functools import partial
@@ -12,7 +12,7 @@ from testkit.interleaving import Process, Try, explore
 
 
 class Unlinking:
-    """DELETE /pages/{id}; what the platform held of the page when it was answered with success."""
+    """Unlinks a page. Then counts its posts on the platform."""
 
     def __init__(self, stage: Stage, process: Process, page: api.Page) -> None:
         self._stage, self._app, self._page = stage, stage.app(process), page

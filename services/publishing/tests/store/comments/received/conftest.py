@@ -1,4 +1,4 @@
-"""A process that takes webhooks of Facebook and Instagram, and a published post."""
+"""A process that accepts webhooks of Facebook and Instagram, and a published post."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""Webhooks about comments: looked up on Instagram, ignored for other posts, and refused without a valid signature."""
+"""Webhooks about comments: read from Instagram first, ignored for foreign posts, and refused without a valid
+signature.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""comment.received: once for each visitor's comment, whichever way it is seen first, and however many ways at once."""
+"""comment.received: one event for each visitor's comment, whether a webhook, a poll or a list brings it first, or
+several at once.
+"""
 
 import threading
 from collections.abc import Callable
