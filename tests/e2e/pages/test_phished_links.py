@@ -108,8 +108,7 @@ def cookie_of_other_session(linking: Linking, other: requests.Session) -> None:
 
 
 def bound_to_other(linking: Linking, other: requests.Session) -> None:
-    """Opens the redirect URL with a state that names the sender's browser but carries the signature for the person's.
-    """
+    """Opens the redirect URL with a state that names the sender's browser but has the signature for the person's."""
     [url] = open_in(other, linking.begun["authorize_url"]).links
     session_id, browser, _ = query_of(url)["state"].split(".")
     back = linking.way_back()
