@@ -1,4 +1,4 @@
-"""`python -m simulator --port N [--host H] [--certificate FILE]`: serves until it is terminated."""
+"""`python -m simulator --port N [--host H] [--certificate FILE]`: runs the simulator until it is terminated."""
 
 import argparse
 import socket
@@ -52,12 +52,12 @@ _close_gracefully = util.close_graceful
 
 
 def _closed_aside(connection: socket.socket) -> None:
-    """Closes the connection in a thread of its own, because the peer may keep it open until an upload to us ends."""
+    """Closes the connection in a thread of its own, because closing waits while the client still uploads."""
     threading.Thread(target=_close_gracefully, args=(connection,), daemon=True).start()
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Reads the command line and serves."""
+    """Reads the command line and runs the server."""
     parser = argparse.ArgumentParser(
         prog="simulator", description="Stand-in for the social platforms' HTTP APIs"
     )

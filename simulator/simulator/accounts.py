@@ -1,8 +1,8 @@
-"""Accounts on the platforms and their access tokens.
+"""The accounts on the simulated platforms, and their access tokens.
 
-A token contains its account and is signed with the seed, so that a restarted simulator accepts the tokens of an
-earlier run. Only accounts that were issued or used since the start are listed. Tokens of the control API never
-expire; those from a login (`oauth`) expire or are revoked with their grant.
+A token contains its account and is signed with the seed. So a restarted simulator accepts the tokens of an earlier
+run. But it lists only accounts that were created or used since its start. Tokens from the control API never expire;
+those from a login expire, or are revoked with their grant.
 """
 
 import base64
@@ -48,7 +48,9 @@ class Accounts:
         self._read = lru_cache(maxsize=8192)(self._read_token)
 
     def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
-        """Creates an account at a platform and returns it. The platform's row must have `new_account_id`."""
+        """Creates an account at a platform and returns it. The platform's row in `PLATFORMS` must have
+        `new_account_id`.
+        """
         row = PLATFORMS[platform]
         assert row.new_account_id is not None
         account_id = row.new_account_id()
@@ -60,9 +62,11 @@ class Accounts:
         return account
 
     def token(self, account: Account, prefix: str | None = None, **facts: Any) -> str:
-        """Returns the access token of an account, always the same one. `prefix` is for a holder that is not an account.
+        """Returns the access token of an account; with the same arguments always the same one. `prefix`: for a token
+        that does not belong to a platform's account.
 
-        `facts` may hold `exp` (seconds since 1970), `grant` (which may be revoked) and a platform's own fields.
+        `facts` may hold `exp` (seconds since 1970), `grant` (the login that gave the token, which may be revoked) and
+        a platform's own fields.
         """
         body = [
             account.platform,
@@ -76,13 +80,13 @@ class Accounts:
         return self.seal(prefix, body)
 
     def seal(self, prefix: str, body: Any) -> str:
-        """Returns a signed token that contains these facts."""
+        """Returns a signed token that contains `body`."""
         text = json.dumps(body, separators=(",", ":"))
         packed = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return prefix + packed + self._signature(packed)
 
     def unseal(self, prefix: str, token: str) -> Any:
-        """Returns the facts in a token, or None if its prefix or signature is wrong."""
+        """Returns what `seal` put into a token, or None if its prefix or signature is wrong."""
         packed, signature = token[len(prefix) : -_SIGNATURE_LENGTH], token[-_SIGNATURE_LENGTH:]
         if not token.startswith(prefix) or not hmac.compare_digest(
             self._signature(packed).encode(), signature.encode()
@@ -91,7 +95,7 @@ class Accounts:
         return json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
 
     def revoke(self, grant: str) -> None:
-        """Ends all tokens of a grant."""
+        """Makes all tokens of a grant invalid."""
         self._revoked.add(grant)
 
     def is_revoked(self, grant: str | None) -> bool:
@@ -117,7 +121,7 @@ class Accounts:
         return account
 
     def is_expired(self, account_id: str) -> bool:
-        """Whether the account's connection has been expired through the control API."""
+        """Whether a test has let the account's tokens expire through the control API."""
         return account_id in self._expired
 
     def set_expired(self, account_id: str, expired: bool) -> None:
@@ -125,11 +129,11 @@ class Accounts:
         (self._expired.add if expired else self._expired.discard)(account_id)
 
     def find(self, account_id: str) -> Account | None:
-        """Returns an account that was issued or seen since the start; None for any other id."""
+        """Returns an account that was created or used since the start; None for any other id."""
         return self._known.get(account_id)
 
     def known(self, platform: str | None = None) -> list[Account]:
-        """Returns the accounts that were issued or seen since the start, oldest first."""
+        """Returns the accounts that were created or used since the start, oldest first."""
         return [account for account in list(self._known.values()) if platform in (None, account.platform)]
 
     def _signature(self, body: str) -> str:

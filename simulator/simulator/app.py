@@ -1,4 +1,6 @@
-"""The web applications: one for the control routes and sample media, and one for each group of a platform's hosts."""
+"""The web applications of the simulator: one for the control API and the sample media, and one for each group of
+platform hosts.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -18,8 +20,9 @@ _FORM_TEXT_BYTES = 8 << 20
 
 
 def create_app(sim: Simulation) -> Flask:
-    """Makes the application of one simulation. It passes calls to platforms' hosts on to the applications of these
-    hosts."""
+    """Creates the application of one simulator. It passes calls to a platform's host on to the application of that
+    host.
+    """
     app = _application(sim)
     app.extensions["simulation"] = sim
     app.register_blueprint(control.blueprint(sim))
@@ -47,9 +50,9 @@ def _application(sim: Simulation, platform: str | None = None) -> Flask:
 
 
 def _read_slowly(sim: Simulation, platform: str | None) -> None:
-    """Reads the body of a request slowly if a fault says so.
+    """Slows down the reading of the request's body if a fault is planned for that.
 
-    The account is found by the token. An upload without a token counts for the platform of its host.
+    The fault is looked up for the account of the token, or for the host's platform if the request has no token.
     """
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     if holder is not None or platform is not None:
@@ -58,7 +61,7 @@ def _read_slowly(sim: Simulation, platform: str | None) -> None:
 
 
 def _not_here(problem: Exception) -> tuple[Response, int]:
-    """Answers a call that names no platform's host."""
+    """Answers a call that does not name a platform's host."""
     return jsonify(error="Put the platform's host before the path, as in /graph.facebook.com/v26.0/me"), 404
 
 

@@ -13,7 +13,7 @@ class ConnectionDropped(ConnectionError):
 
 
 def cut(environ: dict[str, Any]) -> None:
-    """Closes the connection immediately."""
+    """Closes the request's connection at once."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     if client is not None:
         with contextlib.suppress(OSError):  # the caller may have left first
@@ -21,13 +21,13 @@ def cut(environ: dict[str, Any]) -> None:
 
 
 def drop(environ: dict[str, Any]) -> NoReturn:
-    """Closes the connection before a single byte of the answer."""
+    """Closes the request's connection before any byte of the answer is sent."""
     cut(environ)
     raise ConnectionDropped
 
 
 def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
-    """Sends nothing until the caller goes away, `released` is set or the time is over. Then closes the connection."""
+    """Sends nothing until the caller disconnects, `released` is set or the time is over. Then closes the connection."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     until = time.monotonic() + seconds
     while time.monotonic() < until and not released.wait(0.1):

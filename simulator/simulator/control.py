@@ -15,7 +15,7 @@ from simulator.world import Post
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the routes of the control API for this simulator."""
     control = Blueprint("control", __name__, url_prefix="/_sim")
     _add_accounts(control, sim)
     _add_faults(control, sim)
@@ -32,7 +32,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/clock")
     def shift_clock() -> Response:
-        """Sets the distance of the clock to real time. A new distance replaces the one before."""
+        """Sets by how much the simulator's clock differs from real time. A new difference replaces the last one."""
         sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
         return show_clock()
 
@@ -44,7 +44,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Sets facts for which the platforms give an unusual value, for all accounts.
+        """Sets values that the platforms give instead of their usual ones, for all accounts.
 
         A body without names makes all values usual again.
         """
@@ -56,7 +56,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/reset")
     def reset() -> Response:
-        """Clears faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
+        """Deletes faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
         sim.reset()
         return jsonify(status="ok")
 
@@ -161,7 +161,7 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Sets the given counts; later comments are added to them."""
+        """Sets the given counts of a post. Later comments are added to them."""
         body = _body()
         post = _post(sim, body)
         post.likes = _number(body, "likes", int, post.likes)

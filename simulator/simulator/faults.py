@@ -1,4 +1,6 @@
-"""Planned faults: which call to which platform fails next. Each platform's module has its error texts."""
+"""Planned faults: decide which call to which platform fails next. The texts of the errors are in each platform's
+module.
+"""
 
 import itertools
 import threading
@@ -31,9 +33,9 @@ REFUSALS = ("reject", "rate_limit", "server_error", "expired")
 
 @dataclass(slots=True)
 class Fault:
-    """A planned fault. `times` says how often it will still happen.
+    """A planned fault. `times` is the number of calls that it will still hit.
 
-    A fault for `any` operation has one row for each operation, with the same id.
+    A fault for the operation `any` is stored once for each operation, with the same id.
     """
 
     fault_id: str
@@ -50,7 +52,7 @@ class Fault:
 
 
 class Planned(str):
-    """What happens to a call: a mode with its delay. The mode `late` means that the call is only slow."""
+    """What happens to one call: the mode of the fault, with its delay. In the mode `late` the call is only slow."""
 
     __slots__ = ("bytes_per_second", "seconds")
 
@@ -64,7 +66,7 @@ class Planned(str):
 
 
 class Faults:
-    """Faults in the order in which they were planned. A call uses up a fault of its own operation only."""
+    """The planned faults, in the order in which they were planned. A call only uses up a fault of its own operation."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
         """`latencies` delay every call, with or without a fault."""
@@ -110,7 +112,7 @@ class Faults:
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Uses up one time of the first matching fault. Returns its mode and delay, or None."""
+        """Uses up one time of the first fault that matches the call. Returns its mode and delay, or None."""
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)
         if fault is None:
@@ -141,7 +143,9 @@ class Faults:
         return None
 
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
-        """Runs `act` as the fault's mode says; only the thread of this call sleeps. Raises what `refuse` returns."""
+        """Runs `act` with the fault that `mode` describes, and delays only this call. Raises the error that `refuse`
+        returns if the mode is a refusal.
+        """
         if mode is None:
             return act()
         self._released.wait(mode.seconds)

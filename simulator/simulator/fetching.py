@@ -1,4 +1,4 @@
-"""Fetches media by URL, as a platform's crawler does. inspection.py examines the bytes."""
+"""Fetches media by URL, as the platforms do. inspection.py examines the fetched bytes."""
 
 import time
 from collections.abc import Callable
@@ -18,16 +18,16 @@ _MAX_REDIRECTS = 3
 
 
 class FetchFailed(Exception):
-    """The URL could not be fetched."""
+    """Raised when a URL could not be fetched."""
 
 
 class FetchTooBig(Exception):
-    """The file is larger than the platform accepts."""
+    """Raised when a file is larger than the platform accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A fetched file."""
+    """A file that was fetched."""
 
     data: bytes
     content_type: str
@@ -45,7 +45,7 @@ class Fetcher:
         self._later = ThreadPoolExecutor(max_workers=8, thread_name_prefix="fetch")
 
     def get(self, url: str, limit_bytes: int, follow_redirects: bool) -> Fetched:
-        """Fetches a URL. Raises FetchFailed and FetchTooBig."""
+        """Fetches a URL. Raises FetchFailed, or FetchTooBig for a file over the limit."""
         until = time.monotonic() + self._settings.fetch_seconds
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -59,7 +59,7 @@ class Fetcher:
         raise FetchFailed("too many redirects")
 
     def later(self, work: Callable[[], T]) -> "Future[T]":
-        """Runs a fetching function in the background."""
+        """Runs this function in the background."""
         return self._later.submit(work)
 
     def _open(self, url: str) -> requests.Response:

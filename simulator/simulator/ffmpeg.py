@@ -1,4 +1,4 @@
-"""Runs ffmpeg, as the wheel imageio-ffmpeg brings it: nothing has to be installed on the machine."""
+"""Runs the ffmpeg of the wheel imageio-ffmpeg, so that nothing has to be installed on the machine."""
 
 import subprocess
 import tempfile
@@ -21,9 +21,10 @@ def still(frames: int, frames_per_second: int) -> str:
 
 
 def encode(ending: str, arguments: Sequence[str], source: bytes = b"") -> bytes:
-    """Returns the file that ffmpeg writes. `source` is the input of ffmpeg, `ending` says which container to write.
+    """Returns the file that ffmpeg writes. `source` is ffmpeg's input; `ending` is the file name's extension, which
+    decides the container.
 
-    Raises CalledProcessError, and TimeoutExpired after a minute.
+    Raises CalledProcessError if ffmpeg fails, and TimeoutExpired after a minute.
     """
     with tempfile.TemporaryDirectory() as folder, _SLOTS:
         target = Path(folder) / f"film.{ending}"  # a file, because the length is written into it at the end

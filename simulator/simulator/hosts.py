@@ -1,8 +1,9 @@
-"""Sends each call to the application of its host: a platform's routes answer on that platform's hosts and nowhere else.
+"""Passes each call to the application of its host: a platform's routes answer on that platform's hosts and nowhere
+else.
 
-A call names its host in the Host header, as it would to the platform. Where no name server leads that name to the
-simulator, the host is the first segment of the path: `http://127.0.0.1:8090/graph.facebook.com/v26.0/me`. Control
-routes and sample media are there on every host.
+A call names its host in the Host header, as it would at the platform. Where DNS does not lead that name to the
+simulator, the host is the first segment of the path: `http://127.0.0.1:8090/graph.facebook.com/v26.0/me`. The control
+API and the sample media answer on every host.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ class HostDispatcher:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names of all platforms' hosts."""
+        """Returns the names of all platforms' hosts."""
         return tuple(self._parts)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -42,9 +43,9 @@ class HostDispatcher:
 
 
 def url_of(host: str, path: str) -> str:
-    """Returns an address on a host. `path` begins with a slash.
+    """Returns a URL on this host. `path` begins with a slash.
 
-    The address names the host in the way in which the present call named its host.
+    It names the host as the present call does: in the Host header or in the path.
     """
     if request.script_root:
         return f"{request.host_url}{host}{path}"

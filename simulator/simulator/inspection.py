@@ -1,4 +1,4 @@
-"""Reads format, size and duration from a media file. The platform's module decides what it accepts."""
+"""Reads format, size and duration of a media file. Each platform's module decides what it accepts."""
 
 import struct
 import warnings
@@ -12,7 +12,7 @@ _BOX_HEADER_BYTES = 8
 
 
 class NotMedia(Exception):
-    """The bytes are not a readable picture or film."""
+    """Raised when the bytes are not a readable picture or film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Video:
 
 
 def photo(data: bytes) -> Photo:
-    """Reads a picture's header. Raises NotMedia."""
+    """Reads a picture's header. Raises NotMedia if the bytes are no picture."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -52,7 +52,7 @@ def photo(data: bytes) -> Photo:
 
 
 def video(data: bytes) -> Video:
-    """Reads a film's boxes. Raises NotMedia."""
+    """Reads a film's headers. Raises NotMedia if the bytes are no film."""
     try:
         boxes = list(_boxes(data, 0, len(data)))
         kinds = [kind for kind, _, _ in boxes]
@@ -66,7 +66,7 @@ def video(data: bytes) -> Video:
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yields kind, start and end of the content of each box."""
+    """Yields the kind of each MP4 box, and the start and end of its content."""
     while start + _BOX_HEADER_BYTES <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         header = _BOX_HEADER_BYTES

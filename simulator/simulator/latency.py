@@ -1,7 +1,7 @@
 """Realistic latencies of the social platforms, for tests with slow platforms (`SIMULATOR_SLOW`).
 
-The latency depends on the call and not on its outcome. The generator is seeded: the same order of calls gets the same
-latencies.
+The latency depends on the call, not on how it ends. The random numbers have a seed: the same calls in the same order
+get the same latencies.
 """
 
 import threading
@@ -49,7 +49,7 @@ def _between(quickest: float, slowest: float, random: Random) -> float:
 
 
 class Latencies:
-    """The latencies of one simulator; none without a seed. Thread-safe."""
+    """The latencies of one simulator. Without a seed there are none. Thread-safe."""
 
     def __init__(self, seed: str = "") -> None:
         self._lock = threading.Lock()
@@ -66,6 +66,6 @@ class Latencies:
             return call_seconds(platform, operation, body_bytes, self._random) if self.seed else 0.0
 
     def of_film(self, platform: str) -> float | None:
-        """Returns the processing time of a film. None means the simulator's default."""
+        """Returns how long a platform processes a film, in seconds. None: the simulator's usual time."""
         with self._lock:
             return film_seconds(platform, self._random) if self.seed else None

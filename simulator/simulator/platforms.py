@@ -1,6 +1,7 @@
-"""The simulated platforms: one row each. Each platform's routes are in its own modules.
+"""The table of simulated platforms, one row each. A platform's routes are in its own modules.
 
-A row also tells the local stack (deploy/local) which variables point publishing at the simulator.
+A row also names the environment variables with which the local stack (deploy/local) makes publishing use the
+simulator.
 """
 
 import secrets
@@ -14,7 +15,7 @@ def _digits(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Our app at a platform: the variables that set it, and their defaults."""
+    """Our app at a platform: the environment variables for its id and secret, and their defaults."""
 
     #: Variables `<variable>_ID` and `<variable>_SECRET`, of publishing and of the simulator.
     variable: str
@@ -24,7 +25,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One platform or provider of local-stack.md, "Simulator control"."""
+    """A row: one platform or provider of local-stack.md, "Simulator control"."""
 
     code: str
     name: str

@@ -1,4 +1,4 @@
-"""The parts of one simulator, which its routes are given."""
+"""One simulator: the state that its routes share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ DOUBTFUL = (
 
 @dataclass(slots=True)
 class Simulation:
-    """One simulator; two of them share nothing."""
+    """The state of one simulator. Two simulators in one process share nothing."""
 
     settings: Settings = field(default_factory=Settings)
     clock: Clock = field(default_factory=Clock)
@@ -64,7 +64,7 @@ class Simulation:
         return self.differences.get(fact, usual)
 
     def reset(self) -> None:
-        """Forgets what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""
+        """Deletes faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
         self.faults.clear()
         self.differences.clear()
         self.world.clear()
@@ -75,7 +75,7 @@ class Simulation:
     def comment(
         self, post: Post, author_id: str, author: str, text: str, parent_id: str | None = None
     ) -> Comment:
-        """Puts a new comment under a post, with an id as the platform gives them."""
+        """Adds a comment to a post, with an id in the platform's form."""
         comment_id = self.world.new_id(PLATFORMS[post.platform].comment_prefix(post.post_id))
         comment = Comment(comment_id, post.post_id, author_id, author, text, self.clock.now(), parent_id)
         self.world.add_comment(comment)

@@ -1,4 +1,4 @@
-"""Slow transfer: responses are sent, and request bodies are read, a few bytes at a time."""
+"""Slow transfers: sends responses and reads request bodies a few bytes at a time."""
 
 import time
 from collections.abc import Iterator
@@ -62,6 +62,6 @@ class _Dripping:
 
 
 def _step(bytes_per_second: float) -> tuple[int, float]:
-    """Returns the bytes of each piece, and the seconds before each piece."""
+    """Returns how many bytes to transfer at a time, and how many seconds to wait before each time."""
     size = max(int(bytes_per_second / _STEPS), 1)
     return size, size / bytes_per_second

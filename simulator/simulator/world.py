@@ -1,4 +1,4 @@
-"""The platforms' state: posts, comments, staged objects. In memory, behind one lock."""
+"""The state of the simulated platforms: posts, comments and staged objects. In memory, behind one lock."""
 
 import itertools
 import threading
@@ -59,7 +59,7 @@ class Post:
 
 
 class World:
-    """Posts, comments and staged objects: what a reset clears, besides faults."""
+    """Posts, comments and staged objects. A reset clears them."""
 
     def __init__(self) -> None:
         #: Held during every read-modify-write.
@@ -78,7 +78,7 @@ class World:
             self._by_account: defaultdict[str, list[Post]] = defaultdict(list)
 
     def new_id(self, prefix: str = "") -> str:
-        """Returns a number that was never used before, also not by an earlier run."""
+        """Returns a number that no earlier call has returned, not even in an earlier run."""
         return f"{prefix}{next(self._serial)}"
 
     def add_post(self, post: Post) -> None:

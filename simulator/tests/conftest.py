@@ -26,7 +26,7 @@ MEDIA = "http://media.posthaste.test/media/"
 
 
 class HandClock(Clock):
-    """A clock that only a test moves."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class HandClock(Clock):
 
 
 class HereFetcher(Fetcher):
-    """Fetches every URL at once from the sample media of the same application."""
+    """Fetches every URL at once from the sample media of the simulator under test."""
 
     app: Flask
 
@@ -69,7 +69,7 @@ class HereFetcher(Fetcher):
 
 @dataclass
 class Graph:
-    """A caller with one account's token."""
+    """A client of the simulated Graph API with the token of one account."""
 
     client: FlaskClient
     account_id: str
@@ -91,14 +91,14 @@ class Graph:
         )
 
     def publish(self, message: str = "hello", **form: Any) -> str:
-        """A Facebook post; its id."""
+        """Publishes a Facebook post and returns its id."""
         answer = self.post(f"{self.account_id}/feed", message=message, **form)
         assert answer.status_code == 200, answer.json
         post_id: str = answer.get_json()["id"]
         return post_id
 
     def contain(self, **form: Any) -> str:
-        """An Instagram container; its id."""
+        """Creates an Instagram container and returns its id."""
         answer = self.post(f"{self.account_id}/media", **form)
         assert answer.status_code == 200, answer.json
         container_id: str = answer.get_json()["id"]
@@ -143,13 +143,13 @@ def new_account(client: FlaskClient) -> Callable[..., Graph]:
 
 @pytest.fixture
 def page(new_account: Callable[..., Graph]) -> Graph:
-    """A Facebook page."""
+    """A client with the token of a Facebook page."""
     return new_account("FB", name="Corner Bakery", username="cornerbakery")
 
 
 @pytest.fixture
 def insta(new_account: Callable[..., Graph]) -> Graph:
-    """An Instagram account."""
+    """A client with the token of an Instagram account."""
     return new_account("IG", name="Corner Bakery", username="cornerbakery")
 
 

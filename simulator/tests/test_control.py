@@ -1,4 +1,4 @@
-"""The control API: local-stack.md, "Simulator control"."""
+"""Tests the control API: local-stack.md, "Simulator control"."""
 
 import pytest
 

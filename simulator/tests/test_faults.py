@@ -1,4 +1,6 @@
-"""Planned faults: local-stack.md, "Simulator control". Connections that drop or hang: test_live_server.py."""
+"""Tests planned faults: local-stack.md, "Simulator control". Connections that drop or hang are tested in
+test_live_server.py.
+"""
 
 import pytest
 
@@ -69,7 +71,7 @@ def test_a_fault_is_for_its_platform_alone(page, plan_fault):
 
 
 def operations(page, insta, media_url):
-    """One call for each operation."""
+    """Returns a call for each operation, by the operation's name."""
     post_id = page.publish("base")
     comment = page.post(f"{post_id}/comments", message="c").get_json()["id"]
     container = insta.contain(image_url=media_url + "photo-800x800.jpg")

@@ -1,6 +1,7 @@
-"""What Google and X refuse, the simulator refuses: wrong hosts, scopes, versions, parameters, values and fields.
+"""Tests that the simulator refuses what Google and X refuse: wrong hosts, scopes, versions, parameters, values and
+fields.
 
-Each case has its source. Read on 23 November 2026.
+Each case names its source, read on 23 November 2026.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ INVALID = "invalid-request"
 
 @dataclass(frozen=True)
 class Case:
-    """A call that the platform refuses with this status and reason, although the token is good."""
+    """A call with a valid token that the platform refuses with this status and reason."""
 
     platform: str
     call: str
@@ -148,7 +149,7 @@ def test_the_simulator_refuses_what_the_platform_refuses(
 
 
 def _reason(body: dict[str, Any]) -> str:
-    """The reason in Google's words, or the last part of the type of X's problem."""
+    """Returns the reason of a refusal: Google's word, or the last part of the `type` of X's problem."""
     error = body.get("error")
     if isinstance(error, dict):
         return str(error["errors"][0]["reason"])

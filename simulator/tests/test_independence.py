@@ -1,8 +1,9 @@
-"""The simulator was written from the platforms' descriptions: it shares no expression and no table with the connectors.
+"""Tests that the simulator and the connectors share no regular expression and no table, because the simulator was
+written from the platforms' descriptions alone.
 
-Equal names of scopes, fields and codes are the platform's own; an expression or a list that stands in both places
-was copied, and a mistake in it would be on both sides. Equal numbers are not looked for: a limit of a platform has one
-right value, whoever writes it down.
+Equal names of scopes, fields and codes come from the platform. But an expression or a list that stands in both was
+copied, and a mistake in it would be in both. Equal numbers are permitted: a limit of a platform has one right value,
+whoever writes it down.
 """
 
 import ast
@@ -31,14 +32,16 @@ def nodes(*places: Path) -> Iterator[ast.AST]:
 
 
 def patterns(folder: Path) -> set[str]:
-    """The texts of all `re.compile(…)` below a folder."""
+    """Returns the texts of all `re.compile(…)` in a folder."""
     calls = (node for node in nodes(folder) if isinstance(node, ast.Call))
     found = {ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "re.compile"}
     return {text for text in found if len(text) > SHORT}
 
 
 def tables(*places: Path) -> set[frozenset[object]]:
-    """The lists and sets of constants, the keys of dictionaries, and the words of texts that are no sentences."""
+    """Returns the lists and sets of constants, the keys of dictionaries, and the words of texts that are no sentences,
+    in these files.
+    """
     found = set()
     for node in nodes(*places):
         values: list[object]

@@ -1,4 +1,4 @@
-"""Realistic latencies: which call takes how long, and that a seed repeats them."""
+"""Tests realistic latencies: how long each kind of call takes, and that a seed repeats them."""
 
 from random import Random
 

@@ -14,7 +14,7 @@ HEADERS = {"LinkedIn-Version": "202607", "X-Restli-Protocol-Version": "2.0.0"}
 
 
 class Caller:
-    """One account's token."""
+    """A client of the simulated LinkedIn with the token of one account."""
 
     def __init__(self, client, account_id, token):
         self.client, self.account_id = client, account_id

@@ -1,4 +1,4 @@
-"""Tests that need a real socket: `python -m simulator`, as the local stack starts it."""
+"""Tests that need a real socket. They run `python -m simulator`, as the local stack does."""
 
 import contextlib
 import http.client
@@ -230,7 +230,9 @@ def pay(connection, key):
 
 
 def paid_at_last(server, key):
-    """Repeats the request on new connections until the first one ends, because its key is in use so long."""
+    """Repeats the request on new connections until the first one has ended, because until then its idempotency key is
+    in use.
+    """
     while True:
         line = http.client.HTTPConnection(server, timeout=5)
         with contextlib.closing(line), contextlib.suppress(http.client.HTTPException):

@@ -1,12 +1,13 @@
-"""Wrong host, missing scope, wrong value, wrong version: each is refused as the platform refuses it.
+"""Tests that a wrong host, a missing scope, a wrong value and a wrong version are each refused as the platform refuses
+them.
 
 Sources, all read in November 2026. LinkedIn: learn.microsoft.com/linkedin, shared/api-guide/concepts/error-handling,
 shared/authentication, marketing/versioning, marketing/community-management/shares. Meta: developers.facebook.com/docs,
 graph-api/guides/error-handling and versioning, and the reference of each edge. TikTok: developers.tiktok.com/doc,
 tiktok-api-v2-error-handling, oauth-error-handling, and the reference of each call.
 
-What a host answers to a path that another host has is written nowhere: these are the platform's answers to a path it
-does not have, for Graph as others saw them (arsduo/koala issue 611).
+No source says what a host answers to a path that only another host has. The tests expect the platform's answer to a
+path that it does not have; for the Graph API as others saw it (arsduo/koala issue 611).
 """
 
 from collections.abc import Callable
@@ -61,7 +62,7 @@ def call(client: Any, sim: Any) -> Callable[..., Any]:
 
 
 def said(answer):
-    """Status and code of a refusal, in any platform's envelope."""
+    """Returns status and code of a refusal in any platform's format."""
     body = answer.get_json(silent=True) or {}
     error = body.get("error")
     code = error.get("code") if isinstance(error, dict) else body.get("code")

@@ -1,4 +1,4 @@
-"""Sample media and broken files: local-stack.md, "Sample media and addresses"."""
+"""Tests sample media and broken files: local-stack.md, "Sample media and addresses"."""
 
 import re
 import subprocess

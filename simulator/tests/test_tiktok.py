@@ -1,4 +1,4 @@
-"""TikTok, as platforms.md section 5 describes it."""
+"""Tests that the simulated TikTok behaves as platforms.md section 5 describes it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ PUBLIC = {"title": "Bread", "privacy_level": "PUBLIC_TO_EVERYONE"}
 
 @dataclass
 class Creator:
-    """A caller with one creator's token."""
+    """A client of the simulated TikTok with the token of one creator."""
 
     client: FlaskClient
     account_id: str

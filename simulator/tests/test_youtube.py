@@ -1,4 +1,4 @@
-"""YouTube, as platforms.md section 7 describes it."""
+"""Tests that the simulated YouTube behaves as platforms.md section 7 describes it."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SNIPPET = {"title": "Bread", "description": "warm", "categoryId": "22"}
 
 @dataclass
 class Channel:
-    """A caller with one channel's token."""
+    """A client of the simulated YouTube with the token of one channel."""
 
     client: FlaskClient
     account_id: str

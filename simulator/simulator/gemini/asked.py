@@ -1,4 +1,6 @@
-"""Parses the parts of a request: protobuf's JSON (both spellings of a name, no unknown fields), pictures and text."""
+"""Parses the parts of a request: JSON as protobuf reads it (both spellings of a name, no unknown fields), pictures and
+text.
+"""
 
 import base64
 import binascii
@@ -24,7 +26,9 @@ def camel(value: Any) -> Any:
 
 
 def only_known(value: Any, names: frozenset[str], where: str = "") -> dict[str, Any]:
-    """Returns an object that has only these fields. Raises GeminiError."""
+    """Returns the object. Raises GeminiError if it is no object or has other fields than these. `where`: its place in
+    the request.
+    """
     if not isinstance(value, dict):
         raise invalid(f"Invalid value at '{where or 'body'}'")
     for name in value:

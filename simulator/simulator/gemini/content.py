@@ -1,4 +1,4 @@
-"""generateContent: pictures by the image models, captions by the text models."""
+"""generateContent: image models return pictures, text models return captions."""
 
 import base64
 import secrets
@@ -35,7 +35,7 @@ _IMAGE = frozenset(("aspectRatio", "imageSize"))
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A valid request."""
+    """The fields of a request that passed the checks."""
 
     prompt: str
     system: str
@@ -43,7 +43,7 @@ class Asked:
     config: dict[str, Any]
 
     def size(self) -> tuple[int, int]:
-        """Width and height: the requested ones, else those of the first picture, else a square."""
+        """Returns width and height: the requested ones, else those of the first picture, else a square."""
         wanted = only_known(self.config.get("imageConfig", {}), _IMAGE, "generation_config.image_config")
         ratio, scale = wanted.get("aspectRatio"), _SCALES.get(wanted.get("imageSize", "1K"))
         if ratio is None and self.pictures:
@@ -57,12 +57,12 @@ class Asked:
         return width * scale, height * scale
 
     def modalities(self) -> set[str]:
-        """The requested modalities in capitals; empty: the model's default."""
+        """Returns the requested kinds of output in capitals; empty for the model's default."""
         return {str(name).upper() for name in self.config.get("responseModalities") or ()}
 
 
 def read(body: Any) -> Asked:
-    """Checks a request. Raises GeminiError."""
+    """Checks a request. Raises GeminiError if it is invalid."""
     only_known(body, _FIELDS)
     contents = body.get("contents")
     if isinstance(contents, dict):
@@ -106,7 +106,7 @@ def blocked(asked: Asked) -> dict[str, Any] | None:
 
 
 def unshown(asked: Asked) -> dict[str, Any]:
-    """The response when the generated picture is withheld."""
+    """Returns the response that withholds the generated picture."""
     message = (
         "Unable to show the generated image. The image was filtered out because it violated Google's "
         "Generative AI Prohibited Use policy. Try rephrasing the prompt."

@@ -18,7 +18,7 @@ _NAMES = {
 
 
 class GeminiError(Exception):
-    """An error answer."""
+    """Raised to answer a call with an error as Google sends it."""
 
     def __init__(self, status: int, message: str, *details: dict[str, Any]) -> None:
         super().__init__(message)
@@ -39,12 +39,12 @@ class GeminiError(Exception):
 
 
 def invalid(message: str) -> GeminiError:
-    """An invalid request."""
+    """Returns the error for an invalid request."""
     return GeminiError(400, message)
 
 
 def no_key() -> GeminiError:
-    """A call without an API key."""
+    """Returns the error for a call without an API key."""
     return GeminiError(
         403,
         "Method doesn't allow unregistered callers (callers without established identity). "
@@ -53,7 +53,7 @@ def no_key() -> GeminiError:
 
 
 def wrong_key(message: str = "API key not valid. Please pass a valid API key.") -> GeminiError:
-    """An unknown or revoked key."""
+    """Returns the error for an unknown or revoked key."""
     return GeminiError(
         400,
         message,
@@ -66,7 +66,7 @@ def wrong_key(message: str = "API key not valid. Please pass a valid API key.") 
 
 
 def unknown_model(model: str, method: str) -> GeminiError:
-    """A model that does not exist or does not support this operation."""
+    """Returns the error for a model that does not exist or does not support this operation."""
     return GeminiError(
         404,
         f"models/{model} is not found for API version v1beta, or is not supported for {method}. "

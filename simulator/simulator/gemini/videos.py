@@ -1,4 +1,6 @@
-"""Veo: a request starts an operation, which is polled until it is done; the file is then fetched with the key."""
+"""Veo: a request starts an operation, which the client polls until it is done. Then the client fetches the file with
+its key.
+"""
 
 import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +27,7 @@ _PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A valid request for a film."""
+    """The fields of a request for a film that passed the checks."""
 
     prompt: str
     width: int
@@ -57,7 +59,6 @@ class Operations:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all."""
         self._by_name: dict[str, Operation] = {}
         self._by_file: dict[str, Operation] = {}
 
@@ -72,13 +73,13 @@ class Operations:
         return operation
 
     def find(self, name: str) -> Operation:
-        """Returns an operation by its name. Raises GeminiError."""
+        """Returns an operation by its name. Raises GeminiError if there is none."""
         if name not in self._by_name:
             raise GeminiError(404, "Requested entity was not found.")
         return self._by_name[name]
 
     def file(self, file_id: str) -> bytes:
-        """Returns the file, and waits while ffmpeg is still at work. Raises GeminiError."""
+        """Returns a film's file; waits if ffmpeg has not finished it. Raises GeminiError if there is no such file."""
         operation = self._by_file.get(file_id)
         if operation is None:
             message = f"You do not have permission to access the File {file_id} or it may not exist."
@@ -87,7 +88,7 @@ class Operations:
 
 
 def read(body: Any) -> Asked:
-    """Checks a request. Raises GeminiError."""
+    """Checks a request. Raises GeminiError if it is invalid."""
     only_known(body, _FIELDS)
     instances = body.get("instances")
     if not isinstance(instances, list) or len(instances) != 1:
@@ -123,7 +124,7 @@ def _image(value: Any) -> bytes:
 
 
 def shown(operation: Operation, ticks: float, base_url: str) -> dict[str, Any]:
-    """Returns the operation as a poll shows it: running, done with a file, failed, or filtered."""
+    """Returns the operation as a poll shows it: running, done with a file, failed, or withheld by the safety filter."""
     if operation.rejected or (ticks >= operation.done_at and UNSAFE_RESULT in operation.asked.prompt):
         return _done(operation, {"raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [_FILTERED]})
     if ticks < operation.done_at:

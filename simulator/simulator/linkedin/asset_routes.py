@@ -1,4 +1,4 @@
-"""LinkedIn's routes for files, the upload addresses included."""
+"""LinkedIn's routes for files: the API's and the upload addresses."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def add(linkedin: Blueprint, assets: Assets, gate: Gate) -> None:
 
 
 def uploads(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
-    """Returns the addresses that files are sent to."""
+    """Returns the routes to which files are uploaded."""
     files = Blueprint("linkedin-uploads", __name__)
 
     @files.put("/dms-uploads/<urn>/<int:number>")

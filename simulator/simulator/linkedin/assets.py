@@ -30,7 +30,8 @@ ADDRESS_SECONDS = 3_600
 
 @dataclass(slots=True)
 class Asset:
-    """One uploaded file. `ready_ticks` is steady time, None until the file is complete.
+    """An uploaded file. `ready_ticks` is the monotonic time at which its processing ends, None until the file is
+    complete.
 
     `total_bytes` of a photo is unknown until then.
     """
@@ -77,7 +78,7 @@ class Assets:
             self._rows.clear()
 
     def begin(self, kind: str, owner: str, total_bytes: int) -> Asset:
-        """Begins an upload (`initializeUpload`). Raises LinkedInError."""
+        """Begins an upload (`initializeUpload`). Raises LinkedInError if LinkedIn would refuse it."""
         if kind == "video" and not VIDEO_BYTES[0] <= total_bytes <= VIDEO_BYTES[1]:
             raise invalid(
                 "initializeUploadRequest/fileSizeBytes", f"must be within {VIDEO_BYTES}, is {total_bytes}"
@@ -99,7 +100,7 @@ class Assets:
         return asset
 
     def take(self, asset: Asset, number: int, data: bytes) -> str:
-        """Stores a part, or the photo, and returns its ETag. Raises LinkedInError."""
+        """Stores a part, or the whole photo, and returns its ETag. Raises LinkedInError if LinkedIn would refuse it."""
         if asset.file is None or self._sim.clock.now().timestamp() > asset.expires_at:
             raise LinkedInError(400, "EXPIRED_UPLOAD_URL", "The upload URL is expired")
         if not 0 <= number < len(asset.parts):
@@ -119,7 +120,7 @@ class Assets:
         return asset.etags[number]
 
     def finish(self, asset: Asset, token: str, part_ids: list[str]) -> None:
-        """Finishes an upload (`finalizeUpload`). Raises LinkedInError."""
+        """Finishes an upload (`finalizeUpload`). Raises LinkedInError if LinkedIn would refuse the call."""
         if asset.file is None:
             raise LinkedInError(400, "INVALID_VIDEO_STATUS", "The video is finalized already")
         if not asset.etags:
@@ -144,7 +145,7 @@ class Assets:
         return "PROCESSING_FAILED" if asset.failure else "AVAILABLE"
 
     def usable(self, owner: str, urn: str) -> Asset:
-        """Returns a file that a post may use. Raises LinkedInError."""
+        """Returns a file for a post. Raises LinkedInError if the post may not use it."""
         asset = self.find(urn)
         if asset.owner != owner:
             raise denied(urn)
@@ -171,7 +172,9 @@ class Assets:
 
 
 def _failure_of(kind: str, data: Any) -> str:
-    """Returns why LinkedIn does not take a file; empty if it does. Raises NotMedia."""
+    """Returns why LinkedIn would refuse a file; empty if it accepts it. Raises NotMedia if the file is not of this
+    kind.
+    """
     if kind == "video":
         seconds = inspection.video(data).seconds
         return "" if VIDEO_SECONDS[0] <= seconds <= VIDEO_SECONDS[1] else f"A video of {seconds} s"

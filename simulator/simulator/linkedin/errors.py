@@ -4,7 +4,7 @@ from typing import Any
 
 
 class LinkedInError(Exception):
-    """An error answer."""
+    """Raised to answer a call with an error as LinkedIn sends it."""
 
     def __init__(
         self,
@@ -28,17 +28,17 @@ class LinkedInError(Exception):
 
 
 def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> LinkedInError:
-    """An invalid field."""
+    """Returns the error for an invalid field."""
     return LinkedInError(400, code, f"/{field} :: {message}")
 
 
 def denied(what: str) -> LinkedInError:
-    """An operation that the token's scopes do not allow."""
+    """Returns the error for an operation that the token's scopes do not allow."""
     return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
 
 
 def member_author() -> LinkedInError:
-    """The refusal of a post by a person, if the token only has the scopes of company pages.
+    """Returns the error for a post by a person whose token only has the scopes of company pages.
 
     Status and words are those of the API's version 202503 (gacabartosz/linkedin-mcp-server f6070c3,
     docs/API-CAPABILITY-MATRIX-org.md). The code is a guess.
@@ -52,27 +52,27 @@ def not_found(what: str) -> LinkedInError:
 
 
 def no_resource() -> LinkedInError:
-    """A path that LinkedIn does not have."""
+    """Returns the error for a path that LinkedIn does not have."""
     return LinkedInError(404, "RESOURCE_NOT_FOUND", "No virtual resource found", 0)
 
 
 def waiting() -> LinkedInError:
-    """A file that is not uploaded or not processed yet."""
+    """Returns the error for a post with a file that is not uploaded or not processed yet."""
     return LinkedInError(400, "MEDIA_ASSET_WAITING_UPLOAD", "Media asset is waiting upload")
 
 
 def duplicate(urn: str) -> LinkedInError:
-    """A post that repeats a recent post."""
+    """Returns the error for a post that repeats a recent post."""
     return LinkedInError(422, "DUPLICATE_POST", f"Content is a duplicate of {urn}", is_input=True)
 
 
 def inactive(version: str) -> LinkedInError:
-    """An API version that LinkedIn no longer supports."""
+    """Returns the error for an API version that LinkedIn no longer supports."""
     return LinkedInError(426, "NONEXISTENT_VERSION", f"Requested version {version} is not active")
 
 
 def throttled() -> LinkedInError:
-    """A daily limit that is used up."""
+    """Returns the error for a call over a daily limit."""
     message = (
         "Resource level throttle APPLICATION_AND_MEMBER DAY limit for calls to this resource is reached."
     )
@@ -87,7 +87,7 @@ TOKENS = {
 
 
 def unauthorized(code: str) -> LinkedInError:
-    """An expired or unknown token."""
+    """Returns the error for an expired or unknown token."""
     words = {
         65600: "Invalid access token",
         65601: "The token used in the request has been revoked by the user",
@@ -97,7 +97,9 @@ def unauthorized(code: str) -> LinkedInError:
 
 
 def refusal(mode: str, operation: str) -> LinkedInError:
-    """How LinkedIn words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which LinkedIn refuses a call in a planned fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return unauthorized("EXPIRED_ACCESS_TOKEN")
     if mode == "server_error":

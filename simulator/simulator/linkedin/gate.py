@@ -1,4 +1,4 @@
-"""Checks before every call to LinkedIn: version, encoding, token, planned faults."""
+"""The checks before every call to LinkedIn: version, encoding, token, planned faults."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _UNENCODED = frozenset(":(),")
 
 
 class Gate:
-    """Checks every call to the LinkedIn of one simulation."""
+    """Checks every call to LinkedIn in one simulator."""
 
     def __init__(self, sim: Simulation, owner_in: Callable[[str], str | None]) -> None:
         self._sim = sim
@@ -40,7 +40,7 @@ class Gate:
         return bool(self._sim.told("linkedin_file_state", True))
 
     def make_young(self, account_id: str, seconds: float) -> None:
-        """Reports the account's token as revoked for this long."""
+        """Makes LinkedIn report the account's token as revoked for this long, as it does with very new tokens."""
         self._young[account_id] = self._sim.clock.ticks() + seconds
 
     def run(
@@ -53,7 +53,9 @@ class Gate:
         member: str | None = None,
         page: str | None = None,
     ) -> Response:
-        """Answers a call for which a member or a company page needs these scopes. Raises LinkedInError."""
+        """Runs `act` if the checks permit the call, and returns its answer. `member` and `page`: the scope that a
+        person's or a company page's token needs. Raises LinkedInError if LinkedIn would refuse the call.
+        """
         self._check_headers()
         account = self.caller()
         self._check_scope(page if account.account_id.startswith("urn:li:organization:") else member)
@@ -68,7 +70,9 @@ class Gate:
         return response
 
     def caller(self) -> Account:
-        """Returns the token's account. Raises LinkedInError 401."""
+        """Returns the account that makes the call. Raises LinkedInError 401 if the token is unknown, expired or
+        revoked.
+        """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         account = self._sim.accounts.holder(token) if scheme == "Bearer" else None
         if account is None or account.platform != "LN":
@@ -81,7 +85,9 @@ class Gate:
         return account
 
     def grants(self, scope: str) -> bool:
-        """Whether the token's list of scopes has this one; False for a token of the control API, which has no list."""
+        """Whether the token's list of scopes has this scope. False for a token of the control API,
+        which has no list.
+        """
         return scope in (self._granted() or ())
 
     def _granted(self) -> list[str] | None:
@@ -99,7 +105,7 @@ class Gate:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Returns the account for which a member acts: the company page that the call names or asks about."""
+        """Returns the account for which a member acts: the company page that the call names, or else the member."""
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):
             return member

@@ -24,7 +24,7 @@ def _unauthorized(scope: str) -> Answer:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the routes of LinkedIn's login for this simulator."""
     logins = routes.blueprint("LN")
     settings = sim.settings
     member, pages = settings.apps["LN"], settings.apps[LINKEDIN_PAGES]
@@ -68,7 +68,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @logins.post("/oauth/v2/introspectToken")
     def linkedin_introspection() -> Response:
-        """Tells whether a token is valid, its scopes and its end
+        """Tells whether a token is valid, which scopes it has and when it ends
         (learn.microsoft.com/linkedin/shared/authentication/token-introspection).
         """
         app = app_in(request.form)

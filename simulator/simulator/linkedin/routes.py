@@ -1,4 +1,6 @@
-"""LinkedIn's addresses for posts, comments and pages, and what the control API sets. Files: asset_routes.py."""
+"""LinkedIn's routes for posts, comments and pages, and those of the control API for LinkedIn. Routes for files:
+asset_routes.py.
+"""
 
 import re
 import secrets
@@ -24,7 +26,7 @@ _THINGS = re.compile(r"urn:li:(?:share|activity|ugcPost|image|video):[\w-]+")
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of one simulator. Files go to the host of the login, as LinkedIn's own examples show."""
+    """Returns LinkedIn's routes by host. Files go to the host of the login, as in LinkedIn's own examples."""
     linkedin, control = Blueprint("linkedin", __name__), Blueprint("linkedin-control", __name__)
     assets = Assets(sim)
     social = Social(sim, assets)
@@ -254,7 +256,9 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.get("/rest/organizationAcls")
     def administered() -> Response:
-        """Lists the company pages of a member. For a company page's own token that is the page itself."""
+        """Lists the company pages that a member administers. For a company page's own token that is only the page
+        itself.
+        """
         start, count = _page()
         token = request.headers.get("Authorization", "").partition(" ")[2]
         pages = [urn for urn, *_ in sim.accounts.facts(token).get("orgs", ())]
@@ -279,7 +283,9 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
     @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """{name, scopes?}: adds a person with w_member_social only. Such a person may post but hardly read."""
+        """{name, scopes?}: adds a person who only has w_member_social. Such a person may post but read hardly
+        anything.
+        """
         body = request.get_json(force=True, silent=True) or {}
         name = str(body.get("name") or "Mel Member")
         facts = {"scopes": body["scopes"]} if "scopes" in body else {}
@@ -291,21 +297,23 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/roles")
     def set_role() -> Response:
-        """{account_id, role}: sets the role that the members of a company page have there."""
+        """{account_id, role}: sets the role that members have on a company page."""
         body = request.get_json(force=True)
         gate.roles[str(body["account_id"])] = str(body["role"])
         return jsonify(body)
 
     @control.post("/_sim/linkedin/young")
     def make_young() -> Response:
-        """{account_id, seconds}: reports the account's token as revoked for this time, as happens to new tokens."""
+        """{account_id, seconds}: reports the account's token as revoked for this time, as LinkedIn does with new
+        tokens.
+        """
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
         return jsonify(body)
 
     @control.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
-        """{oldest}: sets the oldest supported version; null: the one of November 2026."""
+        """{oldest}: sets the oldest supported API version; null: the oldest of November 2026."""
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)
@@ -330,7 +338,7 @@ def _body() -> dict[str, Any]:
 
 
 def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str], Answer]) -> Response:
-    """Answers a BATCH_GET (`ids=List(…)`). Each entity has a result or an error of its own."""
+    """Answers a BATCH_GET (`ids=List(…)`) with a result or an error for each id."""
     match = re.fullmatch(r"List\((.*)\)", request.args.get("ids", ""))
     if match is None:
         raise invalid("ids", "has to be a list", "PARAM_INVALID")
@@ -350,7 +358,7 @@ def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str]
 
 
 def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
-    """Returns the `$set` of a PARTIAL_UPDATE, which its header names. Raises LinkedInError."""
+    """Returns the `$set` of a PARTIAL_UPDATE. Raises LinkedInError if the header or the body is not that of one."""
     if request.headers.get("X-RestLi-Method", "").upper() != "PARTIAL_UPDATE":
         raise invalid("", "X-RestLi-Method has to be PARTIAL_UPDATE", "ILLEGAL_ARGUMENT")
     part = body.get(name) if isinstance(body, dict) else None

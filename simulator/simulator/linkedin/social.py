@@ -1,8 +1,9 @@
 """LinkedIn's state: posts by URN, comments and replies, recent posts and their number.
 
-Fields, enums and lengths: LinkedIn's Posts API and Comments API at learn.microsoft.com/linkedin/marketing/
-community-management/shares (views li-lms-2025-01 and later, read in November 2026). What LinkedIn does not say, a
-number of posts a day and how long a repeated text is refused, is what other clients saw.
+Fields, enums and lengths: LinkedIn's Posts API and Comments API at
+learn.microsoft.com/linkedin/marketing/community-management/shares (views li-lms-2025-01 and later, read in November
+2026). LinkedIn does not say how many posts a day it accepts and how long it refuses a repeated text; these figures are
+what other clients saw.
 """
 
 import json
@@ -56,7 +57,7 @@ def comment_urn(post: Post, comment_id: str) -> str:
 
 @dataclass(slots=True)
 class Social:
-    """The posts and comments on the LinkedIn of one simulation."""
+    """The posts and comments on LinkedIn in one simulator."""
 
     sim: Simulation
     assets: Assets
@@ -70,7 +71,7 @@ class Social:
         self._posted.clear()
 
     def create(self, account: Account, body: dict[str, Any]) -> Post:
-        """Creates a post (POST /rest/posts). Raises LinkedInError."""
+        """Creates a post (POST /rest/posts). Raises LinkedInError if LinkedIn would refuse the call."""
         for key in body.keys() - _FIELDS:
             raise invalid(key, "unrecognized field found but not allowed", "ILLEGAL_ARGUMENT")
         commentary = body.get("commentary")
@@ -107,7 +108,9 @@ class Social:
             return post
 
     def find(self, urn: str) -> tuple[Post, Comment | None]:
-        """Returns a post by any of its names, with the comment if the name is a comment's. Raises LinkedInError 404."""
+        """Returns a post by its share, activity or comment URN; with the comment if it is a comment's. Raises
+        LinkedInError 404 if there is none.
+        """
         if urn.startswith(f"{_COMMENT}(") and urn.endswith(")"):
             # A key of two parts: what is commented on, and the comment's number.
             under, _, number = urn[len(_COMMENT) + 1 : -1].rpartition(",")
@@ -125,7 +128,7 @@ class Social:
         return post_or_none, None
 
     def change(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """Changes a post (PARTIAL_UPDATE). Raises LinkedInError."""
+        """Changes a post (PARTIAL_UPDATE). Raises LinkedInError if LinkedIn would refuse the call."""
         for key in changes.keys() - _CHANGEABLE:
             raise invalid(f"patch/$set/{key}", "cannot be changed", "ILLEGAL_ARGUMENT")
         post = self._own(account, urn, "posts.PARTIAL_UPDATE")
@@ -137,7 +140,9 @@ class Social:
             post.text = texts.shown(commentary)
 
     def remove(self, account: Account, urn: str) -> None:
-        """Deletes a post. A post that is gone already is no error. Raises LinkedInError 403."""
+        """Deletes a post; does nothing if it does not exist any more. Raises LinkedInError 403 if it is another
+        account's.
+        """
         try:
             post = self._own(account, urn, "posts.DELETE")
         except LinkedInError as problem:
@@ -147,7 +152,7 @@ class Social:
         self.sim.world.remove_post(post.post_id)
 
     def rewrite(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """Changes a comment (PARTIAL_UPDATE). Raises LinkedInError."""
+        """Changes a comment (PARTIAL_UPDATE). Raises LinkedInError if LinkedIn would refuse the call."""
         comment = self._own_comment(account, urn, "socialActions.comments.PARTIAL_UPDATE")
         text = changes.get("text")
         if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
@@ -157,7 +162,7 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """Deletes a comment, in the name of its actor. Raises LinkedInError."""
+        """Deletes a comment of this actor. Raises LinkedInError if LinkedIn would refuse it."""
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:
             raise denied("socialActions.comments.DELETE")
@@ -177,7 +182,7 @@ class Social:
         return comment
 
     def say(self, account: Account, urn: str, body: dict[str, Any]) -> tuple[Post, Comment]:
-        """Writes a comment (POST …/comments). Raises LinkedInError."""
+        """Writes a comment (POST …/comments). Raises LinkedInError if LinkedIn would refuse the call."""
         post, under = self.find(urn)
         text = (body.get("message") or {}).get("text")
         if body.get("actor") != account.account_id:

@@ -1,7 +1,8 @@
-"""LinkedIn's `little` text format: an unescaped reserved character that begins no element silently ends the text.
+"""LinkedIn's `little` text format. In it an unescaped reserved character ends the text silently, unless an element
+begins there.
 
 Grammar and reserved characters: learn.microsoft.com/linkedin/marketing/community-management/shares/little-text-format
-(views up to li-lms-2025-01, read in November 2026). The 3,000 characters of a commentary are of the Posts API; that a
+(views up to li-lms-2025-01, read in November 2026). The limit of 3,000 characters is that of the Posts API. That the
 text ends silently was seen by other clients.
 """
 
@@ -12,7 +13,7 @@ _SIGNS = ("#", "\uff03")
 
 
 def shown(commentary: str) -> str:
-    """Returns the visible text of a commentary."""
+    """Returns the text of a post as LinkedIn would show it."""
     out, at = [], 0
     while at < len(commentary):
         letter = commentary[at]
@@ -33,7 +34,9 @@ def shown(commentary: str) -> str:
 
 
 def _template(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads a `{hashtag|#|tag}`, whose sign may be escaped. Returns its text and where it ends."""
+    """Reads a `{hashtag|#|tag}`, whose `#` may be escaped. Returns its text and where it ends; None if there is no
+    such element.
+    """
     end = commentary.find("}", at)
     name, _, rest = commentary[at + 1 : end].partition("|")
     sign, _, tag = rest.partition("|")
@@ -43,7 +46,7 @@ def _template(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads a `#tag`. Returns its text and where it ends."""
+    """Reads a `#tag`. Returns its text and where it ends; None if there is none."""
     end = at + 1
     while commentary[end : end + 1].isalnum():
         end += 1
@@ -51,7 +54,7 @@ def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _mention(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads an `@[Name](urn:li:organization:1)`. Returns its text and where it ends."""
+    """Reads an `@[Name](urn:li:organization:1)`. Returns its text and where it ends; None if there is none."""
     middle, end = commentary.find("](urn:li:", at), commentary.find(")", at)
     if not commentary.startswith("@[", at) or not 0 < middle < end:
         return None

@@ -1,4 +1,6 @@
-"""One request to the Graph API with its caller, node and parameters; and the table of edges."""
+"""A request to the Graph API with its caller, node and parameters; and the type of the table that names a handler for
+each edge.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -32,7 +34,7 @@ class Call:
     base_url: str
 
     def allows(self, scope: str) -> bool:
-        """Whether the token has a permission."""
+        """Whether the token has this permission."""
         return self.scopes is None or scope in self.scopes
 
     def text(self, name: str) -> str:
@@ -53,8 +55,9 @@ class Call:
         return value not in ("false", "0", "no") if value else default
 
     def names(self, name: str) -> list[str]:
-        """Returns a parameter that is a list: text between commas, a JSON list, or the text of a JSON list, which SDKs
-        send."""
+        """Returns a parameter that is a list. It may be text between commas, a JSON list or, as SDKs send it, the text
+        of a JSON list.
+        """
         value = self.params.get(name) or ""
         if isinstance(value, str) and value.lstrip().startswith("["):
             try:
@@ -66,13 +69,13 @@ class Call:
         return [one for one in str(value).split(",") if one.strip()]
 
     def fields(self, default: str) -> tuple[Field, ...]:
-        """Returns the parsed parameter `fields`."""
+        """Returns the parsed parameter `fields`, or `default` if it is missing."""
         return parse(",".join(self.names("fields")) or default)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An object of the graph that the caller may see."""
+    """An object of the Graph API that the caller may see."""
 
     #: Page, Post, Photo, Video, Comment; IGUser, IGMedia, IGComment, Container; User.
     kind: str
@@ -88,7 +91,7 @@ Handler = Callable[[Call, Node], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The handler of one method on one edge of one kind of node."""
+    """The handler of one method for one edge and one kind of node."""
 
     #: Operation of local-stack.md, "Simulator control"; None: faults do not apply.
     operation: str | Callable[[Call], str | None] | None

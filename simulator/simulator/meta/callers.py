@@ -1,4 +1,4 @@
-"""The caller of the Graph API, and the nodes that it may see."""
+"""Finds the caller of a Graph API request, and the nodes that the caller may see."""
 
 import hashlib
 import hmac
@@ -18,12 +18,14 @@ USER = Account("META_USER", "122100000000001", "Sam Sample", "sam.sample")
 
 
 def linked_instagram_id(page_id: str) -> str:
-    """Returns the Instagram account linked to a page."""
+    """Returns the id of the Instagram account that is linked to a page."""
     return "178414" + page_id[-_SHARED_DIGITS:]
 
 
 def caller_of(sim: Simulation, token: str, proof: str) -> Account:
-    """Returns the holder of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`)."""
+    """Returns the account of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`) if the token is
+    missing or invalid.
+    """
     if not token:
         raise errors.GraphError(104, "An access token is required to request this resource.")
     account = sim.accounts.holder(token)
@@ -41,10 +43,10 @@ def caller_of(sim: Simulation, token: str, proof: str) -> Account:
 
 
 def owns(caller: Account, account_id: str) -> bool:
-    """Whether a token reaches an account.
+    """Whether the caller's token gives access to an account.
 
-    The user's token reaches every account. Any other token reaches its own account, and a page's token also the
-    Instagram account that is linked to the page.
+    A user's token gives access to every account. Any other token gives access to its own account, and a page's token
+    also to the Instagram account that is linked to the page.
     """
     if caller.platform == USER.platform or caller.account_id == account_id:
         return True

@@ -1,8 +1,8 @@
-"""Instagram's media containers, which are staged before a publish, and their state.
+"""Instagram's media containers and their state. A container is staged before a post is published.
 
-Limits: the `caption` and `children` of developers.facebook.com/docs/instagram-platform/instagram-graph-api/reference/
-ig-user/media ("Maximum 2200 characters, 30 hashtags, and 20 @ tags", "up to 10 container IDs"), as a dozen public
-clients quote it (read in November 2026).
+Limits: the `caption` and `children` of
+developers.facebook.com/docs/instagram-platform/instagram-graph-api/reference/ig-user/media ("Maximum 2200 characters,
+30 hashtags, and 20 @ tags", "up to 10 container IDs"), as a dozen public clients quote it (read in November 2026).
 """
 
 import re
@@ -27,7 +27,9 @@ LIFETIME = timedelta(hours=24)
 
 @dataclass(slots=True)
 class Container:
-    """One container. `ready_ticks` is steady time; `media` is a future while a video is being fetched."""
+    """A container. `ready_ticks` is the monotonic time at which it is ready; `media` is a future while a video is
+    being fetched.
+    """
 
     container_id: str
     account_id: str
@@ -71,7 +73,7 @@ class Container:
 
 
 def find_container(call: Call, user: Node, container_id: str) -> Container:
-    """Returns a container of this account. Raises GraphError 24."""
+    """Returns a container of this account. Raises GraphError 24 if there is none."""
     container = call.sim.world.staged.get(container_id)
     if not isinstance(container, Container) or container.account_id != user.account_id:
         message = f"Could not fetch media builder: the one with creation id = {container_id} does not exist."
@@ -80,7 +82,7 @@ def find_container(call: Call, user: Node, container_id: str) -> Container:
 
 
 def checked_caption(caption: str) -> str:
-    """Returns a caption within the limits. Raises GraphError 100."""
+    """Returns the caption. Raises GraphError 100 if it exceeds a limit."""
     if len(caption) > CAPTION_LIMIT or len(re.findall(r"#\w", caption)) > HASHTAG_LIMIT:
         message = f"The caption was too long: up to {CAPTION_LIMIT} characters and {HASHTAG_LIMIT} hashtags."
         raise GraphError(100, message, 2207010)
@@ -90,7 +92,9 @@ def checked_caption(caption: str) -> str:
 
 
 def photo_of(call: Call) -> list[Medium]:
-    """Returns the image of a container. It is fetched at once, so errors are the answer to this call."""
+    """Fetches and returns the image of a container. It is fetched during this call, which therefore reports its
+    errors.
+    """
     url = call.text("image_url")
     if not url:
         raise invalid("The parameter image_url is required")
@@ -100,7 +104,9 @@ def photo_of(call: Call) -> list[Medium]:
 
 
 def video_of(call: Call) -> "Future[list[Medium]]":
-    """Returns the video of a container. It is fetched later, so errors are in the container's status."""
+    """Starts to fetch the video of a container. It is fetched after this call; errors are reported in the container's
+    status.
+    """
     url, sim = call.text("video_url"), call.sim
     if not url:
         raise invalid("The parameter video_url is required")

@@ -1,4 +1,4 @@
-"""/_sim for Meta's webhooks: their address and deliveries."""
+"""The control API's routes (/_sim) for Meta's webhooks: their address and their deliveries."""
 
 from flask import Blueprint, Response, jsonify, request
 
@@ -7,12 +7,12 @@ from simulator.simulation import Simulation
 
 
 def blueprint(hooks: Hooks, sim: Simulation) -> Blueprint:
-    """The control API's routes for Meta."""
+    """Returns the control API's routes for Meta."""
     control = Blueprint("meta-control", __name__)
 
     @control.get("/_sim/meta/webhooks")
     def show_webhooks() -> Response:
-        """Lists subscribed accounts and the batches about their comments."""
+        """Lists the accounts to which our app has subscribed, and the batches of events about their comments."""
         return jsonify(
             subscribed=sorted(sim.subscriptions),
             webhooks=[
@@ -24,7 +24,9 @@ def blueprint(hooks: Hooks, sim: Simulation) -> Blueprint:
 
     @control.post("/_sim/meta/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Sets where batches go (`/facebook` and `/instagram` are added) and the secret; an empty URL sends none."""
+        """Sets the URL to which batches go (`/facebook` or `/instagram` is appended) and the secret. With an empty URL
+        nothing is sent.
+        """
         body = request.get_json(force=True, silent=True)
         given = body if isinstance(body, dict) else {}
         names = ("url", "secret", "verify_token")

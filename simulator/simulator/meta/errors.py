@@ -5,7 +5,7 @@ from typing import Any
 
 
 class GraphError(Exception):
-    """An error answer; HTTP 400 unless said otherwise."""
+    """Raised to answer a call with an error as Meta sends it, with HTTP 400 unless the call gives another status."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class GraphError(Exception):
         self.data = data
 
     def body(self) -> dict[str, Any]:
-        """The JSON body of the answer, in the platform's envelope."""
+        """Returns the JSON body of the error as the platform sends it."""
         error: dict[str, Any] = {"message": self.message, "type": self.kind, "code": self.code}
         if self.subcode is not None:
             error["error_subcode"] = self.subcode
@@ -46,12 +46,12 @@ class GraphError(Exception):
 
 
 def invalid(message: str, subcode: int | None = None) -> GraphError:
-    """An invalid parameter."""
+    """Returns the error for an invalid parameter."""
     return GraphError(100, f"(#100) {message}", subcode)
 
 
 def missing(node_id: str, method: str) -> GraphError:
-    """An object that does not exist or is not visible to the caller."""
+    """Returns the error for an object that does not exist or is not visible to the caller."""
     return GraphError(
         100,
         f"Unsupported {method.lower()} request. Object with ID '{node_id}' does not exist, cannot be loaded "
@@ -63,7 +63,7 @@ def missing(node_id: str, method: str) -> GraphError:
 
 
 def expired() -> GraphError:
-    """An expired token."""
+    """Returns the error for an expired token."""
     return GraphError(
         190,
         "Error validating access token: Session has expired. The current time is past it.",
@@ -73,7 +73,7 @@ def expired() -> GraphError:
 
 
 def refusal(mode: str, platform: str, operation: str) -> GraphError:
-    """How Meta words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which Meta refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return expired()
     if mode == "server_error":

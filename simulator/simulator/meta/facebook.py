@@ -15,7 +15,7 @@ PHOTOS_PER_POST = 10
 
 @dataclass(slots=True)
 class Photo:
-    """A photo on its own node; unpublished until a post carries it."""
+    """A photo that is a node of its own; unpublished until a post contains it."""
 
     photo_id: str
     account_id: str
@@ -28,7 +28,7 @@ class Photo:
 
 @dataclass(slots=True)
 class Video:
-    """A video on its own node. Steady times (Clock.ticks) say how far it has come."""
+    """A video that is a node of its own. Monotonic times (Clock.ticks) say how far its processing has come."""
 
     video_id: str
     account_id: str
@@ -43,7 +43,7 @@ class Video:
 
 
 def publish_feed(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/feed; with `published=false` the post is unpublished."""
+    """POST /{page}/feed: creates a post. With `published=false` the post is unpublished."""
     message, link = call.text("message"), call.text("link")
     _check_text(message)
     if link and not link.lower().startswith(("http://", "https://")):
@@ -73,7 +73,7 @@ def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
 
 
 def publish_photo(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/photos, published or staged for a later post."""
+    """POST /{page}/photos: publishes a photo, or stages it for a later post."""
     message = call.text("message") or call.text("caption")
     _check_text(message)
     medium = media.facebook_photo(call)
@@ -90,8 +90,9 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/videos: the answer has the video's id. The post gets its own id when the video has been
-    processed."""
+    """POST /{page}/videos: answers with the video's id. The post gets an id of its own when the video has been
+    processed.
+    """
     phase = call.text("upload_phase")
     if phase:
         if phase not in _PHASES:
@@ -142,7 +143,7 @@ def fail_video(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_comment(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{post}/comments, also on the video of a post."""
+    """POST /{post}/comments: adds a comment. The id may also be that of the post's video."""
     post: Post = node.thing.post if node.kind == "Video" else node.thing
     return _comment(call, post, None)
 
@@ -219,12 +220,12 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
 
 
 def _whole_or_piece(call: Call) -> str:
-    """Returns the operation of a call with a video: only the last call publishes."""
+    """Returns the operation of a call with a video or a piece of one: only the last call publishes."""
     return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
 
 
 def _visible_or_staged(call: Call) -> str:
-    """The operation of a call that publishes or stages a photo or post."""
+    """Returns the operation of a call: `publish`, or `upload` if it only stages a photo or a post."""
     return "publish" if call.flag("published", True) else "upload"
 
 

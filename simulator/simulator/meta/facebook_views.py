@@ -35,14 +35,14 @@ def post(call: Call, node: Node) -> dict[str, Any]:
 
 
 def operation_of_read(call: Call) -> str:
-    """The operation of a read: engagement if it asks for counts, else status."""
+    """Returns the operation of a read: `engagement` if it asks for counts, else `status`."""
     wanted = {field.name for field in call.fields("id")}
     counts = {"reactions", "likes", "comments", "shares", "like_count", "comments_count"}
     return "engagement" if wanted & counts else "status"
 
 
 def show_post(call: Call, thing: Post, default: str) -> dict[str, Any]:
-    """The requested fields of a post."""
+    """Returns the requested fields of a post."""
     return project("Post", POST, thing, call.fields(default), call)
 
 
@@ -52,12 +52,12 @@ def comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def show_comment(call: Call, thing: Comment, default: str) -> dict[str, Any]:
-    """The requested fields of a comment."""
+    """Returns the requested fields of a comment."""
     return project("Comment", COMMENT, thing, call.fields(default), call)
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}/comments or /{comment}/comments. A user's token sees none, without an error."""
+    """GET /{post}/comments or /{comment}/comments. With a user's token the list is empty, without an error."""
     if call.caller.platform == callers.USER.platform:
         return {"data": []}
     if node.kind == "Comment":
@@ -87,7 +87,7 @@ def videos(call: Call, node: Node) -> dict[str, Any]:
 
 
 def reactions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}/reactions and /likes: no names; the number if `summary` is asked for."""
+    """GET /{post}/reactions and /likes: an empty list; with `summary` also the number of reactions."""
     answer: dict[str, Any] = {"data": []}
     if call.flag("summary", False):
         answer["summary"] = {"total_count": node.thing.likes, "viewer_reaction": "NONE"}
@@ -123,7 +123,9 @@ def picture_url(call: Call) -> str:
 
 
 def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:
-    """Returns the view of an edge that gives its total if `.summary(…)` asks for it. Reactions have no names."""
+    """Returns a function that shows an edge as an empty list, with the number `count` if the field
+    has `.summary(…)`.
+    """
 
     def read(thing: Post, field: Field, call: Call) -> dict[str, Any]:
         answer: dict[str, Any] = {"data": []}

@@ -1,4 +1,4 @@
-"""The Graph API's field expansion: `id,from{name},comments.limit(0).summary(true)` read and applied."""
+"""The Graph API's field expansion: parses and applies `id,from{name},comments.limit(0).summary(true)`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -88,7 +88,9 @@ def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: 
 
 
 def _narrowed(value: Any, inner: tuple[Field, ...]) -> Any:
-    """Reduces a plain object to its subfields; lists of objects are projected by their own view."""
+    """Reduces an object to its requested subfields. Leaves lists of objects as they are, because their own view has
+    reduced them.
+    """
     if inner and isinstance(value, dict) and "data" not in value:
         return {one.name: value[one.name] for one in inner if one.name in value}
     return value

@@ -39,7 +39,7 @@ _FIELDS = {
 
 @dataclass(slots=True)
 class Delivery:
-    """One batch on its way."""
+    """A batch of events that is being delivered."""
 
     platform: str
     comment_ids: list[str]
@@ -51,7 +51,7 @@ class Delivery:
 
 
 class Hooks:
-    """The app's endpoint and what was sent to it. Without an address and a secret nothing is sent."""
+    """The app's webhook endpoint, and what was sent to it. Without a URL and a secret nothing is sent."""
 
     def __init__(self, sim: Simulation) -> None:
         settings = sim.settings
@@ -70,14 +70,14 @@ class Hooks:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets the batches, those on their way included; address and subscriptions stay."""
+        """Forgets all batches, also those that are being delivered. The endpoint and the subscriptions stay."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._waiting: list[tuple[str, str, str, dict[str, Any]]] = []
         self._deliveries: list[Delivery] = []
 
     def aim(self, url: str, secret: str | None, verify_token: str | None) -> None:
-        """Sets the endpoint, which is then verified again."""
+        """Sets the endpoint. Meta verifies it before the next batch."""
         self.url, self.secret = url, secret or self.secret
         self.verify_token = verify_token or self.verify_token
         self._verified.clear()
@@ -155,7 +155,7 @@ class Hooks:
             return response.status_code
 
     def _verify(self, url: str) -> bool:
-        """Whether the endpoint returns our challenge."""
+        """Whether the endpoint answers the verification request with our challenge."""
         challenge = str(secrets.randbelow(10**10))
         query = {
             "hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": self.verify_token,
@@ -204,7 +204,7 @@ _CHANGES: dict[str, Callable[[Post, Comment], dict[str, Any]]] = {
 
 
 def subscribe(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{page}/subscribed_apps and /{ig}/subscribed_apps: replaces what was subscribed to."""
+    """POST /{page}/subscribed_apps and /{ig}/subscribed_apps: subscribes to these fields and to no others."""
     wanted = tuple(name.strip() for name in call.names("subscribed_fields"))
     if not wanted:
         raise invalid("The parameter subscribed_fields is required.")
@@ -224,7 +224,7 @@ def unsubscribe(call: Call, node: Node) -> dict[str, Any]:
 
 
 def show_subscription(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}/subscribed_apps and /{ig}/subscribed_apps: what is subscribed to."""
+    """GET /{page}/subscribed_apps and /{ig}/subscribed_apps: the fields of the subscription."""
     wanted = call.sim.subscriptions.get(node.account_id)
     app = {"id": call.sim.settings.meta_app_id, "name": "Posthaste", "subscribed_fields": wanted}
     return {"data": [app] if wanted else []}

@@ -114,7 +114,7 @@ def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
 
 
 def _settled(container: Container) -> list[Medium]:
-    """The media of a finished container."""
+    """Returns the media of a finished container. They may still be in a future, which is done."""
     return container.media if isinstance(container.media, list) else container.media.result()
 
 

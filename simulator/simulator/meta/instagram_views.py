@@ -44,7 +44,7 @@ def container(call: Call, node: Node) -> dict[str, Any]:
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{media}/comments: top-level ones, newest first; there is no `since`."""
+    """GET /{media}/comments: top-level comments, newest first. There is no parameter `since`."""
     items = [item for item in list(node.thing.comments) if item.parent_id is None][::-1]
     return paging.page(
         items, lambda item: item.comment_id, lambda item: _show_comment(call, item), call, default=50
@@ -98,7 +98,7 @@ def publishing_limit(call: Call, node: Node) -> dict[str, Any]:
 
 
 def published_today(call: Call, account_id: str) -> int:
-    """Posts of the last 24 hours; a carousel is one."""
+    """Returns the number of posts of the last 24 hours; a carousel counts as one."""
     since = call.sim.clock.now() - _DAY
     return sum(post.created_at > since for post in call.sim.world.posts_of(account_id))
 
@@ -139,7 +139,7 @@ def _replies(thing: Comment, field: Field, call: Call) -> Any:
 
 
 def _author(thing: Comment, field: Field, call: Call) -> Any:
-    """The author, which Instagram often omits: here it is set for the account's own comments only (platforms.md 3)."""
+    """Returns the author. Instagram often omits it; here only the account's own comments have one (platforms.md 3)."""
     post = call.sim.world.posts[thing.post_id]
     return {"id": thing.author_id, "username": thing.author} if thing.author_id == post.account_id else ABSENT
 

@@ -28,7 +28,9 @@ INSTAGRAM_VIDEO_SECONDS = (3.0, 15 * 60.0)
 
 
 def facebook_photo(call: Call) -> Medium:
-    """The photo of a call, from `source` or `url`. Raises GraphError 324."""
+    """Returns the photo of a call, from `source` or `url`. Raises GraphError 324 if there is none or Facebook would
+    refuse it.
+    """
     # Facebook's own words, which are older than its limit.
     too_big = GraphError(324, "Photos should be less than 4 MB and saved as JPG or PNG", 1366046)
     try:
@@ -44,7 +46,9 @@ def facebook_photo(call: Call) -> Medium:
 
 
 def facebook_video(call: Call) -> Medium:
-    """The video of a call, from `source` or `file_url`. Raises GraphError 351, 352 or 389."""
+    """Returns the video of a call, from `source` or `file_url`. Raises GraphError 351, 352 or 389 if Facebook would
+    refuse it.
+    """
     try:
         data, url = _facebook_bytes(call, "file_url", FACEBOOK_VIDEO_BYTES)
     except FetchFailed as problem:
@@ -55,7 +59,7 @@ def facebook_video(call: Call) -> Medium:
 
 
 def facebook_film(data: bytes, url: str) -> Medium:
-    """Checks an uploaded film. Raises GraphError 351 or 352."""
+    """Checks an uploaded film. Raises GraphError 351 or 352 if Facebook would refuse it."""
     try:
         video = inspection.video(data)
     except inspection.NotMedia as problem:
@@ -79,7 +83,9 @@ def _facebook_bytes(call: Call, url_name: str, limit_bytes: int) -> tuple[bytes,
 
 
 def instagram_photo(sim: Simulation, url: str) -> Medium:
-    """Fetches and checks a photo as Instagram does. Raises GraphError 9004, 36000, 36001 or 36003."""
+    """Fetches a photo and checks it as Instagram does. Raises GraphError 9004, 36000, 36001 or 36003 if Instagram
+    would refuse it.
+    """
     try:
         photo = inspection.photo(_instagram_bytes(sim, url, INSTAGRAM_PHOTO_BYTES).data)
     except FetchTooBig as problem:
@@ -97,7 +103,7 @@ def instagram_photo(sim: Simulation, url: str) -> Medium:
 
 
 def instagram_video(sim: Simulation, url: str) -> Medium:
-    """Fetches and checks a video as Instagram does. Raises GraphError 9004 or 352."""
+    """Fetches a video and checks it as Instagram does. Raises GraphError 9004 or 352 if Instagram would refuse it."""
     refused = GraphError(352, "The video format is not supported.", 2207026, title="Unsupported format")
     try:
         video = inspection.video(_instagram_bytes(sim, url, INSTAGRAM_VIDEO_BYTES).data)

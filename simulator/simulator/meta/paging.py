@@ -29,7 +29,7 @@ def read_time(text: str) -> datetime:
 
 
 def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> list[T]:
-    """Returns the items made between the call's `since` and `until`, both included."""
+    """Returns the items whose time is between the call's `since` and `until`, both included."""
     since, until = call.text("since"), call.text("until")
     earliest = read_time(since) if since else None
     latest = read_time(until) if until else None
@@ -43,7 +43,7 @@ def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> li
 def page(
     items: Sequence[T], id_of: Callable[[T], str], show: Callable[[T], Any], call: Call, default: int = 25
 ) -> dict[str, Any]:
-    """Returns one page of items that are in order already. It has at most 100 items (our choice)."""
+    """Returns one page of the sorted items. It has at most 100 items (our choice)."""
     limit = call.whole("limit", default)
     after = call.text("after")
     ids = [id_of(item) for item in items]

@@ -1,4 +1,4 @@
-"""The permission that each call needs, by Meta's reference of each edge (docs/platforms/facebook.md)."""
+"""The permission that each call needs, from Meta's reference of each edge (docs/platforms/facebook.md)."""
 
 from collections.abc import Mapping
 

@@ -1,9 +1,10 @@
-"""Meta's Resumable Upload API: a file is sent to a session of the app, and its handle is given to `/{page}/videos`.
+"""Meta's Resumable Upload API: a file is uploaded in a session of the app, and its handle is given to
+`/{page}/videos`.
 
 `POST /{app}/uploads?file_name&file_length&file_type` opens a session, whose id begins with `upload:`. `POST` of the
-bytes there, with the header `file_offset`, answers `{h}`. `GET` tells at which byte to go on
-(https://developers.facebook.com/docs/graph-api/guides/upload and docs/video-api/guides/publishing, as other clients of
-November 2026 use them). A session ends after a day.
+bytes to the session, with the header `file_offset`, answers `{h}`, the handle. `GET` of the session tells from which
+byte to continue (https://developers.facebook.com/docs/graph-api/guides/upload and docs/video-api/guides/publishing, as
+other clients of November 2026 use them). A session ends after a day.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ TYPES = ("application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4")
 
 @dataclass(slots=True)
 class Upload:
-    """One file on its way, with the handle that a complete one has."""
+    """A file that is being uploaded. When it is complete, it has a handle."""
 
     upload_id: str
     account_id: str
@@ -45,7 +46,7 @@ def begin(call: Call, app: Node) -> dict[str, Any]:
 
 
 def take(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{upload}: the bytes from `file_offset`, which must be the next one."""
+    """POST /{upload}: stores the bytes from `file_offset`, which must be the first missing byte."""
     made: Upload = node.thing
     if request.headers.get("file_offset") != str(len(made.data)):
         raise invalid(f"The header file_offset has to be {len(made.data)}")
@@ -62,7 +63,7 @@ def state(call: Call, node: Node) -> dict[str, Any]:
 
 
 def file_of(call: Call, handle: str) -> bytes:
-    """Returns the complete file of a handle. Raises GraphError."""
+    """Returns the file of a handle. Raises GraphError if there is no complete one."""
     for thing in list(call.sim.world.staged.values()):
         if isinstance(thing, Upload) and thing.handle == handle and len(thing.data) == thing.size_bytes:
             return bytes(thing.data)

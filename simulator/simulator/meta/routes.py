@@ -38,7 +38,7 @@ _ACCOUNT_USAGE = (
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of one simulator. The host for videos serves the same API (docs/platforms/facebook.md)."""
+    """Returns Meta's routes by host. The host for videos serves the same API (docs/platforms/facebook.md)."""
     webhooks = hooks.Hooks(sim)
     sim.on_reset.append(webhooks.clear)
     sim.on_comment.append(webhooks.on_comment)
@@ -95,7 +95,7 @@ def _graph(sim: Simulation) -> Blueprint:
     @graph.route("/", methods=["GET", "POST", "DELETE"])
     @graph.route("/<path:path>", methods=["GET", "POST", "DELETE"])
     def on_path(path: str = "") -> Response:
-        """Serves `/version/node/edge`; version, edge and a last slash may be missing."""
+        """Answers `/version/node/edge`. Version and edge may be missing, and a last slash is ignored."""
         g.version, parts = versions.split(path)
         if parts == ["oauth", "access_token"]:
             return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, _parameters())))
@@ -157,7 +157,7 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
-    """Returns the parameters of query, form and JSON body together. A body that is a file has no parameters."""
+    """Returns the parameters of query, form and JSON body together. A body that is an uploaded file has none."""
     params: dict[str, Any] = request.args.to_dict()
     if _is_file():
         return params

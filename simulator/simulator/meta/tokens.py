@@ -27,7 +27,9 @@ _SCOPES = (
 
 
 def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """GET /oauth/access_token: a code or a token for a long-lived user token; both belong to the one user."""
+    """GET /oauth/access_token: exchanges a code for a short-lived token of the user, or such a token for a long-lived
+    one. Also gives the app's own token.
+    """
     secret = sim.settings.meta_app_secret
     if query.get("client_id") != sim.settings.meta_app_id or (
         secret and query.get("client_secret") != secret
@@ -49,7 +51,7 @@ def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[str, Any]]:
-    """Returns the person who gave the code. Raises GraphError."""
+    """Returns the person who gave the code, and the facts for the token. Raises GraphError if the code is not valid."""
     try:
         code = sim.grants.redeem(
             query.get("code", ""), sim.settings.meta_app_id, query.get("redirect_uri", ""), ""
@@ -62,7 +64,7 @@ def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[
 
 
 def permissions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/permissions: the permissions that were asked for, and whether each was given."""
+    """GET /me/permissions: lists the permissions that the login asked for, and whether the person granted each."""
     person = call.sim.grants.known(node.account_id)
     withheld = person.withholds if person else ()
     rows = [(name, "declined" if name in withheld else "granted") for name in _SCOPES]
@@ -76,7 +78,7 @@ def permissions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """GET /debug_token: tells about a token. The app's own token may ask, or any valid one."""
+    """GET /debug_token: describes a token. The caller needs the app's own token or any valid one."""
     asking = query.get("access_token", "")
     if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":
         callers.caller_of(sim, asking, "")
@@ -117,7 +119,7 @@ def pages(call: Call, node: Node) -> dict[str, Any]:
 
 
 def businesses(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/businesses: the portfolio, if the person is in one."""
+    """GET /me/businesses: the person's business portfolio, if there is one."""
     person = call.sim.grants.known(node.account_id)
     if person is not None and "business_management" in person.withholds:
         raise GraphError(200, "(#200) Requires business_management permission to manage the object")

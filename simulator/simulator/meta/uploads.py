@@ -1,6 +1,6 @@
-"""Films that come to a Facebook page in pieces: start, transfer, finish (platforms.md 2).
+"""Uploads of films in pieces to a Facebook page: start, transfer, finish (platforms.md 2).
 
-A film is visible only when it is finished.
+A film is visible only after `finish`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ PIECE_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Session:
-    """One film on its way."""
+    """An upload session: a film that is being uploaded."""
 
     session_id: str
     video_id: str
@@ -29,7 +29,7 @@ class Session:
 
     @property
     def offsets(self) -> dict[str, str]:
-        """The range of the next piece; start equals end when the file is complete."""
+        """Returns the range of the next piece. Start and end are equal when the file is complete."""
         start = len(self.data)
         return {
             "start_offset": str(start),
@@ -54,7 +54,7 @@ def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
 
 
 def transfer(call: Call, page: Node) -> dict[str, Any]:
-    """Takes `video_file_chunk` at `start_offset`, which must be the next one."""
+    """Stores `video_file_chunk`, which must begin at the first missing byte (`start_offset`)."""
     session = of(call, page)
     if "video_file_chunk" not in call.files:
         raise invalid("Param video_file_chunk is required")
@@ -80,7 +80,7 @@ def finish(call: Call, page: Node) -> Medium:
 
 
 def of(call: Call, page: Node) -> Session:
-    """Returns the session that a call names. Raises GraphError 100."""
+    """Returns the upload session that a call names. Raises GraphError 100 if there is none."""
     found = call.sim.world.staged.get(call.text("upload_session_id"))
     if not isinstance(found, Session) or found.account_id != page.account_id:
         raise invalid("Invalid upload_session_id")

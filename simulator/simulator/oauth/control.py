@@ -1,4 +1,4 @@
-"""/_sim: people who may log in, and the state of their grants."""
+"""The control API's routes (/_sim) for people who can log in, and for the state of their grants."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """{platform, accounts, business_pages, denies, withholds}: Facebook's people are Instagram's as well."""
+        """{platform, accounts, business_pages, denies, withholds}: adds a person. People of Facebook can also log in
+        to Instagram.
+        """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))
         person = sim.grants.person(
@@ -28,7 +30,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons/<person_id>/leave")
     def leave(person_id: str) -> Response:
-        """The person removes our app, which revokes all tokens."""
+        """Removes our app for a person, which revokes all of the person's tokens."""
         person = sim.grants.known(person_id)
         if person is None:
             return Response(status=404)

@@ -1,7 +1,8 @@
-"""The login page: it logs a person in, asks for consent and redirects back to the app.
+"""The login page of a platform: logs a person in, asks for consent and redirects back to the app.
 
-A browser (`Accept: text/html`) is shown what is asked for, and two buttons. Any other client is answered at once:
-consent is given, unless `sim_deny=1` is in the address. A person that was made to deny always denies.
+A browser (`Accept: text/html`) gets a page with the requested scopes and two buttons. Any other client gets the
+redirect at once: with consent, unless `sim_deny=1` is in the URL. A person who was created with `denies` never
+consents.
 """
 
 import re
@@ -45,9 +46,9 @@ def answer(
     is_offline: Callable[[Person], bool] = lambda person: True,
     bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
-    """Answers one visit. `separator`: the signs that may stand between scopes.
+    """Answers a request for the login page. `separator`: the characters that may stand between scopes.
 
-    An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1).
+    An invalid app gets an error page and no redirect (RFC 6749 4.1.2.1).
     """
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:

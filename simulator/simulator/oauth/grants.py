@@ -1,6 +1,7 @@
-"""People, authorization codes, and the tokens that codes are exchanged for.
+"""People, authorization codes, and the tokens that the codes are exchanged for.
 
-The cookie or query parameter `sim_person` names the person. Without it a new person logs in, with new accounts.
+The cookie or query parameter `sim_person` names the person who logs in. Without it a new person logs in, with new
+accounts.
 """
 
 import base64
@@ -22,7 +23,7 @@ _PREFIX = "rft."
 
 @dataclass(slots=True)
 class Person:
-    """A person with accounts on one platform (Facebook's are Instagram's as well)."""
+    """A person with accounts on one platform. People of Facebook also have the Instagram accounts."""
 
     person_id: str
     platform: str
@@ -47,7 +48,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The grant for which a code can be exchanged."""
+    """An authorization code: what a login has granted, until the code is exchanged for tokens."""
 
     person: Person
     client_id: str
@@ -60,7 +61,7 @@ class Code:
 
 
 class BadGrant(Exception):
-    """The code or refresh token is invalid or used."""
+    """Raised when a code or refresh token is invalid or used."""
 
 
 class Grants:
@@ -92,7 +93,7 @@ class Grants:
         return person
 
     def find(self, person_id: str | None, platform: str) -> Person:
-        """Returns the person that the browser names, or a new one."""
+        """Returns the person with this id at this platform, or a new person."""
         found = self._people.get(person_id or "")
         return found if found is not None and found.platform == platform else self.person(platform)
 
@@ -110,7 +111,9 @@ class Grants:
         return text
 
     def redeem(self, text: str, client_id: str, redirect_uri: str, answer: str) -> Code:
-        """Exchanges a code once, for the same app and redirect URI. `answer`: the PKCE challenge. Raises BadGrant."""
+        """Returns what a code grants and makes the code invalid. `answer`: the PKCE challenge computed from the app's
+        verifier. Raises BadGrant if the code is invalid, used, expired, or was given to another app or redirect URI.
+        """
         with self._lock:
             code = self._codes.pop(text, None)
         if code is None or self._clock.now().timestamp() >= code.expires_at:
@@ -122,13 +125,13 @@ class Grants:
         return code
 
     def open(self, person: Person) -> str:
-        """Starts a new grant of a person."""
+        """Starts a new grant of a person and returns its id."""
         grant = secrets.token_hex(8)
         person.grants.append(grant)
         return grant
 
     def access_token(self, account: Account, grant: str, seconds: int, **facts: Any) -> str:
-        """Returns an access token that expires."""
+        """Returns an access token that expires after `seconds`."""
         now = self._clock.now().timestamp()
         prefix = PLATFORMS["FB"].token_prefix if account.platform not in PLATFORMS else None
         return self._accounts.token(
@@ -144,7 +147,9 @@ class Grants:
         return self._accounts.seal(_PREFIX, body | facts)
 
     def spend(self, token: str, platform: str, *, once: bool) -> tuple[Account, dict[str, Any]]:
-        """Returns a refresh token's account and facts. `once` makes it invalid afterwards. Raises BadGrant."""
+        """Returns the account and the facts of a refresh token. `once` makes the token invalid afterwards. Raises
+        BadGrant if it is invalid already.
+        """
         body = self._accounts.unseal(_PREFIX, token)
         if not isinstance(body, dict) or body["who"][0] != platform:
             raise BadGrant("unknown")
@@ -165,7 +170,7 @@ class Grants:
         return body if isinstance(body, dict) else self._accounts.facts(token)
 
     def revoke(self, token: str, *, all_of_person: bool = False) -> bool:
-        """Revokes a token's grant; False if it is not a token."""
+        """Revokes the grant of a token, or all grants of the token's person. False if this is no token."""
         facts = self.facts_of(token)
         grant = facts.get("grant")
         if grant is None:
@@ -180,7 +185,7 @@ class Grants:
         return True
 
     def leave(self, person: Person) -> None:
-        """Revokes all tokens of a person, who removes our app."""
+        """Revokes all tokens of a person, as a person does who removes our app."""
         for grant in person.grants:
             self._accounts.revoke(grant)
 

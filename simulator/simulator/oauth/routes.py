@@ -1,4 +1,4 @@
-"""Shared parts of the logins of LinkedIn, TikTok, X and Google: errors and the app's credentials."""
+"""What the logins of LinkedIn, TikTok, X and Google share: errors, and reading the app's credentials."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ DAY = 86_400
 
 
 def blueprint(platform: str, refused: Callable[[OAuthError], Response] | None = None) -> Blueprint:
-    """Routes of one platform's login; `refused` formats its errors if they differ from RFC 6749."""
+    """Returns an empty blueprint for a platform's login. `refused` formats its errors if they differ from RFC 6749."""
     logins = Blueprint(f"login-{platform}", __name__)
     logins.register_error_handler(OAuthError, refused or answer)
     return logins

@@ -1,4 +1,4 @@
-"""Shared parts of token endpoints: credentials, code exchange, refresh, faults (operation `token`)."""
+"""What token endpoints share: code exchange, refresh, and faults of the operation `token`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 class OAuthError(Exception):
-    """An error of RFC 6749 5.2, in the platform's words."""
+    """Raised to answer with an error of RFC 6749 5.2, in the platform's words."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
         super().__init__(error)
@@ -24,7 +24,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one platform issues tokens. Times in seconds."""
+    """How a platform issues tokens. Times are in seconds."""
 
     platform: str
     access_seconds: int
@@ -41,9 +41,10 @@ class Rules:
 
 
 def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str] | None = None) -> Answer:
-    """Answers a code exchange or refresh after the app was authenticated. Raises OAuthError.
+    """Answers a code exchange or a refresh. The app is authenticated before. Raises OAuthError if the grant is not
+    valid.
 
-    `form` has the fields of the request, for a platform that also takes them as JSON. Without it they are read from the
+    `form`: the fields of the request, for a platform that also accepts JSON. Without it they are read from the
     request's form data.
     """
     form = request.form if form is None else form
@@ -58,7 +59,9 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Applies a planned fault. `expired`: the grant has expired; `reject`: the app is unknown."""
+    """Runs `act` with the planned fault of this call, if there is one. `expired` means that the grant has expired,
+    `reject` that the app is unknown.
+    """
     mode = sim.faults.take(platform, "token", account_id)
     words = {
         "expired": OAuthError("invalid_grant", "Token has been expired or revoked."),
@@ -70,7 +73,7 @@ def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callabl
 
 
 def revoke(sim: Simulation, token: str | None = None, *, all_of_person: bool = False) -> Response:
-    """Revokes a token, by default the form's; an unknown one is not an error (RFC 7009)."""
+    """Revokes a token, by default that in the form. An unknown token is not an error (RFC 7009)."""
     sim.grants.revoke(request.form.get("token", "") if token is None else token, all_of_person=all_of_person)
     return jsonify({})
 
@@ -138,7 +141,7 @@ def _tokens(
 
 
 def _organizations(code: Code) -> dict[str, Any]:
-    """LinkedIn: the company pages a member's token reaches."""
+    """Returns for LinkedIn the company pages that the token gives access to; for other platforms nothing."""
     if code.person.platform != "LN":
         return {}
     return {"orgs": [[one.account_id, one.name, one.username] for one in code.person.accounts[1:]]}

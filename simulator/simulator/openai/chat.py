@@ -1,4 +1,4 @@
-"""Chat completions, with which captions are written."""
+"""Chat completions, which write captions."""
 
 import re
 import secrets
@@ -34,7 +34,7 @@ class Asked:
 
 
 def read(fields: dict[str, Any]) -> Asked:
-    """Checks a request. Raises OpenAIError."""
+    """Checks a request. Raises OpenAIError if it is invalid."""
     for name in fields:
         if name not in _FIELDS:
             raise errors.unknown(name)
@@ -76,7 +76,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def write(asked: Asked) -> tuple[Answer, int]:
-    """Returns the response and the caption's size in bytes, 0 if the model refused."""
+    """Returns the response, and the caption's size in bytes: 0 if the model refused."""
     if UNSAFE_PROMPT in asked.prompt:
         message: Answer = {
             "role": "assistant",

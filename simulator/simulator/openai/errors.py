@@ -8,7 +8,7 @@ RETRY_SECONDS = 1
 
 
 class OpenAIError(Exception):
-    """An error answer."""
+    """Raised to answer a call with an error as OpenAI sends it."""
 
     def __init__(
         self,
@@ -28,29 +28,29 @@ class OpenAIError(Exception):
 
 
 def missing(param: str) -> OpenAIError:
-    """A missing field."""
+    """Returns the error for a missing field."""
     return OpenAIError(400, f"Missing required parameter: '{param}'.", "missing_required_parameter", param)
 
 
 def unknown(param: str) -> OpenAIError:
-    """An unknown field."""
+    """Returns the error for an unknown field."""
     return OpenAIError(400, f"Unknown parameter: '{param}'.", "unknown_parameter", param)
 
 
 def invalid(param: str, value: Any, supported: str) -> OpenAIError:
-    """An invalid value."""
+    """Returns the error for an invalid value."""
     message = f"Invalid value: '{value}'. Supported values are: {supported}."
     return OpenAIError(400, message, "invalid_value", param)
 
 
 def unknown_model(model: str) -> OpenAIError:
-    """A model that does not exist or does not support this operation."""
+    """Returns the error for a model that does not exist or does not support this operation."""
     message = f"The model `{model}` does not exist or you do not have access to it."
     return OpenAIError(404, message, "model_not_found", "model")
 
 
 def no_key() -> OpenAIError:
-    """A call without an API key."""
+    """Returns the error for a call without an API key."""
     return OpenAIError(
         401,
         "You didn't provide an API key. You need to provide your API key in an Authorization header using "
@@ -59,14 +59,16 @@ def no_key() -> OpenAIError:
 
 
 def wrong_key(key: str) -> OpenAIError:
-    """An unknown or revoked key."""
+    """Returns the error for an unknown or revoked key."""
     shown = f"{key[:8]}{'*' * 8}{key[-4:]}" if len(key) > 16 else "*" * len(key)
     return OpenAIError(401, f"Incorrect API key provided: {shown}. You can find your API key at "
                        "https://platform.openai.com/account/api-keys.", "invalid_api_key")  # fmt: skip
 
 
 def unsafe(stage: str) -> OpenAIError:
-    """A picture that is refused: by its prompt (`input`) or by what came out (`output`)."""
+    """Returns the error for a picture that the safety system refuses. `stage`: whether the prompt (`input`) or the
+    finished picture (`output`) is the reason.
+    """
     return OpenAIError(
         400,
         "Your request was rejected by the safety system. If you believe this is an error, contact us at "
@@ -78,7 +80,7 @@ def unsafe(stage: str) -> OpenAIError:
 
 
 def refusal(mode: str, operation: str, key: str) -> OpenAIError:
-    """How OpenAI words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which OpenAI refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return wrong_key(key)
     if mode == "server_error":

@@ -1,4 +1,4 @@
-"""The pictures of the GPT image models: checks what is asked for, and makes the answer."""
+"""The GPT image models: checks a request and makes the pictures."""
 
 import base64
 import re
@@ -37,7 +37,7 @@ _PICTURE_BYTES = 50 << 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A valid request."""
+    """The fields of a request that passed the checks."""
 
     prompt: str
     model: str
@@ -50,12 +50,12 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """The name of the operation in faults and in GET /_sim/ai."""
+        """Returns the name of the operation in planned faults and in GET /_sim/ai."""
         return "edit" if self.pictures else "image"
 
 
 def read(fields: Mapping[str, Any], pictures: tuple[bytes, ...] | None = None) -> Asked:
-    """Checks a request; `pictures` are those of an edit. Raises OpenAIError."""
+    """Checks a request; `pictures` are those of an edit. Raises OpenAIError if the request is invalid."""
     for name in fields:
         if name not in (_FIELDS if pictures is None else _EDIT_FIELDS):
             raise errors.unknown(name)
@@ -105,7 +105,9 @@ def _size(value: str, model: str, pictures: tuple[bytes, ...]) -> tuple[int, int
 
 
 def check_pictures(files: list[tuple[bytes, str]]) -> tuple[bytes, ...]:
-    """Returns the pictures of an edit, which are given as bytes and declared type. Raises OpenAIError."""
+    """Returns the pictures of an edit. `files`: the bytes and declared type of each. Raises OpenAIError if one of them
+    is invalid.
+    """
     if not files:
         raise errors.missing("image")
     if len(files) > _MOST_PICTURES:
@@ -128,7 +130,7 @@ def check_pictures(files: list[tuple[bytes, str]]) -> tuple[bytes, ...]:
 
 
 def refuse_unsafe(asked: Asked) -> None:
-    """Raises OpenAIError for a prompt with one of the marks."""
+    """Raises OpenAIError for a prompt with one of the words that mark it as unsafe."""
     if UNSAFE_PROMPT in asked.prompt or UNSAFE_RESULT in asked.prompt:
         raise errors.unsafe("input" if UNSAFE_PROMPT in asked.prompt else "output")
 

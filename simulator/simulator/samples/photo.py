@@ -1,4 +1,4 @@
-"""Sample photos of any size in the formats Pillow writes."""
+"""Draws sample photos of any size in the formats that Pillow writes."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -41,7 +41,7 @@ def draw(width: int, height: int, ending: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def located(width: int, height: int) -> bytes:
-    """Returns the picture of `draw` as a JPEG with a place in its EXIF data: 52°31' N, 13°24' E."""
+    """Returns the picture of `draw` as a JPEG whose EXIF data name a place: 52°31' N, 13°24' E."""
     exif = Image.Exif()
     exif[ExifTags.Base.Make] = "Posthaste"
     exif.get_ifd(ExifTags.IFD.GPSInfo).update(
@@ -59,5 +59,5 @@ def located(width: int, height: int) -> bytes:
 
 
 def padded(data: bytes, size_bytes: int) -> bytes:
-    """Returns the picture in a bigger file. Decoders ignore what follows the end mark."""
+    """Returns the picture in a larger file. Decoders ignore what follows its end mark."""
     return data + bytes(max(0, size_bytes - len(data)))

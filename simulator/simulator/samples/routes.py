@@ -1,4 +1,4 @@
-"""/media: sample files under any host name, and the ways in which a public file can misbehave."""
+"""/media: sample files under any host name, and routes that misbehave as public file servers do."""
 
 import re
 import time
@@ -27,8 +27,9 @@ def _file(data: bytes, ending: str) -> Response:
 
 @media.get("/<name>")
 def sample(name: str) -> Response:
-    """Returns `photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4`, `video-5s-360x640-moov-last.mov` and so
-    on."""
+    """Returns a sample file by its name, such as `photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4` or
+    `video-5s-360x640-moov-last.mov`.
+    """
     if match := _PHOTO.fullmatch(name):
         width, height, ending = int(match[1]), int(match[2]), match[5]
         if ending in photo.FORMATS and 0 < width <= photo.MAX_SIDE and 0 < height <= photo.MAX_SIDE:
@@ -46,13 +47,13 @@ def sample(name: str) -> Response:
 
 @media.get("/redirect")
 def moved() -> AnyResponse:
-    """Redirects to `?to=`."""
+    """Redirects to the URL in `?to=`."""
     return redirect(request.args.get("to", "/media/photo-1080x1080.jpg"))
 
 
 @media.get("/slow")
 def slow() -> Response:
-    """Returns a photo after `?seconds=` seconds (default: 30)."""
+    """Returns a photo after as many seconds as `?seconds=` says (default: 30)."""
     time.sleep(min(float(request.args.get("seconds", 30)), 120))
     return sample("photo-1080x1080.jpg")
 
@@ -71,7 +72,7 @@ def wrong_type() -> Response:
 
 @media.get("/huge.jpg")
 def huge() -> Response:
-    """Claims five gigabytes and hangs up after the first bytes."""
+    """Announces five gigabytes and closes the connection after the first bytes."""
     environ = request.environ
 
     def first_bytes() -> Iterator[bytes]:

@@ -20,9 +20,9 @@ _GRAIN = "noise=alls=60"
 def make(
     seconds: int, width: int = 640, height: int = 360, ending: str = "mp4", moov_last: bool = False
 ) -> bytes:
-    """Returns a film that shows a sample photo. Width and height are in pixels, and both even.
+    """Returns a film that shows a sample photo. Width and height are in pixels and must be even.
 
-    `moov_last` puts the index of an MP4 or MOV file behind the data.
+    `moov_last` puts the index of an MP4 or MOV file after the data.
     """
     if ending == "webm":
         return _webm(seconds, width, height)

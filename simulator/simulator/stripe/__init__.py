@@ -1,4 +1,4 @@
-"""The Stripe API (v1, form encoded): off-session payments, their queries, signed webhooks."""
+"""The Stripe API (v1, form encoded): payments without the owner present, queries for them, signed webhooks."""
 
 from flask import Blueprint
 
@@ -16,7 +16,7 @@ def hosts(sim: Simulation) -> Hosts:
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes, over the state in `sim`; those of the control API for payments included."""
+    """Returns Stripe's routes for this simulator, and those of the control API for payments."""
     ledger, webhooks = Ledger(sim.clock), Webhooks(sim)
     sim.on_reset += [ledger.clear, webhooks.clear]
     stripe = Blueprint("stripe", __name__)

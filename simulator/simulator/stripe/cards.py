@@ -1,4 +1,4 @@
-"""Stripe's test cards: what each does when it is charged without its owner present."""
+"""Stripe's test cards: how a charge of each ends when its owner is not present."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""/_sim for payments: charges, the webhook endpoint, and payments on Stripe's own pages."""
+"""The control API's routes (/_sim) for payments: charges, the webhook endpoint, and payments on Stripe's own pages."""
 
 import secrets
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ from simulator.stripe.webhooks import Webhooks
 
 
 def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: Webhooks) -> None:
-    """The control API's routes for Stripe."""
+    """Adds the control API's routes for Stripe."""
 
     @stripe.get("/_sim/payments")
     def show_payments() -> Response:
-        """Shows payments, the sum of the successful ones, and their webhooks."""
+        """Shows payments, the sum of the successful ones, and the webhook deliveries about them."""
         rows = ledger.rows()
         charged = [row["amount"] for row in rows if row["status"] == "succeeded"]
         return jsonify(
@@ -33,7 +33,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Sets where events go and the signing secret; an empty URL sends none."""
+        """Sets the URL to which events go, and the signing secret. With an empty URL nothing is sent."""
         body = _body()
         if not isinstance(body.get("url"), str) or not isinstance(body.get("secret", ""), str):
             return jsonify(error="url (and secret) have to be text"), 400
@@ -42,7 +42,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/events")
     def send_event() -> tuple[Response, int]:
-        """Sends any signed event; a known `id` is sent again."""
+        """Sends an event of any kind, signed. With a known `id` that event is sent again."""
         body = _body()
         if not isinstance(body.get("type"), str) or not isinstance(body.get("object"), dict):
             return jsonify(error="type has to be text, object an object"), 400
@@ -50,7 +50,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/checkout")
     def pay_link() -> tuple[Response, int]:
-        """Pays on a payment link's page: `checkout.session.completed` follows."""
+        """Pays on the page of a payment link. Stripe then sends `checkout.session.completed`."""
         body = _body()
         amount, currency = body.get("amount"), body.get("currency", "usd")
         if not isinstance(amount, int) or amount < 1 or not isinstance(currency, str):

@@ -8,7 +8,9 @@ _DOCS = "https://stripe.com/docs/error-codes/"
 
 
 class StripeError(Exception):
-    """An error response. `kept`: a repeated request with the same idempotency key gets the same response."""
+    """Raised to answer a call with an error as Stripe sends it. `kept`: a repeated request with the same idempotency
+    key gets the same error.
+    """
 
     def __init__(
         self,
@@ -32,22 +34,24 @@ class StripeError(Exception):
 
 
 def missing(param: str) -> StripeError:
-    """A missing parameter."""
+    """Returns the error for a missing parameter."""
     return StripeError(400, f"Missing required param: {param}.", "parameter_missing", param)
 
 
 def unknown(param: str) -> StripeError:
-    """An unknown parameter."""
+    """Returns the error for an unknown parameter."""
     return StripeError(400, f"Received unknown parameter: {param}", "parameter_unknown", param)
 
 
 def no_such(what: str, object_id: str, param: str, status: int = 400) -> StripeError:
-    """An object that does not exist: 404 in the path, 400 in a parameter."""
+    """Returns the error for an object that does not exist. Give status 404 if the path names the object, 400 if a
+    parameter does.
+    """
     return StripeError(status, f"No such {what}: '{object_id}'", "resource_missing", param)
 
 
 def no_key() -> StripeError:
-    """A call without an API key."""
+    """Returns the error for a call without an API key."""
     return StripeError(
         401,
         "You did not provide an API key. You need to provide your API key in the Authorization header, using "
@@ -60,12 +64,12 @@ def _masked(key: str) -> str:
 
 
 def wrong_key(key: str) -> StripeError:
-    """An unknown key."""
+    """Returns the error for an unknown key."""
     return StripeError(401, f"Invalid API Key provided: {_masked(key)}")
 
 
 def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
-    """A card that was declined or needs authentication: the payment stays unpaid."""
+    """Returns the error for a card that is declined or needs authentication. The payment stays unpaid."""
     more = {"decline_code": decline.decline_code} if decline.decline_code else {}
     return StripeError(
         402, decline.message, decline.code, kind="card_error", kept=True,
@@ -75,7 +79,7 @@ def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
 
 
 def refusal(mode: str, key: str) -> StripeError:
-    """How Stripe words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which Stripe refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return StripeError(401, f"Expired API Key provided: {_masked(key)}", "api_key_expired")
     if mode == "server_error":

@@ -36,7 +36,7 @@ def only_known(params: Mapping[str, Any], names: Iterable[str]) -> None:
 
 
 def text(params: Mapping[str, Any], name: str) -> str | None:
-    """Returns a plain value. An empty value counts as absent."""
+    """Returns a parameter that is a single value. An empty value counts as missing."""
     value = params.get(name)
     if value is not None and not isinstance(value, str):
         raise StripeError(400, f"Invalid string: {value}", "parameter_invalid_string", name)
@@ -44,7 +44,7 @@ def text(params: Mapping[str, Any], name: str) -> str | None:
 
 
 def integer(params: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """Returns a whole number. Without a default the parameter is required. Raises StripeError."""
+    """Returns a whole number. Raises StripeError if it is none, or if it is missing and there is no default."""
     value = text(params, name)
     if value is None:
         if default is None:
@@ -64,7 +64,7 @@ def flag(params: Mapping[str, Any], name: str) -> bool:
 
 
 def mapping(params: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Returns an object, such as metadata."""
+    """Returns a parameter that is an object, such as metadata."""
     value = params.get(name) or {}
     if not isinstance(value, dict):
         raise StripeError(400, "Invalid object", "parameter_invalid_object", name)

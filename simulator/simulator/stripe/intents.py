@@ -1,4 +1,4 @@
-"""PaymentIntents: made and confirmed in one call, listed and searched."""
+"""PaymentIntents: created and confirmed in one call, listed and searched."""
 
 import re
 import secrets
@@ -24,7 +24,9 @@ _CLAUSE = re.compile(
 
 
 def read(params: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], Decline | None]:
-    """Checks a request. Returns the payment, not stored yet, and the outcome of its charge. Raises StripeError."""
+    """Checks a request. Returns the payment, which is not stored yet, and why its charge will fail (None: it
+    succeeds). Raises StripeError if the request is invalid.
+    """
     forms.only_known(params, _FIELDS)
     amount, currency = forms.integer(params, "amount"), forms.text(params, "currency")
     if currency is None:
@@ -73,7 +75,7 @@ def _intent(
 
 
 def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
-    """Charges the card: the payment succeeds or needs another card."""
+    """Charges the card: the payment succeeds, or needs another card if there is a `decline`."""
     intent["latest_charge"] = "ch_3" + secrets.token_hex(12)
     if decline is None:
         intent["status"], intent["amount_received"] = "succeeded", intent["amount"]
@@ -91,14 +93,14 @@ def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
 
 
 def paid(created: int, amount: int, currency: str) -> dict[str, Any]:
-    """Returns a payment that was made on a payment link's page."""
+    """Returns a payment that was made on the page of a payment link."""
     intent = _intent(created, amount, currency, None, "pm_" + secrets.token_hex(12))
     confirm(intent, None)
     return intent
 
 
 def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """GET /v1/payment_intents: newest first. Raises StripeError."""
+    """GET /v1/payment_intents: payments, newest first. Raises StripeError if a parameter is invalid."""
     forms.only_known(params, ("customer", "created", "limit", "starting_after", "ending_before", "expand"))
     found, customer, after = rows[::-1], forms.text(params, "customer"), forms.text(params, "starting_after")
     if customer:
@@ -121,7 +123,9 @@ def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def searched(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """GET /v1/payment_intents/search: clauses joined by AND, or all by OR. Raises StripeError."""
+    """GET /v1/payment_intents/search: payments that match clauses joined by AND, or all by OR. Raises StripeError if
+    the query is invalid.
+    """
     forms.only_known(params, ("query", "limit", "page", "expand"))
     query = forms.text(params, "query")
     if query is None:

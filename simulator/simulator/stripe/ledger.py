@@ -17,7 +17,7 @@ LOCAL_CUSTOMER = "cus_local"
 
 @dataclass(slots=True)
 class Kept:
-    """The response to the first request with an idempotency key; None while it is in progress."""
+    """The stored response to the first request with an idempotency key; None while that request runs."""
 
     request: tuple[str, Any]
     since: int
@@ -25,7 +25,7 @@ class Kept:
 
 
 class Ledger:
-    """One account's objects. A reset clears the payments; customers and cards stay."""
+    """The objects of one Stripe account. A reset deletes the payments; customers and cards stay."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class Ledger:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets payments and keys."""
+        """Deletes payments and idempotency keys."""
         with self._lock:
             self.intents: dict[str, dict[str, Any]] = {}
             self.keys: dict[str, Kept] = {}
@@ -48,9 +48,9 @@ class Ledger:
         return int(self._clock.now().timestamp())
 
     def claim(self, key: str, request: tuple[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """Reserves an idempotency key, or returns the stored response of the key.
+        """Reserves an idempotency key and returns None, or returns the stored response of the key.
 
-        Raises StripeError if the key is in use, or was used with another request.
+        Raises StripeError if a request with the key still runs, or if the key was used with another request.
         """
         with self._lock:
             kept = self.keys.get(key)
@@ -68,7 +68,7 @@ class Ledger:
         return kept.answer
 
     def settle(self, key: str, answer: tuple[int, dict[str, Any]] | None) -> None:
-        """Stores the response of a key, or releases the key if the request did nothing."""
+        """Stores the response of a key. If `answer` is None, because the request did nothing, the key is free again."""
         with self._lock:
             if answer is None:
                 self.keys.pop(key, None)
@@ -94,7 +94,7 @@ class Ledger:
         return customer
 
     def attach(self, method_id: str, customer_id: str) -> dict[str, Any]:
-        """Attaches a copy of a test card to a customer. Raises StripeError."""
+        """Attaches a copy of a test card to a customer and returns it. Raises StripeError if there is no such card."""
         if method_id not in CARDS:
             raise no_such("PaymentMethod", method_id, "payment_method", 404)
         own = "pm_" + secrets.token_hex(12)
@@ -107,9 +107,9 @@ class Ledger:
         return [payment_method(card_id, customer_id, self.now()) for card_id in reversed(mine)]
 
     def outcome(self, method_id: str, customer_id: str | None) -> Decline | None:
-        """Returns the error of a charge on this card. None means that the charge is paid.
+        """Returns why a charge on this card will fail; None if it will succeed.
 
-        Raises StripeError for a card that cannot be used.
+        Raises StripeError for a card that cannot be charged at all.
         """
         owner, test_card = self.cards.get(method_id, (customer_id, method_id))
         if test_card not in CARDS:

@@ -1,4 +1,4 @@
-"""Addresses of the Stripe API: keys, idempotency and faults around each call."""
+"""The Stripe API's routes. Each call goes through the checks of key, idempotency key and planned faults."""
 
 import json
 import secrets
@@ -148,7 +148,7 @@ def _played(sim: Simulation, mode: Planned | None, act: Callable[[], Answer]) ->
 
 
 def _once(ledger: Ledger, act: Callable[[Answer], Answer]) -> Response:
-    """Runs the request, or repeats the stored response of its idempotency key."""
+    """Runs the request, or sends the stored response of its idempotency key again."""
     params, key = _params(), request.headers.get("Idempotency-Key")
     if key is None:
         return _json(200, act(params))

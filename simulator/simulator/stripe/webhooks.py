@@ -1,4 +1,4 @@
-"""Webhooks: signed events, delivered until the endpoint answers 2xx or the attempts are used up."""
+"""Stripe's webhooks: signed events, delivered until the endpoint answers 2xx or the attempts are used up."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ _API_VERSION = "2026-09-30.preview"
 
 @dataclass(slots=True)
 class Delivery:
-    """One event on its way."""
+    """An event that is being delivered."""
 
     event_id: str
     type: str
@@ -33,7 +33,7 @@ class Delivery:
 
 
 class Webhooks:
-    """The endpoint and what was sent to it; without a URL nothing is sent."""
+    """The webhook endpoint, and what was sent to it. Without a URL nothing is sent."""
 
     def __init__(self, sim: Simulation) -> None:
         self._clock = sim.clock
@@ -46,7 +46,7 @@ class Webhooks:
         self._deliveries: list[Delivery] = []
 
     def clear(self) -> None:
-        """Forgets the deliveries, those on their way included; the endpoint stays."""
+        """Forgets all deliveries, also those that still run. The endpoint stays."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._deliveries = []
@@ -58,7 +58,9 @@ class Webhooks:
     def send(
         self, kind: str, thing: dict[str, Any], key: str | None = None, event_id: str | None = None
     ) -> str:
-        """Starts to deliver an event and returns its id. `event_id` sends an event again."""
+        """Starts to deliver an event and returns its id. With the `event_id` of an earlier event that one is sent
+        again.
+        """
         event_id = event_id or "evt_3" + secrets.token_hex(12)
         event = {
             "id": event_id, "object": "event", "api_version": _API_VERSION,

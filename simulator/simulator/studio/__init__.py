@@ -1,1 +1,3 @@
-"""Pictures, films and captions as AI providers make them. Each provider's package has its own requests."""
+"""Makes pictures, films and captions for the simulated AI providers. Each provider's package parses
+its own requests.
+"""

@@ -1,7 +1,7 @@
-"""Captions by template: words of the request between stock sentences, as many words as the request asks for.
+"""Writes captions: words of the request between fixed sentences, with as many words as the request asks for.
 
-A prompt asks with a number: "about 60 words", "in 60 words". The instructions (system text) are searched for it first,
-the request after them.
+A prompt gives the number of words as "about 60 words" or "in 60 words". It is searched for in the instructions (system
+text) first, then in the request.
 """
 
 import hashlib
@@ -52,14 +52,14 @@ _ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """The text, and whether the limit of tokens cut it short."""
+    """A caption, and whether the limit of tokens cut it short."""
 
     text: str
     cut: bool
 
 
 def words_asked(instructions: str, request: str) -> int:
-    """Returns how many words the prompt asks for."""
+    """Returns the number of words that the instructions or the request ask for."""
     for text in (instructions, request):
         if found := _ASKED.findall(text):
             return max(1, int(found[-1]))

@@ -13,9 +13,9 @@ _MARGIN = 1.1
 
 @lru_cache(maxsize=32)
 def make(prompt: str, width: int, height: int, seconds: int, picture: bytes | None = None) -> bytes:
-    """Makes a film in H.264 without sound, with `moov` first. Width and height are in pixels, and both even.
+    """Makes a film in H.264 without sound, with its index first. Width and height are in pixels and must be even.
 
-    Uses less than 1 s of CPU for 8 s of film.
+    A film of 8 s takes less than 1 s of CPU.
     """
     still = BytesIO()
     pictures = (picture,) if picture else ()

@@ -1,7 +1,7 @@
-"""Pictures: the prompt laid out as a poster, or written across a given picture.
+"""Draws pictures: the prompt laid out as a poster, or written across a given picture.
 
-A picture has a few flat colours and is hardly compressed. So one of 1024 pixels a side takes less than 50 ms (200
-callers at once share two cores).
+A picture has a few flat colours and is hardly compressed. So drawing 1024 × 1024 pixels takes less than 50 ms, because
+200 callers at once share two cores.
 """
 
 import colorsys
@@ -25,7 +25,7 @@ _INSET = 4
 
 
 def draw(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (), kind: str = "PNG") -> bytes:
-    """Returns a picture of width × height pixels as PNG, JPEG or WEBP. `pictures` must be readable (inspection)."""
+    """Returns a picture of width × height pixels as PNG, JPEG or WEBP. `pictures` must be readable by `inspection`."""
     prompt = prompt.encode("utf-8", "replace").decode()  # a lone surrogate cannot be drawn
     return (
         _encoded(prompt, width, height, pictures, kind) if pictures else _poster(prompt, width, height, kind)
@@ -65,7 +65,7 @@ def canvas(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (
 
 
 def _palette(number: int) -> list[Colour]:
-    """Returns light paper, dark ink and three accents around one hue."""
+    """Returns a light colour for the paper, a dark one for the ink and three accents, all around one hue."""
     hue = number / 256
 
     def colour(turn: float, lightness: float, saturation: float) -> Colour:
@@ -116,8 +116,9 @@ def _write(pen: ImageDraw.ImageDraw, text: str, box: tuple[int, int, int, int], 
 
 @lru_cache(maxsize=64)
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Returns the system's DejaVu, which knows most scripts. Without it returns the Latin letters that Pillow
-    brings."""
+    """Returns the system's DejaVu, which has most scripts. If it is not installed, returns Pillow's own font, which
+    has Latin letters only.
+    """
     try:
         return ImageFont.truetype("DejaVuSans.ttf", size, layout_engine=ImageFont.Layout.BASIC)
     except OSError:

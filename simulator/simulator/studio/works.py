@@ -1,4 +1,4 @@
-"""What the AI providers have made, for GET /_sim/ai. Tests compare it with the charges, one to one."""
+"""Records what the AI providers have made, for GET /_sim/ai. Tests compare it with the charges one by one."""
 
 import threading
 from collections import defaultdict
@@ -26,14 +26,13 @@ class Work:
 
 
 class Works:
-    """The works in the order in which they were made. A reset clears them."""
+    """All works in the order in which they were made. A reset clears them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._works: list[Work] = []
 
     def add(self, work: Work) -> None:
-        """Stores a work."""
         with self._lock:
             self._works.append(work)
 

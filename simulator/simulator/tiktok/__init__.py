@@ -30,7 +30,7 @@ _CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired
 
 
 class Gate:
-    """How often each account may call in a minute, and post in a day (platforms.md 5)."""
+    """Counts how often each account calls in a minute and posts in a day (platforms.md 5)."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
@@ -38,11 +38,11 @@ class Gate:
         self._calls: Counter[tuple[str, str, int]] = Counter()
 
     def call(self, account: Account, name: str, per_minute: int) -> None:
-        """Counts a call. Raises TikTokError rate_limit_exceeded."""
+        """Counts a call. Raises TikTokError rate_limit_exceeded over the limit."""
         self._count(account, name, 60, per_minute, "rate_limit_exceeded")
 
     def post(self, account: Account) -> None:
-        """Counts a post. Raises TikTokError spam_risk_too_many_posts."""
+        """Counts a post. Raises TikTokError spam_risk_too_many_posts over the limit."""
         allowed = self._sim.settings.tiktok_posts
         self._count(account, "posts", 86_400, allowed, "spam_risk_too_many_posts")
 
@@ -152,7 +152,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 def _add_upload(files: Blueprint, sim: Simulation) -> None:
     @files.put("/video/")
     def put() -> Response:
-        """Takes a chunk on the upload host, whose only credential is in the URL."""
+        """Stores a chunk on the upload host. The URL is the only credential there."""
         made = sim.world.staged.get(request.args.get("upload_id", ""))
         token = request.args.get("upload_token", "")
         if not isinstance(made, Publication) or not token or made.upload_token != token:
@@ -214,7 +214,7 @@ def _creator(sim: Simulation, account: Account) -> Answer:
 
 
 def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
-    """Returns a public post of the account."""
+    """Returns a public post of the account; None if there is none with this id."""
     post = sim.world.posts.get(post_id)
     if post is None or post.platform != "TT" or post.account_id != account.account_id:
         return None
@@ -225,7 +225,9 @@ def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
 
 
 def _account(sim: Simulation, *scopes: str) -> Account:
-    """Returns the caller, who needs one of these scopes. Raises TikTokError."""
+    """Returns the account that makes the call. Raises TikTokError if its token is invalid or has
+    none of these scopes.
+    """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
     if account is None or account.platform != "TT" or sim.accounts.is_expired(account.account_id):

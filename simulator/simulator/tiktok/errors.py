@@ -1,4 +1,4 @@
-"""Errors of TikTok's API in its own envelope, which also says `ok`.
+"""Errors of TikTok's API in its own envelope. Successful answers have the same envelope, with the code `ok`.
 
 Codes and statuses: developers.tiktok.com/doc/tiktok-api-v2-error-handling and the reference of each call, read in
 November 2026.
@@ -23,7 +23,7 @@ _STATUS = {
 
 
 class TikTokError(Exception):
-    """An error answer."""
+    """Raised to answer a call with an error as TikTok sends it."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -35,12 +35,12 @@ class TikTokError(Exception):
         return _STATUS.get(self.code, 400)
 
     def body(self) -> dict[str, Any]:
-        """The JSON body of the answer, in the platform's envelope."""
+        """Returns the JSON body of the error as the platform sends it."""
         return {"data": {}, "error": _error(self.code, self.message)}
 
 
 class UploadRefused(Exception):
-    """A refused chunk: the upload hosts report it by the status only."""
+    """Raised when a chunk is refused. The upload hosts report that with the HTTP status only."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -53,22 +53,22 @@ def good(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def invalid(message: str) -> TikTokError:
-    """An invalid parameter."""
+    """Returns the error for an invalid parameter."""
     return TikTokError("invalid_params", message)
 
 
 def unknown_path() -> TikTokError:
-    """A path that TikTok does not have."""
+    """Returns the error for a path that TikTok does not have."""
     return TikTokError("invalid_params", "Unsupported path")
 
 
 def expired() -> TikTokError:
-    """An invalid or expired token."""
+    """Returns the error for an invalid or expired token."""
     return TikTokError("access_token_invalid", "The access token is invalid or not found in the request.")
 
 
 def unauthorized() -> TikTokError:
-    """A call whose scope the token lacks."""
+    """Returns the error for a call whose scope the token lacks."""
     return TikTokError(
         "scope_not_authorized",
         "The user did not authorize the scope required for completing this request.",
@@ -76,7 +76,7 @@ def unauthorized() -> TikTokError:
 
 
 def refusal(mode: str, operation: str) -> TikTokError:
-    """How TikTok words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which TikTok refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return expired()
     if mode == "server_error":

@@ -1,4 +1,4 @@
-"""The fields of TikTok's users and videos, with the scope of each.
+"""The fields of TikTok's users and videos, and the scope that each needs.
 
 Sources, read in November 2026: developers.tiktok.com/doc/tiktok-api-v2-get-user-info ("User Object") and
 /doc/tiktok-api-v2-video-object.
@@ -32,7 +32,7 @@ _TITLE_LENGTH = 150
 
 
 def asked(known: Mapping[str, str], granted: frozenset[str] | None) -> list[str]:
-    """Returns the requested fields. Raises TikTokError for an unknown one, or one whose scope the token lacks."""
+    """Returns the requested fields. Raises TikTokError for an unknown field, or one whose scope the token lacks."""
     names = request.args.get("fields", "").split(",")
     if not set(names) <= set(known):
         raise invalid("The request parameter fields is missing or has unknown names")

@@ -21,7 +21,7 @@ _HEX_CHALLENGE = re.compile(r"[0-9a-f]{64}")
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
-    """Returns the login page and the addresses of tokens."""
+    """Returns the routes of the login page and those of the token endpoints."""
     pages, logins = Blueprint("login-TT-page", __name__), routes.blueprint("TT", _refused)
     app = sim.settings.apps["TT"]
 
@@ -60,7 +60,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _refused(problem: OAuthError) -> Response:
-    """Answers with an error. On the addresses of tokens an error of status 400 or 401 is sent with HTTP 200."""
+    """Answers with an error. Token endpoints send an error of status 400 or 401 with HTTP 200."""
     if request.path.startswith("/v2/oauth/") and problem.status in (400, 401):
         return jsonify(problem.body | {"log_id": "2026112000"})
     return routes.answer(problem)

@@ -1,7 +1,8 @@
-"""Posts in progress: their init, the chunks of a video, photos being fetched, and their state.
+"""Posts in progress: their init call, the chunks of a video, photos that are being fetched, and their state.
 
 Limits of developers.tiktok.com/doc, pages as fetched on 11 September 2026: chunks, sizes, formats and lengths in
-content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and …-photo-post.
+content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and
+…-photo-post.
 """
 
 import mmap
@@ -41,12 +42,12 @@ _SPAN = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
 class PictureTooLarge(Exception):
-    """A photo has more pixels than TikTok takes."""
+    """Raised when a photo has more pixels than TikTok accepts."""
 
 
 @dataclass(slots=True)
 class Publication:
-    """A post in progress, with its publish id. Times are steady times (Clock.ticks)."""
+    """A post in progress, with its publish id. Times are monotonic (Clock.ticks)."""
 
     publish_id: str
     post: Post
@@ -74,7 +75,7 @@ class Publication:
 
 
 def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
-    """Returns the checked `post_info` of an init. Raises TikTokError."""
+    """Checks the `post_info` of an init call and returns it. Raises TikTokError if TikTok would refuse it."""
     info = body.get("post_info")
     if not isinstance(info, dict):
         raise invalid("post_info is missing")
@@ -96,7 +97,7 @@ def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
 
 
 def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """Begins an upload. Raises TikTokError."""
+    """Begins the upload of a video. Raises TikTokError if TikTok would refuse it."""
     if not isinstance(source, dict) or source.get("source") != "FILE_UPLOAD":
         raise invalid("source_info.source has to be FILE_UPLOAD here")
     size, chunk, count = (source.get(name, 0) for name in ("video_size", "chunk_size", "total_chunk_count"))
@@ -118,7 +119,7 @@ def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source:
 
 
 def close(uploads: list[Publication]) -> None:
-    """Forgets unfinished uploads."""
+    """Drops the files of unfinished uploads."""
     for made in uploads:
         if made.file is not None:
             made.file.close()
@@ -126,7 +127,9 @@ def close(uploads: list[Publication]) -> None:
 
 
 def take_chunk(sim: Simulation, made: Publication, span: str, read: Callable[[int], bytes]) -> int:
-    """Adds a chunk and returns how many bytes there are now. Raises UploadRefused."""
+    """Stores a chunk. Returns how many bytes of the file there are now. Raises UploadRefused if the chunk does not
+    fit.
+    """
     found = _SPAN.fullmatch(span)
     if found is None or made.file is None:
         raise UploadRefused(400 if found is None else 403)
@@ -153,13 +156,13 @@ def take_chunk(sim: Simulation, made: Publication, span: str, read: Callable[[in
 
 
 def is_last_chunk(made: Publication, span: str) -> bool:
-    """Whether the call carries the end of the file."""
+    """Whether this chunk ends the file."""
     found = _SPAN.fullmatch(span)
     return found is not None and int(found[2]) + 1 == made.size_bytes
 
 
 def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """Begins a post of photos, which TikTok fetches. Raises TikTokError."""
+    """Begins a post of photos, which TikTok fetches itself. Raises TikTokError if TikTok would refuse it."""
     urls = source.get("photo_images") if isinstance(source, dict) else None
     if not isinstance(urls, list) or not 1 <= len(urls) <= PHOTOS or source.get("source") != "PULL_FROM_URL":
         raise invalid("source_info needs PULL_FROM_URL and 1 to 35 photo_images")
@@ -183,7 +186,9 @@ def fail(sim: Simulation, made: Publication, reason: str) -> None:
 
 
 def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
-    """Returns the body of status/fetch. It has the post's id after moderation, and never for a private post."""
+    """Returns the body of status/fetch. It contains the post's id once moderation is over, but never that of a private
+    post.
+    """
     ticks, is_video = sim.clock.ticks(), made.upload_token != ""
     shown: dict[str, Any] = {"publicaly_available_post_id": [], "fail_reason": made.failure or ""}
     if made.failure:

@@ -1,4 +1,4 @@
-"""The top-level domains that X knows: those in the patterns of the npm package twitter-text 3.1.0. Data."""
+"""The top-level domains that X knows, from the patterns of the npm package twitter-text 3.1.0."""
 
 _NAMES = """
 aaa aarp abarth abb abbott abbvie abc able abogado abudhabi ac academy accenture accountant accountants aco

@@ -9,7 +9,9 @@ REPLY_RESTRICTED = "You can only reply to or quote posts where you are mentioned
 
 
 class XError(Exception):
-    """An error answer. `problem` is the last part of its type; without one the type is about:blank."""
+    """Raised to answer a call with an error as X sends it. `problem` is the last part of its `type`; without a problem
+    the type is about:blank.
+    """
 
     def __init__(
         self,
@@ -33,34 +35,34 @@ class XError(Exception):
 
 
 def invalid(parameter: str, value: Any, message: str) -> XError:
-    """An invalid parameter."""
+    """Returns the error for an invalid parameter."""
     errors = [{"parameters": {parameter: [str(value)]}, "message": message}]
     detail = "One or more parameters to your request was invalid."
     return XError(400, "Invalid Request", detail, "invalid-request", errors)
 
 
 def forbidden(detail: str) -> XError:
-    """A post that is not allowed; X says why in a sentence, without a code."""
+    """Returns the error for a post that is not allowed; X says why in a sentence, without a code."""
     return XError(403, "Forbidden", detail)
 
 
 def unauthorized() -> XError:
-    """A missing, wrong or expired token."""
+    """Returns the error for a missing, wrong or expired token."""
     return XError(401, "Unauthorized", "Unauthorized")
 
 
 def too_many() -> XError:
-    """A rate limit is used up; the headers say until when."""
+    """Returns the error for a used-up rate limit; the headers say when it ends."""
     return XError(429, "Too Many Requests", "Too Many Requests")
 
 
 def out_of_credits() -> XError:
-    """The app's credits are used up, for all of its accounts."""
+    """Returns the error for an app whose credits are used up. They are shared by all of its accounts."""
     return XError(402, "Payment Required", "credits depleted", "credits-depleted")
 
 
 def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
-    """Returns the body of a read that found nothing: HTTP 200 with an error inside."""
+    """Returns the body of a read that found nothing. X sends HTTP 200 with the error inside."""
     detail = f"Could not find {what} with {parameter}: [{value}]."
     problem = {
         "value": value, "detail": detail, "title": "Not Found Error", "resource_type": what, "parameter": parameter,
@@ -70,7 +72,7 @@ def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
 
 
 def refusal(mode: str, operation: str) -> XError:
-    """How X words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which X refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return unauthorized()
     if mode == "server_error":

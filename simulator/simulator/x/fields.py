@@ -1,6 +1,8 @@
-"""The query parameters of each call, and their values: X's two descriptions (repository xdevplatform/xdk, July 2026).
+"""The query parameters of each call to X and their values, as X's two descriptions have them (repository
+xdevplatform/xdk, July 2026).
 
-`latest-openapi.json` 2.159 has `tweet.fields`, `specs/openapi.json` 2.167 has `post.fields`. Read 23 November 2026.
+`latest-openapi.json` 2.159 has the parameter `tweet.fields`, `specs/openapi.json` 2.167 has `post.fields`. Read on 23
+November 2026.
 """
 
 from flask import g, request
@@ -71,22 +73,24 @@ _PARAMETERS = {
 
 
 def asked(*names: str) -> set[str]:
-    """Returns the values of a list parameter, under all of its names together."""
+    """Returns the values of a list parameter. It may come under several names, whose values are joined."""
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 
 def are_new() -> bool:
-    """Whether this call is answered with the newer names."""
+    """Whether the answer to this call uses the newer names of fields."""
     return bool(g.get("new_names"))
 
 
 def takes_both() -> bool:
-    """Whether X takes both sets of names, and this call uses none."""
+    """Whether X accepts both sets of names and this call uses neither."""
     return bool(g.get("takes_both"))
 
 
 def check(served: str | None) -> None:
-    """Refuses names and values that X does not know. `served`: the only name that X takes now; None: both."""
+    """Raises XError for parameters and values that X does not know. `served`: the only one of the two parameter names
+    that X accepts; None: it accepts both.
+    """
     names = [served] if served else [OLD, NEW]
     g.new_names = served == NEW or NEW in request.args
     g.takes_both = served is None and not {OLD, NEW} & {*request.args}

@@ -1,4 +1,4 @@
-"""Checks before every call to X: token, the app's credits, planned faults, the account's rate limits."""
+"""The checks before every call to X: token, the app's credits, planned faults, the account's rate limits."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +18,7 @@ _FAULT_WAIT = timedelta(seconds=60)
 
 
 class Gate:
-    """Checks every call to X. `left` is the number of calls that the app may still make; None means any number."""
+    """Checks every call to X. `left` is the number of calls that the app may still make; None means no limit."""
 
     def __init__(self, sim: Simulation, posts: Posts) -> None:
         self._sim = sim
@@ -28,7 +28,7 @@ class Gate:
         self.fields_name: str | None = None
 
     def open(self) -> None:
-        """Removes the limit of the app's calls, and takes both parameters for fields."""
+        """Removes the limit of the app's calls, and accepts both parameter names for fields again."""
         self.left = self.fields_name = None
 
     def run(
@@ -39,7 +39,9 @@ class Gate:
         on_reject: Act | None = None,
         status: int = 200,
     ) -> Response:
-        """Answers a call. Raises XError."""
+        """Runs `act` if the checks permit the call, and returns its answer. Raises XError if X
+        would refuse the call.
+        """
         account = self._caller()
         fields.check(self._sim.told("x_fields", self.fields_name))
         if self.left is not None and self.left <= 0:

@@ -1,6 +1,6 @@
-"""Links in a text, as the npm package twitter-text 3.1.0 (`extractUrlsWithIndices`) finds them.
+"""Finds links in a text as the npm package twitter-text 3.1.0 does (`extractUrlsWithIndices`).
 
-A name is matched as long as possible, then shortened label by label until it ends in a top-level domain.
+A host name is matched as long as possible, then shortened label by label until it ends in a top-level domain.
 """
 
 import re
@@ -34,7 +34,7 @@ _XN = re.compile(r"(?i:xn--)[-0-9A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`length` characters from `start` count as one short link."""
+    """A link in a text. Its `length` characters from `start` count as one short link."""
 
     start: int
     length: int
@@ -98,9 +98,9 @@ def _latin(name: str) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_name(text: str, start: int, end: int) -> int | None:
-    """Returns the end of the longest name that begins at `start`.
+    """Returns the end of the longest host name that begins at `start`; None if there is none.
 
-    The label before the name's top-level domain has no underscore.
+    The label before the top-level domain must not have an underscore.
     """
     while (dot := text.rfind(".", start, end)) > 0:
         found = _after_top_level(text, dot + 1)

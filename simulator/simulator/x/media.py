@@ -74,7 +74,7 @@ class Uploads:
             self._rows.clear()
 
     def whole(self, account_id: str, category: str, data: bytes) -> Upload:
-        """Stores a photo that comes in one call. Raises XError."""
+        """Stores a photo that comes in one call. Raises XError if X would refuse the call."""
         if category != "tweet_image":
             raise invalid("media_category", category, "Only images may be uploaded in one call.")
         _check_size(category, len(data))
@@ -89,7 +89,7 @@ class Uploads:
         return upload
 
     def begin(self, account_id: str, media_type: str, category: str, total_bytes: int) -> Upload:
-        """Begins an upload (`initialize`). Raises XError."""
+        """Begins an upload (`initialize`). Raises XError if X would refuse the call."""
         # The category is optional: it follows from the type.
         category = category or next((name for name, types in _TYPES.items() if media_type in types), "")
         if media_type not in _TYPES.get(category, ()):
@@ -100,7 +100,7 @@ class Uploads:
         return upload
 
     def append(self, upload: Upload, index: int, data: bytes) -> None:
-        """Stores one segment (`append`). Raises XError."""
+        """Stores one segment (`append`). Raises XError if X would refuse the call."""
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
         if not 0 <= index < SEGMENTS:
@@ -139,14 +139,14 @@ class Uploads:
         upload.ready_ticks = self._sim.clock.ticks() + seconds
 
     def find(self, account_id: str, media_id: str) -> Upload:
-        """Returns an unexpired upload of the account. Raises XError 400 for any other id."""
+        """Returns the account's upload with this id. Raises XError 400 if there is none or it has expired."""
         upload = self._rows.get(media_id)
         if upload is None or upload.account_id != account_id or upload.expires_at < self._now():
             raise invalid("media_id", media_id, "Your media IDs are invalid.")
         return upload
 
     def usable(self, account_id: str, media_ids: list[str]) -> list[Upload]:
-        """Returns the media that a post names. Raises XError."""
+        """Returns the files that a post names. Raises XError if X would refuse one of them."""
         found = [self.find(account_id, media_id) for media_id in media_ids]
         for upload in found:
             if self.processing(upload)["state"] != "succeeded":

@@ -112,7 +112,9 @@ def _told(upload: Upload, processing: Answer | None = None) -> Answer:
 
 
 def _fields(*known: str) -> dict[str, Any]:
-    """Returns the fields of a JSON object, or of a form whose file may lack a name. Raises XError."""
+    """Returns the fields of a JSON object or a form. The file of a form may lack a file name. Raises XError if there
+    is an unknown field.
+    """
     if request.is_json:
         body = request.get_json(silent=True)
         found = body if isinstance(body, dict) else {}
@@ -124,7 +126,9 @@ def _fields(*known: str) -> dict[str, Any]:
 
 
 def _parts() -> dict[str, Any]:
-    """Returns the parts of a form as bytes. Flask takes a part without a filename (twitter-api-v2) for text."""
+    """Returns the parts of a form as bytes. Needed because Flask treats a part without a file name, as twitter-api-v2
+    sends it, as text.
+    """
     decoder = MultipartDecoder(request.mimetype_params.get("boundary", "").encode())
     found: dict[str, Any] = {}
     name = ""

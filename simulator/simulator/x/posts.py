@@ -85,7 +85,7 @@ class Posts:
     _said: defaultdict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
 
     def clear(self) -> None:
-        """Forgets rate limits, recent posts and who has Premium."""
+        """Forgets the used rate limits, the recent posts and the accounts with Premium."""
         self.windows.clear()
         self.premium.clear()
         self._said.clear()
@@ -106,7 +106,7 @@ class Posts:
         return self.sim.world.posts.get(thing.post_id)
 
     def create(self, account: Account, body: dict[str, Any]) -> Thing:
-        """Creates a post or reply (POST /2/tweets). Raises XError."""
+        """Creates a post or reply (POST /2/tweets). Raises XError if X would refuse the call."""
         _check_schema(body)
         text, media_ids = _text(body), _media_ids(body)
         uploads = self.uploads.usable(account.account_id, media_ids)
@@ -156,7 +156,7 @@ class Posts:
         return _newest_first(found)
 
     def conversation(self, root_id: str) -> list[Thing]:
-        """Returns a post of the last 7 days and the replies of that time, newest first."""
+        """Returns a post of the last 7 days and the replies to it in that time, newest first."""
         post = self.sim.world.posts.get(root_id)
         if post is None or post.platform != "TW":
             return []
@@ -215,7 +215,7 @@ def _newest_first(things: list[Thing]) -> list[Thing]:
 
 
 def _check_schema(body: dict[str, Any]) -> None:
-    """Refuses keys and values that the description does not have. Raises XError."""
+    """Raises XError if the body has a key or value that X's OpenAPI description does not have."""
     _check_keys("$", body, _KEYS)
     for name, keys in (("reply", _REPLY_KEYS), ("media", _MEDIA_KEYS)):
         if isinstance(body.get(name), dict):

@@ -64,7 +64,9 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/fields")
     def set_fields() -> Response:
-        """{name}: sets the only parameter for a post's fields that X takes, tweet.fields or post.fields; null: both."""
+        """{name}: sets the only parameter name for a post's fields that X accepts, tweet.fields or post.fields; null:
+        it accepts both.
+        """
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None
         return jsonify(name=gate.fields_name)

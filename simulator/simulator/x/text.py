@@ -1,4 +1,4 @@
-"""Length and form of texts on X: URLs become t.co links, `&` becomes `&amp;`."""
+"""The length and the shown form of texts on X: URLs become t.co links, `&` becomes `&amp;`."""
 
 import hashlib
 import html
@@ -43,7 +43,9 @@ def _is_single(letter: str) -> bool:
 
 
 def shown(text: str, permalink: str, media_keys: list[str]) -> tuple[str, list[dict[str, Any]]]:
-    """Returns (text, entities.urls) as the API gives them. Media have a link at the end of the text."""
+    """Returns (text, entities.urls) as the API gives them. A post with media gets a link to the post at the end of its
+    text.
+    """
     parts, urls, at = [], [], 0
     for link in links.find(text):
         if link.start < at:

@@ -1,4 +1,4 @@
-"""Posts, replies and users as the X API returns them: only requested fields."""
+"""Posts, replies and users as the X API returns them: with the requested fields only."""
 
 from datetime import datetime
 from typing import Any
@@ -55,7 +55,7 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
 
 
 def _named(facts: dict[str, Any]) -> dict[str, Any]:
-    """Returns the facts with the names that this call is answered with."""
+    """Returns the facts under the names (older or newer) that this call's answer uses."""
     if not are_new():
         return facts
     return {
@@ -81,7 +81,7 @@ def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: s
 
 
 def page_view(posts: Posts, things: list[Thing], size: int, token_name: str) -> dict[str, Any]:
-    """Returns one page of a list, as all lists are paged: newest first, between ids and times, with its authors."""
+    """Returns one page of any list: the newest posts first, limited by the call's ids and times, with their authors."""
     for name, is_in in (
         ("since_id", lambda thing, value: int(id_of(thing)) > int(value)),
         ("until_id", lambda thing, value: int(id_of(thing)) < int(value)),

@@ -149,7 +149,7 @@ def _delete_video(sim: Simulation, video_id: str) -> None:
 
 
 def _delete_comment(sim: Simulation, comment_id: str) -> None:
-    """Deletes a comment that the channel wrote, or that is under one of the channel's videos."""
+    """Deletes a comment. It must be the channel's own, or be under one of the channel's videos."""
     comment = comments.found(sim, comment_id)
     if g.channel.account_id not in (comment.author_id, sim.world.posts[comment.post_id].account_id):
         message = "The comment could not be deleted due to insufficient permissions."
@@ -159,7 +159,7 @@ def _delete_comment(sim: Simulation, comment_id: str) -> None:
 
 
 def _video(sim: Simulation, video_id: str) -> videos.Video | None:
-    """Returns a video of the caller. Videos of other channels are not found."""
+    """Returns a video of the calling channel; None for any other video."""
     video = sim.world.staged.get(video_id)
     is_own = isinstance(video, videos.Video) and video.post.account_id == g.channel.account_id
     return video if is_own else None

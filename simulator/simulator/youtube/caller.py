@@ -1,4 +1,4 @@
-"""What every call to YouTube has in common: the channel of its token, planned faults, the form of answers."""
+"""What all calls to YouTube share: the channel of the token, planned faults, and the format of answers."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,9 @@ Answer = dict[str, Any]
 
 
 def let_in(sim: Simulation, method: str) -> None:
-    """Sets `g.channel` by the token and checks the call against its description. Raises YouTubeError."""
+    """Sets `g.channel` to the token's channel. Raises YouTubeError if the token is invalid, or if Google's description
+    does not permit the call.
+    """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
     if account is None or account.platform != "YT" or sim.accounts.is_expired(account.account_id):
@@ -27,7 +29,9 @@ def let_in(sim: Simulation, method: str) -> None:
 def faulted(
     sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
 ) -> T:
-    """Runs `act` as the next planned fault says. Raises YouTubeError."""
+    """Runs `act` with the planned fault of this call, if there is one. Raises YouTubeError if the
+    fault is a refusal.
+    """
     mode = sim.faults.take("YT", operation, g.channel.account_id)
     if mode == "reject" and on_reject:
         on_reject()

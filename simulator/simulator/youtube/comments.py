@@ -25,7 +25,7 @@ def threads(post: Post) -> list[Comment]:
 
 
 def add(sim: Simulation, channel: Account, post: Post, text: Any, parent: Comment | None) -> Comment:
-    """Adds a comment by the channel. Raises YouTubeError."""
+    """Adds a comment of the channel. Raises YouTubeError if YouTube would refuse it."""
     _check_open(post)
     if not isinstance(text, str) or not text.strip():
         raise invalid("commentTextRequired", "The comment's text is required.", _DOMAIN)
@@ -36,7 +36,7 @@ def add(sim: Simulation, channel: Account, post: Post, text: Any, parent: Commen
 
 
 def parent_of(sim: Simulation, comment_id: Any) -> Comment:
-    """Returns the top-level comment that a reply is for. Raises YouTubeError."""
+    """Returns the top-level comment with this id, to which a reply is added. Raises YouTubeError if there is none."""
     comment = found(sim, str(comment_id or ""))
     if comment.parent_id is not None:
         raise invalid("parentCommentIsReply", "The parent comment is a reply itself.", _DOMAIN)
@@ -44,7 +44,7 @@ def parent_of(sim: Simulation, comment_id: Any) -> Comment:
 
 
 def found(sim: Simulation, comment_id: str) -> Comment:
-    """Returns the comment with this id. Raises YouTubeError."""
+    """Returns the comment with this id. Raises YouTubeError if there is none."""
     comment = sim.world.comments.get(comment_id)
     if comment is None or sim.world.posts[comment.post_id].platform != "YT":
         raise missing("commentNotFound", "The specified comment could not be found.")
@@ -52,7 +52,7 @@ def found(sim: Simulation, comment_id: str) -> Comment:
 
 
 def shown_thread(sim: Simulation, comment: Comment, parts: set[str], plain: bool) -> dict[str, Any]:
-    """Returns a thread. Only some of its replies are included."""
+    """Returns a thread as the API shows it. It includes only some of the replies."""
     post, replies = sim.world.posts[comment.post_id], sim.world.replies_to(comment)
     thread: dict[str, Any] = {
         "kind": "youtube#commentThread",
@@ -72,7 +72,7 @@ def shown_thread(sim: Simulation, comment: Comment, parts: set[str], plain: bool
 
 
 def shown(comment: Comment, plain: bool) -> dict[str, Any]:
-    """Returns a comment. `textDisplay` is HTML unless plain text was asked for."""
+    """Returns a comment as the API shows it. `textDisplay` is HTML unless `plain` is set."""
     text = comment.text if plain else html.escape(comment.text).replace("\n", "<br>")
     snippet: dict[str, Any] = {
         "textDisplay": text,

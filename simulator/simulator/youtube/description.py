@@ -1,8 +1,8 @@
-"""What Google's description of the API says of each call that is simulated: scopes, parameters, parts and values.
+"""What Google's description of the API says about each simulated call: scopes, parameters, parts and values.
 
-Facts of the discovery document of the YouTube Data API v3, revision 20261104 (in google-api-python-client 2.202.0, read
-23 November 2026); `tests/foreign` compares them with the document itself. Filters and the words of refusals:
-developers.google.com/youtube/v3/docs (reference and "Errors", read the same day).
+The facts are those of the discovery document of the YouTube Data API v3, revision 20261104 (in
+google-api-python-client 2.202.0, read on 23 November 2026); `tests/foreign` compares them with the document itself.
+Filters and the texts of refusals: developers.google.com/youtube/v3/docs (reference and "Errors", read the same day).
 """
 
 from collections.abc import Mapping
@@ -130,9 +130,8 @@ METHODS = {
 
 
 def check(name: str, granted: list[str] | None) -> None:
-    """Refuses a call that the description does not allow. `granted`: the token's scopes, None for all of them.
-
-    Raises YouTubeError.
+    """Raises YouTubeError for a call that the description does not allow. `granted`: the token's scopes; None means
+    all of them.
     """
     method = METHODS[name]
     if granted is not None and not {_SCOPE + scope for scope in method.scopes} & {*granted}:
@@ -152,7 +151,7 @@ def check(name: str, granted: list[str] | None) -> None:
 
 
 def check_fields(schema: str, body: Mapping[str, Any]) -> None:
-    """Refuses fields that the description does not have, at any depth. Raises YouTubeError."""
+    """Raises YouTubeError for a field, at any depth, that the description does not have."""
     for name, value in body.items():
         if name not in SCHEMAS[schema]:
             message = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
@@ -163,7 +162,7 @@ def check_fields(schema: str, body: Mapping[str, Any]) -> None:
 
 
 def values(name: str) -> list[str]:
-    """Returns the values of a list parameter, which may be repeated, between commas, or both."""
+    """Returns the values of a list parameter. They may be separated by commas, or the parameter may be repeated."""
     return [part for value in request.args.getlist(name) for part in value.split(",") if part]
 
 

@@ -6,7 +6,7 @@ _STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DEN
 
 
 class YouTubeError(Exception):
-    """An error answer."""
+    """Raised to answer a call with an error as YouTube sends it."""
 
     def __init__(self, status: int, reason: str, message: str, domain: str = "youtube.video") -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class YouTubeError(Exception):
         self.domain = domain
 
     def body(self) -> dict[str, Any]:
-        """The JSON body of the answer, in the platform's envelope."""
+        """Returns the JSON body of the error as the platform sends it."""
         row = {"message": self.message, "domain": self.domain, "reason": self.reason}
         error: dict[str, Any] = {"code": self.status, "message": self.message, "errors": [row]}
         if self.status in _STATUS:
@@ -25,17 +25,17 @@ class YouTubeError(Exception):
 
 
 def invalid(reason: str, message: str, domain: str = "youtube.video") -> YouTubeError:
-    """An invalid parameter."""
+    """Returns the error for an invalid parameter."""
     return YouTubeError(400, reason, message, domain)
 
 
 def missing(reason: str, message: str) -> YouTubeError:
-    """A resource that does not exist or is not visible to the caller."""
+    """Returns the error for a resource that does not exist or is not visible to the caller."""
     return YouTubeError(404, reason, message)
 
 
 def unauthorized() -> YouTubeError:
-    """An invalid or expired token."""
+    """Returns the error for an invalid or expired token."""
     return YouTubeError(
         401,
         "authError",
@@ -46,13 +46,15 @@ def unauthorized() -> YouTubeError:
 
 
 def used_up() -> YouTubeError:
-    """The project's daily quota is used up."""
+    """Returns the error for a project whose daily quota is used up."""
     message = "The request cannot be completed because you have exceeded your quota."
     return YouTubeError(403, "quotaExceeded", message, "youtube.quota")
 
 
 def refusal(mode: str, operation: str) -> YouTubeError:
-    """How YouTube words a planned fault (faults.REFUSALS)."""
+    """Returns the error with which YouTube refuses a call in a planned fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return unauthorized()
     if mode == "server_error":

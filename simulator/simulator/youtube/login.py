@@ -17,14 +17,15 @@ _SCOPES = tuple(
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
-    """Returns the login page and the addresses of tokens."""
+    """Returns the routes of the login page and those of the token endpoints."""
     pages, logins = Blueprint("login-YT-page", __name__), routes.blueprint("YT")
     app = sim.settings.apps["YT"]
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
     def is_offline(person: Person) -> bool:
-        """Whether a refresh token is issued. That needs a consent: at the first login, or when the app asks for it
-        again."""
+        """Whether the login gives a refresh token. It does when it asks for consent: at the first login, or when the
+        app requests that.
+        """
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
@@ -58,7 +59,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _check_app(app: tuple[str, str]) -> None:
-    """Checks the app's credentials, which come by Basic authentication or in the HTML form.
+    """Checks the app's credentials, which come by Basic authentication or in the form.
 
     RFC 6749 2.3.1 allows both, and Google's own clients use both.
     """

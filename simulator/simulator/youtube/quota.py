@@ -1,6 +1,6 @@
-"""The daily quotas of YouTube: one of uploads, one of units for everything else (platforms.md 7).
+"""The daily quotas of YouTube: one for uploads, and one in units for everything else (platforms.md 7).
 
-At YouTube they belong to a project. Here each channel has its own, so that tests do not share them.
+At YouTube a project has them. Here each channel has its own, so that tests do not share them.
 """
 
 import threading
@@ -26,7 +26,7 @@ class Quota:
         self._used: Counter[tuple[str, str, date]] = Counter()
 
     def take(self, channel_id: str, bucket: str, count: int = 1) -> None:
-        """Uses up some of a bucket. Raises YouTubeError quotaExceeded."""
+        """Counts a use of the quota `bucket`. Raises YouTubeError quotaExceeded when the quota is used up."""
         key = (channel_id, bucket, self._clock.now().astimezone(_PACIFIC).date())
         with self._lock:
             if self._used[key] + count > self._allowed[bucket]:

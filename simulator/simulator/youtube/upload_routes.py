@@ -1,4 +1,4 @@
-"""The addresses of uploads: sessions (`uploadType=resumable`), and file and metadata in one call (`multipart`)."""
+"""The routes of uploads: upload sessions (`uploadType=resumable`), and file and metadata in one call (`multipart`)."""
 
 import json
 from typing import Any
@@ -93,7 +93,9 @@ def _put(sim: Simulation, session: uploads.Session, span: uploads.Span) -> Respo
 
 
 def _related_parts() -> tuple[Any, str, bytes]:
-    """Returns metadata, type and bytes of the two parts of a multipart/related body. Raises YouTubeError."""
+    """Returns the metadata, the type and the bytes from a multipart/related body. Raises YouTubeError if the body has
+    not these two parts.
+    """
     delimiter = b"--" + request.mimetype_params.get("boundary", "").encode()
     body = request.get_data()
     first, _, _ = body.partition(b"\n")

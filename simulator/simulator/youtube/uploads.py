@@ -1,6 +1,6 @@
-"""Resumable upload sessions, and the video after the last byte (platforms.md 7).
+"""Resumable upload sessions. After the last byte the session gets its video (platforms.md 7).
 
-If a piece is interrupted, its whole blocks of 256 KiB are kept, as Google does. Files are stored on disk.
+If the transfer of a piece breaks off, its complete blocks of 256 KiB are kept, as at Google. Files are stored on disk.
 """
 
 import mmap
@@ -24,7 +24,7 @@ _WEBM = b"\x1a\x45\xdf\xa3"
 
 @dataclass(slots=True)
 class Session:
-    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call gives the size."""
+    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call names the size."""
 
     channel_id: str
     video: dict[str, Any]
@@ -38,7 +38,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`Content-Range` of a call: a piece, or a probe when it has no first byte."""
+    """The range in the `Content-Range` of a call. Without a first byte the call sends no data and only asks for the
+    state.
+    """
 
     first: int | None
     end: int
@@ -55,7 +57,9 @@ class Span:
 
 
 def span_of(header: str | None, length_bytes: int) -> Span:
-    """Reads `Content-Range`. Without this header the body is the whole file. Raises YouTubeError."""
+    """Parses `Content-Range`. Without this header the body is the whole file. Raises YouTubeError if the header is
+    invalid.
+    """
     if header is None and length_bytes:
         return Span(0, length_bytes, length_bytes)
     found = _SPAN.fullmatch(header or "")
@@ -68,7 +72,7 @@ def span_of(header: str | None, length_bytes: int) -> Span:
 
 
 class Sessions:
-    """The sessions of one simulator."""
+    """The upload sessions of one simulator."""
 
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
@@ -83,7 +87,7 @@ class Sessions:
         return upload_id
 
     def find(self, upload_id: str, channel_id: str) -> Session:
-        """Returns the channel's session with this id. Raises YouTubeError."""
+        """Returns the channel's session with this id. Raises YouTubeError if YouTube would refuse the call."""
         session = self._open.get(upload_id)
         if session is None:
             raise YouTubeError(404, "notFound", "Not Found", "global")
@@ -92,14 +96,16 @@ class Sessions:
         return session
 
     def clear(self) -> None:
-        """Expires all sessions."""
+        """Ends all sessions."""
         for session in self._open.values():
             session.file.close()
         self._open.clear()
 
 
 def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
-    """Adds a piece to a session. Raises YouTubeError."""
+    """Adds a piece to a session. Raises YouTubeError if it does not begin where the last one ended, is too long, or is
+    not the last one and no multiple of 256 KiB.
+    """
     first = span.first or 0
     size_bytes = span.end if session.size_bytes is None else session.size_bytes
     if first != session.received_bytes or span.end > size_bytes or span.end <= first:

@@ -1,4 +1,4 @@
-"""Videos and channels: checks of a new video, its processing, and its resource (platforms.md 7)."""
+"""Videos and channels: the checks of a new video, its processing, and its form in the API (platforms.md 7)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +41,9 @@ class Video:
 
 
 def check(video: Any) -> dict[str, Any]:
-    """Checks the resource that an upload begins with. Raises YouTubeError."""
+    """Checks the metadata with which an upload begins, and returns them. Raises YouTubeError if YouTube would refuse
+    them.
+    """
     if not isinstance(video, dict):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
     description.check_fields("Video", video)
@@ -108,7 +110,7 @@ def reject(sim: Simulation, video: Video) -> None:
 
 
 def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
-    """Returns the resource with the parts that were asked for."""
+    """Returns a video as the API shows it, with these parts."""
     post, state = video.post, video.status(sim.clock.ticks())
     status: dict[str, Any] = {
         "uploadStatus": state,
@@ -158,9 +160,9 @@ def upload_row(video: Video) -> dict[str, Any]:
 
 
 def channel(sim: Simulation, account: Account) -> dict[str, Any]:
-    """Returns the channel of a token, with all parts.
+    """Returns the token's channel as the API shows it, with all parts.
 
-    The id of its playlist of uploads is made of the channel's id.
+    The id of its playlist of uploads is derived from the channel's id.
     """
     picture = {"url": f"https://yt3.ggpht.com/{account.account_id}", "width": 88, "height": 88}
     return {
@@ -192,7 +194,7 @@ def channel(sim: Simulation, account: Account) -> dict[str, Any]:
 
 
 def uploads_playlist(channel_id: str) -> str:
-    """Returns the id of the playlist that holds a channel's uploads."""
+    """Returns the id of the playlist with a channel's uploads."""
     return f"UU{channel_id[2:]}"
 
 

@@ -1,4 +1,6 @@
-"""The Gemini API, as a client sees it. Connections that drop or hang: test_live_server.py."""
+"""Tests the simulated Gemini API as a client sees it. Connections that drop or hang are tested in
+test_live_server.py.
+"""
 
 import base64
 

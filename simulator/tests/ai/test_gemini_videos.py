@@ -1,4 +1,4 @@
-"""Veo: operations, their ends and the file."""
+"""Tests the simulated Veo: operations, how they end, and the file."""
 
 import base64
 
@@ -22,7 +22,7 @@ def look(client, name):
 
 
 def finished(client, clock, **more):
-    """Returns the finished operation of a new film."""
+    """Requests a film and returns its finished operation."""
     name = start(client, durationSeconds=4, **more).get_json()["name"]
     clock.pass_time(3)
     answer = look(client, name).get_json()

@@ -1,4 +1,4 @@
-"""The OpenAI API, as a client sees it."""
+"""Tests the simulated OpenAI API as a client sees it."""
 
 import base64
 from io import BytesIO

@@ -1,4 +1,6 @@
-"""The results: pictures of the right size, films with their index first, captions of the right length."""
+"""Tests what the simulated AI providers make: pictures of the right size, films with their index first, captions of
+the right length.
+"""
 
 import time
 from io import BytesIO
@@ -68,7 +70,7 @@ def test_a_film_can_begin_with_a_picture():
 
 
 def frame_size(data):
-    """Width and height of the track header, in whole pixels."""
+    """Returns width and height from the track header of a film, in whole pixels."""
     start = data.index(b"tkhd") + 4
     return tuple(int.from_bytes(data[start + at : start + at + 2]) for at in (76, 80))
 

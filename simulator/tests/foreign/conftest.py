@@ -1,4 +1,4 @@
-"""A simulator with TLS under the platforms' own names, and the installed foreign clients."""
+"""A simulator with TLS under the platforms' host names, and the installed clients of other people."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ _RETRIES = requests.adapters.Retry(connect=9, backoff_factor=0.1)
 
 @pytest.fixture(scope="session")
 def clients() -> foreign_kit.Clients:
-    """The clients, installed."""
+    """The clients, installed in an environment of their own."""
     return foreign_kit.Clients(installed_or_skip(foreign_kit.HERE))
 
 

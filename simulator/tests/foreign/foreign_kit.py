@@ -1,6 +1,6 @@
-"""Runs the programs that try the foreign clients, and keeps the table of docs/platforms.md.
+"""Runs the programs that try out other people's clients, and writes the table in docs/platforms.md.
 
-Python's clients stand in `requirements.lock` (written by `./dev lock`), Node's in `package-lock.json`.
+Python's clients are listed in `requirements.lock` (written by `./dev lock`), Node's in `package-lock.json`.
 """
 
 import json
@@ -39,13 +39,14 @@ class Server:
 
 @dataclass(frozen=True)
 class Clients:
-    """The installed clients."""
+    """The clients, installed in environments of their own."""
 
     installed: Installed
 
     def run(self, program: str, server: Server) -> dict[str, str]:
-        """Returns what a program saw: the client's `name`, and for each operation "yes", the reason why the client has
-        no such operation, or a traceback."""
+        """Runs a program and returns its report: the client's `name`, and for each operation "yes", the reason why the
+        client does not have it, or a traceback.
+        """
         argv = [self.installed.python, "-W", "ignore"] if program.endswith(".py") else [NODE / "bin/node"]
         trusted = str(server.certificate)
         done = subprocess.run(
@@ -63,7 +64,9 @@ class Clients:
 
 
 def apps() -> dict[str, str]:
-    """Returns our apps as `APP_<platform>` "id secret"; a platform's second app has a second word in its name."""
+    """Returns our apps as environment variables: `APP_<platform>` with id and secret. The name of a platform's second
+    app has a further word.
+    """
     return {f"APP_{name.replace(' ', '_')}": " ".join(app) for name, app in Settings().apps.items()}
 
 
@@ -82,7 +85,7 @@ def table() -> dict[str, dict[str, str]]:
 
 
 def write_row(name: str, seen: Mapping[str, str]) -> None:
-    """Writes one client's row; another version of the same client loses its row."""
+    """Writes one client's row. The row of another version of the same client is removed."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     after = rest.partition(_END)[2]
     kept = {other: row for other, row in table().items() if other.split()[0] != name.split()[0]}

@@ -1,7 +1,8 @@
-"""Clients that others wrote do everything against the simulator, with the platforms' own hosts and over TLS.
+"""Other people's clients do everything that they can against the simulator, with the platforms' host names and over
+TLS.
 
-They are the evidence that the simulator takes what the platforms take. `FOREIGN_WRITE_TABLE=1 ./dev test
-simulator/tests/foreign` writes what was seen to docs/platforms.md.
+This shows that the simulator accepts what the platforms accept. `FOREIGN_WRITE_TABLE=1 ./dev test
+simulator/tests/foreign` writes the results to docs/platforms.md.
 """
 
 import json

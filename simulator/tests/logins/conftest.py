@@ -1,4 +1,4 @@
-"""A browser at each platform's login."""
+"""Fixture: a browser at the login of each platform."""
 
 from collections.abc import Callable
 

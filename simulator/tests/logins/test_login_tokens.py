@@ -1,4 +1,6 @@
-"""Tokens of logins: refreshed, revoked, ended by the person who gave them, and what their scopes allow."""
+"""Tests the tokens that logins give: they are refreshed, revoked, ended by the person who gave them, and limited by
+their scopes.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Logins as platforms.md describes them: dialogs, codes, PKCE, and their errors."""
+"""Tests logins as platforms.md describes them: pages, codes, PKCE, and their errors."""
 
 import base64
 from html.parser import HTMLParser
@@ -26,7 +26,7 @@ def test_a_denial_comes_back_in_the_platforms_words(browser):
 
 
 class Consent(HTMLParser):
-    """The consent form and its buttons."""
+    """The form of the consent page, with its buttons."""
 
     def __init__(self, page):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Facebook Pages, writing: platforms.md section 2."""
+"""Tests writing to Facebook pages: platforms.md section 2."""
 
 import io
 import json
@@ -171,7 +171,7 @@ def test_a_video_has_an_id_of_its_own_and_its_post_comes_later(page, client, clo
 
 @pytest.fixture
 def pieces(page: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A film's upload in pieces of 2,000 bytes."""
+    """A page on which a film is uploaded in pieces of 2,000 bytes."""
     monkeypatch.setattr(uploads, "PIECE_BYTES", 2_000)
     film = video.make(5)
 

@@ -1,4 +1,4 @@
-"""Facebook Pages, reading: platforms.md section 2."""
+"""Tests reading from Facebook pages: platforms.md section 2."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,4 @@
-"""What Meta's SDKs send besides what our connectors do: versions, slashes, JSON lists, handles of uploads."""
+"""Tests what Meta's SDKs send and our connectors do not: versions, slashes, JSON lists, handles of uploads."""
 
 import json
 

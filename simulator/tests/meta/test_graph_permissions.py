@@ -1,4 +1,4 @@
-"""Every call needs the permission that Meta's reference names; a token without it is refused."""
+"""Tests that every call needs the permission in Meta's reference, and is refused with a token that lacks it."""
 
 import pytest
 

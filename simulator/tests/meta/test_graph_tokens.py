@@ -1,4 +1,4 @@
-"""Tokens, errors and headers of the Graph API: platforms.md section 1."""
+"""Tests tokens, errors and headers of the Graph API: platforms.md section 1."""
 
 import hashlib
 import hmac
@@ -80,7 +80,7 @@ def test_debug_token_tells_what_a_token_is(page, client, settings):
 
 
 def log_in(client, settings, **more):
-    """Logs a person in and returns the token response."""
+    """Logs a person in and returns the response with the token."""
     target = "https://x.test/connect/facebook/callback"
     asked = {"client_id": settings.meta_app_id, "redirect_uri": target, "state": "s", "response_type": "code"}
     scope = "pages_show_list,pages_manage_posts,pages_read_engagement,pages_read_user_content,instagram_basic"

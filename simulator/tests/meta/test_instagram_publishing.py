@@ -20,7 +20,7 @@ def publish(insta, container_id):
 
 @pytest.fixture
 def image(insta: Any, media_url: str) -> str:
-    """A container with a photo, just made."""
+    """Creates a container with a photo and returns its id."""
     return insta.contain(
         image_url=media_url + "photo-1080x1080.jpg", caption="Fresh #bread", alt_text="Bread"
     )

@@ -1,4 +1,4 @@
-"""Instagram professional accounts, reading and comments: platforms.md section 3."""
+"""Tests reading and comments of Instagram professional accounts: platforms.md section 3."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def media_id(insta: Any, media_url: str, clock: Any) -> str:
-    """A published photo."""
+    """The id of a published photo."""
     container = insta.contain(image_url=media_url + "photo-800x800.jpg", caption="Bread")
     clock.pass_time(1)
     return insta.post(f"{insta.account_id}/media_publish", creation_id=container).get_json()["id"]

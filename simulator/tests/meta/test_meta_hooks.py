@@ -1,4 +1,4 @@
-"""Meta's webhooks: subscriptions, and signed batches over a real socket until they are accepted."""
+"""Tests Meta's webhooks: subscriptions, and signed batches that are sent over a real socket until they are accepted."""
 
 import hashlib
 import hmac
@@ -20,7 +20,7 @@ SECRET, VERIFY = "app-secret", "verify-me"
 
 
 class Receiver:
-    """A webhook endpoint; `answers` are its next statuses, then 200."""
+    """A webhook endpoint. It answers with the statuses in `answers` one after the other, then with 200."""
 
     def __init__(self):
         self.answers = []
@@ -50,7 +50,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self.server.server_port}/hooks"
 
     def next(self):
-        """Returns path and body of the next batch, after a check of its signature."""
+        """Checks the signature of the next batch and returns its path and body."""
         path, signature, body = self.came.get(timeout=30)
         digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
         assert signature == f"sha256={digest}"

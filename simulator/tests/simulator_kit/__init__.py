@@ -1,1 +1,1 @@
-"""Callers of the simulator, as its tests play them."""
+"""Clients of the simulator for its tests."""

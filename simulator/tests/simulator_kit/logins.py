@@ -1,4 +1,4 @@
-"""One platform's login, as an app and a browser see it."""
+"""A platform's login, used as an app and a browser use it."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ REFRESHED = ["TT", "TW", "YT"]
 
 
 class Browser:
-    """One platform's login, as an app and a browser see it."""
+    """An app and a browser that use the login of one platform."""
 
     def __init__(self, client, settings, platform):
         self.client, self.platform = client, platform
@@ -43,7 +43,7 @@ class Browser:
         self.target = f"https://app.test/connect/{name}/callback"
 
     def visit(self, **more):
-        """Visits the login. Returns the query of the callback URL."""
+        """Visits the login page. Returns the query of the callback URL to which the platform redirects."""
         asked = {
             self.id_field: self.app[0], "redirect_uri": self.target, "state": "st", "response_type": "code",
             "scope": self.scope, "access_type": "offline", "prompt": "consent",
@@ -75,7 +75,7 @@ class Browser:
         return self.ask(grant_type="refresh_token", refresh_token=token)
 
     def me(self, token):
-        """A read with the token: its status."""
+        """Reads something with the token and returns the status."""
         path = {
             "LN": "/api.linkedin.com/v2/me", "TT": "/open.tiktokapis.com/v2/user/info/?fields=open_id",
             "TW": "/api.x.com/2/users/me", "YT": "/www.googleapis.com/youtube/v3/channels?part=id&mine=true",

@@ -1,4 +1,4 @@
-"""A caller of the simulated X."""
+"""A client of the simulated X."""
 
 from io import BytesIO
 

@@ -1,4 +1,4 @@
-"""The Stripe API, as a client sees it. Webhooks: test_stripe_webhooks.py."""
+"""Tests the simulated Stripe API as a client sees it. Its webhooks are tested in test_stripe_webhooks.py."""
 
 import pytest
 

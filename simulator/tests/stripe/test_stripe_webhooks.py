@@ -1,4 +1,4 @@
-"""Signed events, delivered over a real socket until they are accepted."""
+"""Tests signed events that are sent over a real socket until they are accepted."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ PAYMENT = {
 
 
 class Endpoint:
-    """A webhook endpoint; `answers` are its next statuses, then 200."""
+    """A webhook endpoint. It answers with the statuses in `answers` one after the other, then with 200."""
 
     def __init__(self):
         self.answers = []
@@ -42,7 +42,7 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
 
     def next(self):
-        """The next event's signature, its bytes and what they say."""
+        """Returns the next event: its signature, its bytes and their JSON."""
         signature, body = self._came.get(timeout=30)
         return signature, body, json.loads(body)
 

@@ -1,4 +1,4 @@
-"""A caller of X, and the posts that X holds."""
+"""Fixtures: a client of the simulated X, and the posts that X holds."""
 
 from collections.abc import Callable
 from typing import Any

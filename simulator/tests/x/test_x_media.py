@@ -1,4 +1,4 @@
-"""X's uploads: photos, films and GIFs, whole and in segments, and what they may be attached to."""
+"""Tests uploads to X: photos, films and GIFs, whole and in segments, and the posts to which they may be attached."""
 
 import base64
 
@@ -114,7 +114,7 @@ def test_a_segment_may_be_base64_in_json(x):
 
 
 def test_a_segment_needs_no_name_of_a_file(x):
-    """twitter-api-v2 sends none."""
+    """The client twitter-api-v2 sends segments without a file name."""
     film = video.make(5, 64, 64)
     begun = {"media_type": "video/mp4", "total_bytes": len(film), "media_category": "tweet_video"}
     media_id = x.post("media/upload/initialize", begun).json["data"]["id"]

@@ -1,4 +1,4 @@
-"""X's posts, replies, reads and errors, as platforms.md section 6 describes them."""
+"""Tests X's posts, replies, reads and errors as platforms.md section 6 describes them."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,8 @@
-"""What the programs that try a foreign client share: the way to the simulator, and the report of what worked.
+"""What the programs share that try out other people's clients: the connection to the simulator, and the report of what
+worked.
 
-Every name leads to the simulator, so a client runs unchanged, with its own hosts and over TLS. It reaches nothing else.
+Every host name leads to the simulator. So a client runs unchanged, with its own hosts and over TLS, and reaches
+nothing else.
 """
 
 import json
@@ -20,7 +22,9 @@ def _to_simulator(host: Any, port: Any, *more: Any, **named: Any) -> Any:
 
 
 def _connect_to_simulator(self: socket.socket, address: Any) -> None:
-    """httplib2 connects to a name, without `getaddrinfo`."""
+    """Connects to the simulator. Replaces `socket.connect`, because httplib2 connects to a name without calling
+    `getaddrinfo`.
+    """
     _connect(self, ("127.0.0.1", PORT))
 
 
@@ -31,7 +35,7 @@ import requests  # noqa: E402 - after every name leads to the simulator
 
 
 def app(platform: str) -> tuple[str, str]:
-    """Returns id and secret of our app."""
+    """Returns id and secret of our app at this platform."""
     app_id, _, secret = os.environ[f"APP_{platform}"].partition(" ")
     return app_id, secret
 
@@ -41,7 +45,7 @@ def callback(name: str) -> str:
 
 
 def visit(url: str) -> str:
-    """Logs a person in at this address. Returns the address that the platform sends the browser back to."""
+    """Logs a person in at this login URL. Returns the URL to which the platform redirects the browser."""
     answer = requests.get(url, allow_redirects=False, timeout=30)
     assert answer.status_code == 302, answer.text
     return answer.headers["Location"]
@@ -55,7 +59,7 @@ def control(path: str, **body: Any) -> dict[str, Any]:
 
 
 def comment(platform: str, post_id: str, text: str) -> str:
-    """A visitor comments on a post. Returns the comment's id."""
+    """Adds a visitor's comment to a post. Returns the comment's id."""
     visit = {"platform": platform, "post_id": post_id, "from": "Vera Visitor", "text": text}
     return control("comments", **visit)["id"]
 
@@ -68,7 +72,9 @@ def sample(name: str) -> bytes:
 
 
 def report(package: str, platform: str, *steps: Callable[[], None], **absent: str) -> None:
-    """Does the steps and prints what came of each, by its name; `absent`: operations that the client does not have."""
+    """Runs the steps and prints, by the name of each, "yes" or its traceback. `absent`: the reasons for operations
+    that the client does not have.
+    """
     seen = {"name": f"{package} {version(package)} ({platform})"}
     for step in steps:
         name = step.__name__
@@ -82,7 +88,7 @@ def report(package: str, platform: str, *steps: Callable[[], None], **absent: st
 
 
 def nothing(name: str) -> Callable[[], None]:
-    """Returns the step of an operation that the client does not have."""
+    """Returns an empty step for an operation that the client does not have."""
 
     def step() -> None:
         pass

@@ -1,4 +1,4 @@
-"""facebook-business, Meta's own SDK, for a Facebook page."""
+"""Tries facebook-business, Meta's own SDK, with a Facebook page."""
 
 import os
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -27,7 +27,7 @@ def api_of(token):
 
 
 def log_in():
-    """The SDK has no login: its call for anything asks for the token."""
+    """Requests the token with a plain call, because the SDK has no login."""
     global token
     asked = {
         "client_id": APP_ID, "redirect_uri": trial.callback("facebook"), "state": "s", "response_type": "code",
@@ -57,7 +57,7 @@ def refresh():
 
 
 def upload():
-    """A photo as a file, and a film in pieces at graph-video.facebook.com."""
+    """Uploads a photo as a file, and a film in pieces to graph-video.facebook.com."""
     global photo_id, video_id
     files = {"source": ("a.jpg", trial.sample("photo-640x640.jpg"))}
     params = {"published": False, "alt_text_custom": "A loaf"}

@@ -1,4 +1,4 @@
-"""google-api-python-client and google-auth-oauthlib, as Google's guides use them."""
+"""Tries google-api-python-client and google-auth-oauthlib, used as in Google's guides."""
 
 import io
 
@@ -38,7 +38,7 @@ def refresh():
 
 
 def upload():
-    """In pieces, first of a known size, then of a stream whose size nobody knows."""
+    """Uploads a file in pieces: first with its size, then as a stream without one."""
     global video_id
     data = FILM + bytes(600 * 1024)
     video_id = _sent_in_pieces(io.BytesIO(data))
@@ -46,7 +46,7 @@ def upload():
 
 
 class Stream(io.RawIOBase):
-    """A file that cannot be searched, so that its size is known only at its end."""
+    """A file without `seek`, so that its size is known only at its end."""
 
     def __init__(self, data):
         self._data = io.BytesIO(data)
@@ -84,7 +84,7 @@ def _sent_in_pieces(file):
 
 
 class Upload(MediaIoBaseUpload):
-    """Sends a stream of unknown size piece by piece, as `size` and `has_stream` are documented for it."""
+    """Sends a stream of unknown size piece by piece. Google documents `size` and `has_stream` for that."""
 
     def __init__(self, file, *more, **named):
         try:
@@ -97,7 +97,7 @@ class Upload(MediaIoBaseUpload):
 
 
 def post():
-    """File and metadata in one call."""
+    """Uploads a video with its metadata in one call."""
     global post_id
     media = MediaIoBaseUpload(io.BytesIO(FILM), "video/mp4")
     made = (

@@ -1,4 +1,4 @@
-"""tweepy with the authorization code flow of OAuth 2.0, and its client of API v2."""
+"""Tries tweepy: its authorization code flow of OAuth 2.0, and its client of the API v2."""
 
 import trial
 import tweepy

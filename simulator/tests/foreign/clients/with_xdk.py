@@ -1,4 +1,6 @@
-"""xdk, X's own client for Python, generated from X's OpenAPI: uploads as JSON, the newer names of fields."""
+"""Tries xdk, X's own client for Python, which is generated from X's OpenAPI: it uploads as JSON and uses the newer
+names of fields.
+"""
 
 import base64
 import time
@@ -27,7 +29,7 @@ def refresh():
 
 
 def upload():
-    """A photo in one call, a video in segments, both as base64."""
+    """Uploads a photo in one call and a video in segments, both as base64."""
     global media_id
     photo = base64.b64encode(trial.sample("photo-640x640.jpg")).decode()
     media_id = client.media.upload(body=UploadRequest(media=photo, media_category="tweet_image")).data.id
