@@ -1,4 +1,4 @@
-"""Counters of accounts and sandbox tokens, and the month units that operations hold."""
+"""Creates counters of accounts and sandbox tokens, and the units of the month that operations hold."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What is traced goes on in whoever receives an event."""
+"""Adds the traceparent to the outbox, so that receivers of events continue the trace."""
 
 from alembic import op
 

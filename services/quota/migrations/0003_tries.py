@@ -1,6 +1,7 @@
-"""A charge knows the tries it was made for; where the question about charges stands.
+"""Adds to a charge the tries it was made and returned for, and creates a table for how far publishing was asked about
+charges.
 
-`units` and `refunded` of unit_charges are for the release before this one: the next release drops them.
+The columns `units` and `refunded` of unit_charges are only for the previous release. The next release drops them.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Idle counters are found by their month."""
+"""Indexes counters by their month, to find those that are no longer used."""
 
 revision = "0004"
 down_revision = "0003"

@@ -1,4 +1,4 @@
-"""Operations of the operator's calls: a repeat finds that its value was set before."""
+"""Adds operations of the operator's calls, by which a repeated call finds that an earlier try has set its value."""
 
 from alembic import op
 

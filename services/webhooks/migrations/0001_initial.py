@@ -1,4 +1,6 @@
-"""Accounts' tiers, subscriptions and their secrets, lanes, events, deliveries, attempts."""
+"""Creates accounts with their tiers, subscriptions with their secrets, endpoint queues (`lanes`), events, deliveries
+and attempts.
+"""
 
 from alembic import op
 

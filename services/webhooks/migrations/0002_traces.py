@@ -1,4 +1,4 @@
-"""What is traced goes on in whoever receives an event, and in its deliveries."""
+"""Adds the traceparent to the outbox and to events, so that receivers of events and deliveries continue the trace."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What deleted a subscription is remembered: the same operation again is answered, not refused."""
+"""Adds the operation that deleted a subscription: the same operation is then answered again and not refused."""
 
 from alembic import op
 

@@ -1,4 +1,6 @@
-"""A delivery that has its unit and was never tried says so: quota forgets that long before a replay may come."""
+"""Adds to a delivery that its unit was charged although it was never tried. A replay may come long after quota has
+forgotten the charge.
+"""
 
 from alembic import op
 

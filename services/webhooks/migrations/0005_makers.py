@@ -1,4 +1,4 @@
-"""A subscription carries the brands of the token that made it: whose it is does not follow from what it is sent."""
+"""Adds the brands of the token that made a subscription. They do not follow from the brands whose events it gets."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Outcomes are numbered, so that an older one changes no count of failures after a newer one was recorded."""
+"""Numbers outcomes, so that an older outcome does not change the count of failures after a newer one was recorded."""
 
 from alembic import op
 

@@ -1,6 +1,6 @@
-"""Deliveries whose time has come are marked, so that they are found without those that wait for a retry (0010).
+"""Marks deliveries that are due, so that they are found without those that wait for a retry (0010 has the index).
 
-Where rows that the release before this one wrote are not marked ready, they are marked once they are due.
+Deliveries that the previous release writes are not marked when they are written. They are marked when they are due.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""A row for each operation: once a try was refused, an earlier one that still runs makes no subscription."""
+"""Adds a row per operation. After a refused try, an earlier try that still runs creates no subscription."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Subscriptions whose deliveries are being ended are marked, so that the chore that ends them finds them (0010)."""
+"""Marks subscriptions whose deliveries are to be ended, so that the worker loop finds them (0010 has the index)."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Deliveries whose time has come, and what the chores remove, are found without reading their tables."""
+"""Indexes due deliveries and the rows that are to be deleted, so that they are found without reading whole tables."""
 
 revision = "0010"
 down_revision = "0009"

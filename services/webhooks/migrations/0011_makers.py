@@ -1,6 +1,6 @@
-"""A subscription knows the user and the token that made it, and tokens that lost access are known for a day.
+"""Adds the user and the token that made a subscription, and keeps tokens that lost access for a day.
 
-Beside the release before this one, which notes no maker: what it makes is not disabled when its maker loses access.
+The previous release stores no maker. Subscriptions that it creates are not disabled when their maker loses access.
 """
 
 from alembic import op

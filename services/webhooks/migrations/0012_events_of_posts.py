@@ -1,5 +1,7 @@
-"""An event knows its post, so that a request of the log leads to its deliveries; a subscription may ask for posts that
-were made at once. The release before reads and writes neither column.
+"""Adds the post of an event, so that an entry of the request log leads to its deliveries. Adds to a subscription
+whether it gets events of posts that were made at once.
+
+The previous release neither reads nor writes the columns.
 """
 
 from alembic import op

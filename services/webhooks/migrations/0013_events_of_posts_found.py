@@ -1,4 +1,4 @@
-"""The events of a post are found without reading the others."""
+"""Indexes the events of a post."""
 
 revision = "0013"
 down_revision = "0012"

@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Receiver(ThreadingHTTPServer):
-    """Remembers the requests. `respond(handler, request)` answers each; by default all are acknowledged."""
+    """Records the requests. `respond(handler, request)` answers each; by default every request is acknowledged."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -77,7 +77,7 @@ class Receiver(ThreadingHTTPServer):
         self.respond = lambda handler, got: handler.send(status)
 
     def hang(self, path: str = "/") -> None:
-        """Leaves requests to this path unanswered until the test is over."""
+        """Leaves requests to this path unanswered until the test ends."""
 
         def respond(handler: _Handler, got: Got) -> None:
             if got.path.startswith(path):
@@ -97,7 +97,7 @@ class Receiver(ThreadingHTTPServer):
             return found()
 
     def handle_error(self, *_: object) -> None:
-        """Some tests close the connection early."""
+        """Ignores errors, because some tests close the connection early."""
 
 
 @pytest.fixture

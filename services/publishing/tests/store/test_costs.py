@@ -1,6 +1,6 @@
-"""What statements read of the database goes by what they show or change, however much lies beside it.
+"""Statements read only the rows that they show or change, however many others the tables hold.
 
-The rows that statements fetch are counted, with little data and with much: no clock is asked.
+The tests count the rows that statements fetch, with little data and with much. They measure no time.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ _FILL_PAGES = """
 
 
 class Measured:
-    """A page among few posts and pages; `fill` puts many beside it."""
+    """An old and a young page with few posts. `fill` adds many posts and pages."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -63,7 +63,7 @@ class Measured:
         self.world.run(_FILL_POSTS, count=count, **values)
 
     def fill(self) -> None:
-        """A long history of the old page, and many pages of the account."""
+        """Adds a long history to the old page, and many pages to the account."""
         self.posts(self.old, "pst_", HISTORY)
         self.world.run(_FILL_PAGES, count=PAGES)
         self.world.run(
@@ -73,13 +73,13 @@ class Measured:
         self.world.run("ANALYZE posts, pages, comment_polls")
 
     def post(self, connection: Any) -> Post:
-        """The oldest of the old page."""
+        """Returns the oldest post of the old page."""
         found = Posts(connection).get("pst_old00000012")
         assert found is not None
         return found
 
     def cost(self, call: Callable[[Any], Any]) -> int:
-        """Rows that the call's statements fetch."""
+        """Returns how many rows the call's statements fetch."""
         with self.world.database.transaction() as connection:
             before = connection.execute(
                 _FETCHED

@@ -1,4 +1,4 @@
-"""An answer in time; how each operation stands by then, the database says."""
+"""An answer is given in time. For operations that still run, it has the state that the database holds."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -28,9 +28,10 @@ def goes_on() -> Iterator[threading.Event]:
 
 
 def run(*works: Callable[[Answer], Any], left: Left | None = None) -> list[Any]:
-    """Runs the works as parts of one request. Returns for each its result, or its error's code with the post's id.
+    """Runs the works as parts of one request. Returns their results. For an error: its code, with the post's id if it
+    has one.
 
-    `left` is what leaving a part returns that has not ended; None: the database cannot be reached.
+    `left` is the state of a part that has not ended in time. None: the database cannot be reached.
     """
 
     def leave(caller: Caller) -> Left:

@@ -1,4 +1,4 @@
-"""Settings that the service refuses to start with."""
+"""Settings with which the service refuses to start."""
 
 import pytest
 from cryptography.fernet import Fernet

@@ -1,4 +1,4 @@
-"""Page credentials at rest, and signatures."""
+"""The encryption of stored page credentials, and signatures."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What a file is, by its leading bytes."""
+"""The type of a file, by its first bytes."""
 
 import pytest
 

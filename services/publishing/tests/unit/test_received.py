@@ -1,4 +1,4 @@
-"""Whose a comment is."""
+"""Whether a comment is our own or a visitor's."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""When credentials are renewed: ahead of their end, never in their first half."""
+"""When credentials are renewed: before they expire, but not in the first half of their lifetime."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -42,7 +42,7 @@ def admit(quota: Any, caller: Caller, meter: str) -> Admitted:
 
 
 def comes_true(happened: Callable[[], bool]) -> bool:
-    """Polls over the bus until it has happened."""
+    """Calls the function until it returns true. Returns False when the time is over."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not happened():
         if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ def test_a_unit_that_publishing_returns_is_given_back(running_service: Any) -> N
 
 
 def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_service: Any) -> None:
-    """The counts are exact with the service's green threads too."""
+    """The counts are exact in the running service too, which uses green threads."""
     quota = running_service("quota")
     replica = running_service("quota", env={"DATABASE_URL": quota.env["DATABASE_URL"]})
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:

@@ -1,4 +1,4 @@
-"""Gives a new quota database and the admissions of two replicas."""
+"""A new quota database, and the admissions of two processes."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ def admissions(database: Database) -> Admissions:
 
 @pytest.fixture
 def replicas(quota_url: str) -> Iterator[tuple[Admissions, Admissions]]:
-    """The admissions of two processes: separate pools, one database."""
+    """The admissions of two processes, with separate connections to one database."""
     databases = Database(quota_url), Database(quota_url)
     yield Admissions(databases[0], CONFIG), Admissions(databases[1], CONFIG)
     for database in databases:

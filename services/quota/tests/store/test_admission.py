@@ -1,4 +1,6 @@
-"""Admission on a real PostgreSQL is exact under concurrency, over several replicas, while the clock moves."""
+"""Admission on a real PostgreSQL counts exactly, with concurrent calls on several processes and while the clock
+moves.
+"""
 
 import threading
 from collections import Counter
@@ -42,7 +44,7 @@ def move_clock(database: Database, to: datetime) -> None:
 
 
 def prepare(database: Database, subject: str, **counts: int) -> None:
-    """Sets how much the subject has used in its current windows."""
+    """Sets how many units the subject has used in its current windows."""
     with database.transaction() as connection:
         store = Store(connection)
         store.add([subject])
@@ -53,7 +55,9 @@ def prepare(database: Database, subject: str, **counts: int) -> None:
 
 
 def all_at_once(calls: Iterable[Callable[[], Admitted]]) -> Counter[str | None]:
-    """Starts all calls at the same moment, each in its own thread, and counts the answers."""
+    """Starts all calls at the same moment, each in its own thread. Counts the refusals by code, and the admitted calls
+    under None.
+    """
     calls = list(calls)
     barrier = threading.Barrier(len(calls))
 

@@ -1,4 +1,4 @@
-"""Publishing is asked about every unit that is still held after its call has ended, once per charge."""
+"""quota asks publishing about every unit that is still held after its call has ended, once for each charge."""
 
 from datetime import timedelta
 from typing import Any
@@ -28,7 +28,7 @@ def admit(admissions: Admissions, operation_id: str, meter: str = "publishes", t
 
 
 def pass_time(database: Database, by: timedelta = AGE) -> None:
-    """Moves all charges and the position of the confirmation back by this much."""
+    """Moves all charges, and the point up to which publishing was asked, back by this time."""
     with database.transaction() as connection:
         connection.execute(update(unit_charges).values(created_at=unit_charges.c.created_at - by))
         connection.exec_driver_sql("UPDATE confirmation SET created_at = created_at - %(by)s", {"by": by})

@@ -1,4 +1,4 @@
-"""A locked counter row delays only its own account."""
+"""A counter row that another transaction has locked delays only its own account."""
 
 import time
 from collections.abc import Iterator

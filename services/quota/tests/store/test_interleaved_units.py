@@ -1,4 +1,6 @@
-"""Charges, refunds and returns of an operation's tries in every order: finally, used units equal created posts."""
+"""Charges, refunds and returns of an operation's tries in every order: in the end the used units equal the created
+posts.
+"""
 
 import random
 from collections.abc import Iterator
@@ -27,7 +29,7 @@ CONFIG = QuotaConfig(upgrade_url="https://example.test/upgrade", unconfirmed_aft
 
 @dataclass
 class Publishing:
-    """Imitates publishing: an operation takes effect once, and a refused try voids the earlier ones."""
+    """Stands in for publishing: an operation takes effect once, and a refused try voids the earlier ones."""
 
     draw: random.Random
     is_made: bool = False
@@ -36,7 +38,7 @@ class Publishing:
     returned: dict[str, int] = field(default_factory=dict)
 
     def call(self, try_number: int) -> str:
-        """`made`, `refused`, or `unknown`: an event will report the post's outcome."""
+        """Returns `made`, `refused`, or `unknown` if an event will report the post's outcome."""
         if self.is_made:
             return "made"
         if try_number <= self.voided_to_try:
@@ -58,7 +60,7 @@ class Publishing:
 
 @dataclass
 class Gateway:
-    """One try of the operation: charge, call, and a refund if the call was refused."""
+    """One try of the operation: a charge, a call, and a refund if the call was refused."""
 
     process: Process
     publishing: Publishing
@@ -82,7 +84,7 @@ class Gateway:
         return outcome
 
     def give_back(self) -> None:
-        """Repeats until it succeeds, while the process lives."""
+        """Refunds the unit. Repeats this twice if the database fails."""
         for _ in range(3):
             try:
                 with self.process.database.transaction() as connection:
@@ -96,7 +98,7 @@ class Gateway:
 
 
 def deliver(database: Database, publishing: Publishing, account_id: str, operation_id: str) -> None:
-    """Delivers every staged event twice; the second time must have no effect."""
+    """Delivers every event unit.returned twice. The second delivery must have no effect."""
     for event_id, try_number in [*publishing.returned.items()] * 2:
         with database.transaction() as connection:
             if inbox.record(connection, event_id):
@@ -104,7 +106,7 @@ def deliver(database: Database, publishing: Publishing, account_id: str, operati
 
 
 def deliver_again(process: Process, publishing: Publishing, account_id: str, operation_id: str) -> None:
-    """Imitates the broker: redelivers unacknowledged events."""
+    """Delivers events again that were not acknowledged, as the broker does."""
     for _ in range(3):
         try:
             deliver(process.database, publishing, account_id, operation_id)
@@ -114,7 +116,7 @@ def deliver_again(process: Process, publishing: Publishing, account_id: str, ope
 
 
 def confirm(database: Database, publishing: Publishing, operation_id: str) -> None:
-    """Lets time pass until publishing is asked about the operation's unit."""
+    """Lets time pass until quota asks publishing about the operation's unit."""
     with database.transaction() as connection:
         age = "UPDATE {table} SET created_at = created_at - interval '6 minutes'"
         for table in ("unit_charges", "confirmation"):

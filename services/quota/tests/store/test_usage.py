@@ -1,4 +1,4 @@
-"""Refunds, the month's counters, a sandbox token's use, and the deletion of old charges."""
+"""Refunds, the counters of the month, the use of a sandbox token, and the deletion of old charges."""
 
 from datetime import UTC, datetime, timedelta
 

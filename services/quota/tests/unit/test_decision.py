@@ -1,4 +1,4 @@
-"""The rule admits exactly up to the limit, and refusals use nothing."""
+"""The rule of admission: requests are admitted exactly up to the limit, and refused ones use no units."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta

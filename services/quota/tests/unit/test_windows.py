@@ -1,4 +1,4 @@
-"""Windows are aligned to UTC, have no gaps, and give correct waits."""
+"""Rate windows are aligned to UTC, have no gaps between them, and give the correct time to wait."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

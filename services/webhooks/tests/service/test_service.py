@@ -1,4 +1,4 @@
-"""The webhooks service as a process on the bus, with quota beside it and a live receiver."""
+"""The webhooks service as a process on the bus, with the quota service and a live receiver."""
 
 import json
 import time
@@ -35,7 +35,7 @@ def operation(operation_id: str) -> Caller:
 
 
 def comes_true(happened: Callable[[], Any]) -> bool:
-    """Waits until the condition holds, which is asked over the bus."""
+    """Waits until the condition holds. The condition calls the service over the bus."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not happened():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The service's parts over a real database, with a scripted quota."""
+"""The parts of the webhooks service over a real database, with a fake quota service."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class FakeQuota:
-    """Counts each operation once, up to `limit`; away while `is_away`."""
+    """Counts each operation once, up to `limit`. While `is_away` it raises SERVICE_UNAVAILABLE."""
 
     def __init__(self) -> None:
         self.units: dict[str, str] = {}
@@ -56,7 +56,7 @@ class FakeQuota:
 
 
 class Desk:
-    """Calls as one account's owner, and a dispatcher driven by the test."""
+    """Calls the service as an account's owner, and runs the dispatcher."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
@@ -64,7 +64,7 @@ class Desk:
         self.app = AppContext(database, settings, Vault([KEY]), self.quota)
 
     def another(self) -> "Desk":
-        """A second process on the same database."""
+        """Returns a second process on the same database."""
         return Desk(self.database, self.app.settings)
 
     def caller(self, **fields: Any) -> Caller:
@@ -92,7 +92,7 @@ class Desk:
         audience: str = "",
         post_id: str | None = None,
     ) -> list[Event]:
-        """Takes events from the bus, in one transaction."""
+        """Receives `count` events from the bus, in one transaction."""
         about = {"post": {"id": post_id}} if post_id else {}
         events = [
             Event(
@@ -114,7 +114,7 @@ class Desk:
             maintenance.end_deliveries(self.app)
 
     def settle(self) -> None:
-        """Ticks until nothing is due and nothing is on its way."""
+        """Runs the loops until no delivery is due and none is being sent."""
         self.work(lambda: not self.busy(), "quiet")
 
     def busy(self) -> bool:
@@ -133,7 +133,7 @@ class Desk:
             clock.set_shift(connection, clock.shift_seconds(connection) + seconds)
 
     def is_lock_awaited(self) -> bool:
-        """Whether a statement waits for a lock."""
+        """Tells whether a statement waits for a lock."""
         waiting = "datname = current_database() AND wait_event_type = 'Lock'"
         return bool(self.query(f"SELECT 1 FROM pg_stat_activity WHERE {waiting}"))
 

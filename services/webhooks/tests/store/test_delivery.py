@@ -1,4 +1,4 @@
-"""From an event to its receivers: which subscriptions get it, what is sent, when it is retried, and when no more."""
+"""The delivery of an event: which subscriptions get it, what is sent, when it is retried, and when it is given up."""
 
 import hashlib
 import hmac

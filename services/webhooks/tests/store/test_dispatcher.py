@@ -1,4 +1,4 @@
-"""Many endpoints and several processes: fairness, limits, and processes that die."""
+"""Many endpoints and several processes: fairness, limits, and the death of a process."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Failures in a row are counted in the order of the answers, once each, whatever the database does meanwhile."""
+"""Failures in a row are counted once each, in the order of the answers, even while the database fails."""
 
 import random
 import threading
@@ -44,7 +44,7 @@ def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
 
 
 def answer(desk: Any, receiver: Any, status: int) -> str:
-    """Makes an attempt that is answered with `status`; returns its delivery's id."""
+    """Makes an attempt that is answered with `status`. Returns the id of its delivery."""
     receiver.respond_with(status)
     known = {row.id for row in desk.query("SELECT id FROM deliveries")}
     count = len(receiver.got)
@@ -55,7 +55,9 @@ def answer(desk: Any, receiver: Any, status: int) -> str:
 
 
 def answer_first(desk: Any, receiver: Any, outage: Outage, status: int) -> str:
-    """As `answer`, and waits until the database has refused the outcome: later answers come after this one."""
+    """Does the same as `answer`, and then waits until the database has refused the outcome. Later answers come after
+    this one.
+    """
     new = answer(desk, receiver, status)
     desk.work(lambda: new in outage.refused)
     return new

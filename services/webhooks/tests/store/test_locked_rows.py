@@ -1,4 +1,4 @@
-"""A row that another process has locked, in a transaction that does not go on, delays no other endpoint."""
+"""A row that another transaction keeps locked does not delay other endpoints."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ def lock(connection: Any, table: str, condition: str) -> None:
 
 
 def tick_until(desk: Any, condition: Any) -> None:
-    """Runs the dispatcher without maintenance, which waits for locked rows."""
+    """Runs the dispatcher until the condition holds. Leaves out maintenance, which waits for locked rows."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline

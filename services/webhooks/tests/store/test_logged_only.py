@@ -1,4 +1,6 @@
-"""Subscriptions with the URL log:, whose deliveries are only logged, and deliveries read with their signatures."""
+"""Subscriptions with the URL log:, whose deliveries are only logged, and the reading of deliveries with their
+signatures.
+"""
 
 import json
 from typing import Any

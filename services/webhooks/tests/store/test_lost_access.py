@@ -1,4 +1,4 @@
-"""A maker who loses access: the subscriptions are disabled, nothing is sent to them, and the account gets an event."""
+"""When a maker loses access, the subscriptions are disabled, get no more deliveries, and the account gets an event."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +23,7 @@ ACCOUNT, URL = "usr_a", "https://shop.example.com/hooks"
 
 
 def revoke(desk: Any, *token_ids: str, account: str = ACCOUNT, **fields: Any) -> None:
-    """Handles the event of accounts."""
+    """Handles the event of accounts that these tokens have lost access."""
     data = AccessRevoked(**({"reason": "token_revoked", "token_ids": token_ids} | fields))
     event = Event(
         id=new_id("evt"),
@@ -164,7 +164,7 @@ def test_revoked_tokens_are_forgotten_after_a_day(desk: Any) -> None:
 
 
 def test_no_subscription_of_a_revoked_token_stays_active_whatever_the_order(desk: Any, seeds: range) -> None:
-    """Runs create, edit and enable concurrently with the removal, interleaved statement by statement."""
+    """Runs create, edit and enable while the token loses access, interleaved statement by statement."""
     with Interleaver(desk.database.engine.url.render_as_string(hide_password=False)) as interleaver:
         names = ("create", "edit", "enable", "revoke")
         processes = {name: interleaver.process(name) for name in names}

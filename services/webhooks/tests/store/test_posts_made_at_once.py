@@ -1,4 +1,4 @@
-"""Which subscriptions get the outcomes of posts made at once."""
+"""Which subscriptions get the outcomes of posts that were published at once."""
 
 from typing import Any
 

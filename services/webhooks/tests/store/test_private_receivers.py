@@ -1,4 +1,4 @@
-"""A private server is called only for the accounts that an entry allows, and its answers are not shown."""
+"""A private server is called only for the accounts that are allowed to reach it, and its answers are not shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,14 +21,14 @@ STORAGE_ANSWER = b"<Error><Code>AccessDenied</Code><Resource>/posthaste-media/</
 
 @pytest.fixture
 def storage(receiver: Any) -> Any:
-    """An internal server, which only allowed accounts may reach, and whose answers nobody may read."""
+    """An internal server. Only allowed accounts may reach it, and nobody may read its answers."""
     receiver.respond = lambda handler, got: handler.send(403, STORAGE_ANSWER)
     return receiver
 
 
 @pytest.fixture
 def allow(desk: Any) -> Callable[..., None]:
-    """Restarts the service with these entries of WEBHOOK_ALLOWED_CIDRS."""
+    """Restarts the service with these entries in WEBHOOK_ALLOWED_CIDRS."""
 
     def restart(*entries: str, resolve: Any = ask_resolver) -> None:
         allowed = parse_private_receivers(entries)

@@ -1,4 +1,4 @@
-"""A local failure is not counted against the receiver, and a postponed delivery takes no second unit later."""
+"""A failure of our own machine is not counted against the receiver, and a postponed delivery uses only one unit."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ from webhooks.management import deliveries, subscriptions
 
 
 def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:
-    """Subscribes a host whose name does not resolve until the condition holds."""
+    """Subscribes a host whose name cannot be resolved until the condition holds. Returns the subscription's id."""
 
     def resolve(host: str, port: int) -> list[str]:
         if not until():
@@ -53,7 +53,7 @@ def test_a_silent_resolver_disables_no_subscription(desk: Any, receiver: Any) ->
     put_off: set[float] = set()
 
     def were_enough() -> bool:
-        """Whether there were enough failures to disable both."""
+        """Tells whether there were enough failures to disable both subscriptions."""
         held = [queue.paused_until for queue in desk.app.dispatcher.queues.values()]
         put_off.update(until for until in held if until > time.monotonic())
         go_on(desk)
@@ -108,7 +108,7 @@ def test_a_local_failure_is_not_the_receivers(desk: Any, receiver: Any) -> None:
     desk.arrive(30)
 
     def were_enough() -> bool:
-        """Whether there were enough failures to disable it."""
+        """Tells whether there were enough failures to disable the subscription."""
         go_on(desk)
         return len(asked) > 20
 
@@ -135,7 +135,9 @@ def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: 
 
 
 def replay_all(desk: Any, subscription_id: str) -> set[str]:
-    """Replays all deliveries after quota has forgotten its units; returns the deliveries that had one."""
+    """Replays all deliveries after quota has forgotten their charges. Returns the deliveries that were charged
+    before.
+    """
     charged = set(desk.quota.units)
     desk.quota.units.clear()
     subscriptions.enable(desk.app, desk.caller(), api.SubscriptionId(id=subscription_id))

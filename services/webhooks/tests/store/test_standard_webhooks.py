@@ -1,4 +1,6 @@
-"""Deliveries carry the headers of Standard Webhooks: checked by the foreign library as a subscriber would use it."""
+"""Deliveries carry the headers of Standard Webhooks. The tests check them with its official library, as a subscriber
+would.
+"""
 
 import time
 from typing import Any
@@ -74,7 +76,7 @@ def test_during_a_rotation_either_secret_verifies_and_a_day_later_only_the_new_o
 
 
 def test_a_secret_of_the_release_before_verifies_as_it_stands(desk: Any, receiver: Any) -> None:
-    """It has 43 characters, of which the library completes the padding."""
+    """Such a secret has 43 characters. The library adds the missing padding."""
     old = "whsec_4tQ2mZl0c9Vb7Xe1Rk5Yp8Nd3Wf6Hs0AzLmQwErTyUi"
     desk.subscribe(receiver.url)
     desk.execute("UPDATE secrets SET secret = :secret", secret=desk.app.vault.encrypt(old))

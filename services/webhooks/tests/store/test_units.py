@@ -1,4 +1,4 @@
-"""The units of the month that deliveries use up."""
+"""The units of the month that deliveries use."""
 
 from typing import Any
 

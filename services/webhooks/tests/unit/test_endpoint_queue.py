@@ -1,4 +1,4 @@
-"""What an endpoint's queue loads and begins."""
+"""Which deliveries an endpoint's queue loads, and which attempts it begins."""
 
 import math
 from typing import Any, NamedTuple
@@ -29,7 +29,9 @@ def test_nothing_is_loaded_for_an_endpoint_without_a_readable_secret() -> None:
 
 
 def test_an_older_result_that_is_noted_later_permits_no_attempt_beyond_the_last() -> None:
-    """Two threads wait for the results of two writes, and the one of the first write goes on last."""
+    """Two threads wait for the results of two writes. The thread of the first write notes its result after the other
+    one.
+    """
     counts = iter([MAX_CONSECUTIVE_FAILURES - 2, MAX_CONSECUTIVE_FAILURES - 1])
 
     def write(outcomes: list[Any]) -> list[Recorded | None]:

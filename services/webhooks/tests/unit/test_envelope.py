@@ -1,4 +1,4 @@
-"""The body of a delivery: the envelope of decisions.md, times in milliseconds, the data as it came."""
+"""The body of a delivery: the envelope in decisions.md, times in milliseconds, and otherwise the data of the event."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Secrets and signatures, held against the vectors that every client library is tested with."""
+"""Secrets and signatures, compared with the test vectors that every client library uses."""
 
 import base64
 import json
@@ -49,6 +49,8 @@ def test_secrets_are_whsec_and_44_random_characters_of_base62() -> None:
 
 
 def test_secrets_are_keys_of_standard_webhooks_without_padding() -> None:
-    """The specification asks for 24 to 64 bytes; strict decoders take no text that lacks its padding."""
+    """The specification asks for keys of 24 to 64 bytes. Strict decoders refuse base64 without its padding, so the keys
+    have 33 bytes, which need none.
+    """
     keys = [base64.b64decode(new_secret().removeprefix("whsec_"), validate=True) for _ in range(50)]
     assert {len(key) for key in keys} == {33}

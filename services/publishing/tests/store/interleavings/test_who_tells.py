@@ -1,5 +1,5 @@
-"""A publish at once whose client may stop waiting at any moment: the answer or an event tells of its outcome, once, and
-subscriptions with `immediate_posts` get one event in every case.
+"""A publish at once whose client may stop waiting at any moment: either the answer or one event reports the outcome.
+Subscriptions with `immediate_posts` get one event in every case.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Connections that end: found expired and told of once, looked at, taken away with what was queued."""
+"""Links that end: pages that have expired are reported once, are shown, and can be unlinked with their queued posts."""
 
 from typing import Any
 

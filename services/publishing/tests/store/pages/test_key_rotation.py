@@ -1,4 +1,4 @@
-"""Stored credentials under a new key."""
+"""Stored credentials are encrypted again with a new key."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`posthaste platform check`: what the operator learns of an app and of a page."""
+"""`posthaste platform check`: what it tells the operator about an app and a page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ DENIED = PlatformRefusal(Refusal.PERMISSION, "10", "Not allowed.")
 
 @pytest.fixture
 def facts(monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
-    """What the platform tells of itself; a test adds to it."""
+    """The facts that the platform reports about itself. A test may add some."""
     told: list[Fact] = []
     plugin = PLUGINS["FB"]
     monkeypatch.setitem(

@@ -1,4 +1,4 @@
-"""The test post of `platform check --post`: made once and removed, also when a check was interrupted."""
+"""The test post of `platform check --post`: made once and removed, even if a check is interrupted."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from publishing.platforms.trial import Trial
 
 @dataclass
 class Hand:
-    """Removes and stages as the test says, and keeps what it did."""
+    """Stages and removes test posts, and records that. The next removal raises `problem`, if it is set."""
 
     removed: list[str] = field(default_factory=list)
     staged: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ def left(world: World) -> int:
 
 
 def pass_time(world: World, seconds: float = 200.0) -> None:
-    """The interrupted check's time is over."""
+    """Lets time pass until the interrupted check counts as ended."""
     world.run(f"UPDATE trial_posts SET began_at = began_at - make_interval(secs => {seconds})")
 
 
@@ -168,7 +168,7 @@ def test_a_process_that_is_killed_after_it_sent_leaves_a_post_that_the_next_chec
 def test_what_a_refused_post_leaves_is_removed_and_by_the_next_check_if_that_fails(
     world: World, platform: FakePlatform, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """YouTube takes a video before it fails to process it."""
+    """For example, YouTube accepts a video before it fails to process it."""
 
     def fail(account: Any, content: Content, checkpoint: Any) -> Any:
         checkpoint.save(video_id="v1")

@@ -1,4 +1,4 @@
-"""A page is unlinked, or linked anew, while something is about to be sent to it."""
+"""A page is unlinked or linked again while something is about to be sent to it."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def link_anew(page: api.Page, app: SendingContext, token: str) -> None:
 
 
 def tokens_used(platform: FakePlatform, method: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The access token of every call to come."""
+    """Returns a list that gets the access token of every later call of this method."""
     used: list[str] = []
     call = getattr(platform, method)
 
@@ -169,7 +169,7 @@ def test_a_page_is_not_unlinked_while_a_reply_is_on_its_way(
 
 @pytest.fixture
 def first(world: World, app: SendingContext, page: api.Page) -> Any:
-    """Runs the first comment that was claimed."""
+    """Claims a first comment. Calling the fixture sends it."""
     world.published(page, first_comment="first")
     [task] = first_comments._claim(app, 1)
     return task

@@ -1,4 +1,4 @@
-"""A page with posts of somebody who may lose access."""
+"""A page with posts of a person who may lose access."""
 
 import pytest
 from publishing_kit.held_posts import Scene

@@ -1,4 +1,4 @@
-"""A platform slower than the answer: the client learns which post it is about, an event tells the rest."""
+"""A platform that is slower than our answer: the client learns which post it is, and an event reports the outcome."""
 
 import threading
 from contextlib import suppress
@@ -24,7 +24,7 @@ NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
 
 @pytest.fixture
 def slow(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """The platform answers once this is set, which is later than the client's answer."""
+    """The platform answers only after this event is set, when the client has had its answer."""
     goes_on = threading.Event()
     monkeypatch.setattr(answers, "_ANSWER_SECONDS", 1.5)
     reply = platform.reply
@@ -39,12 +39,12 @@ def slow(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> threading.E
 
 
 def answered(app: SendingContext, part: partial[Any]) -> Any:
-    """What the client gets from a use case, given as `partial(use_case, app, caller, request)`."""
+    """Returns the client's answer from a use case, given as `partial(use_case, app, caller, request)`."""
     return answers.at_platform(app, part.args[1], part)
 
 
 def is_answered(app: SendingContext, part: partial[Any]) -> ApiError:
-    """The error that the client gets while the work goes on."""
+    """Returns the error that the client gets while the work still runs."""
     with pytest.raises(ApiError) as refusal:
         answered(app, part)
     return refusal.value
@@ -99,7 +99,7 @@ def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
 
 
 def leave(world: World, operation_id: str = "op") -> Left:
-    """The client is answered now, whatever is still on its way."""
+    """Stops the client's wait now, as the end of the answer time does."""
     return answers.leave(world.database, world.caller(operation_id))
 
 
@@ -137,13 +137,13 @@ def test_what_the_client_was_told_not_to_have_begun_never_begins(
 def test_an_outcome_recorded_after_the_answer_is_told_of_when_the_answer_could_not_be_noted(
     world: World, app: SendingContext, platform: FakePlatform
 ) -> None:
-    """The database was away when the client was answered."""
+    """The database was away when the client got its answer."""
     publishing(world)(Answer(seconds=0.0))
     assert world.events() == ["post.published"]
 
 
 class Died(BaseException):
-    """The process was killed."""
+    """Raised where the process dies."""
 
 
 @pytest.mark.parametrize("refusal", [None, NO])

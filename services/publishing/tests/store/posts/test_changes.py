@@ -1,4 +1,4 @@
-"""Edits, cancellations and retries over a real database."""
+"""Edits, cancellations and retries on a real database."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

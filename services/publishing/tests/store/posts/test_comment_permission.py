@@ -1,4 +1,6 @@
-"""A first comment on a page whose token may write none is refused at once, wherever a post is made or changed."""
+"""A first comment is refused at once if the page's token may not write comments, when a post is made and when it is
+changed.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +24,7 @@ MEMBER = ("openid", "profile", "w_member_social")
 
 @pytest.fixture
 def page(world: World) -> Callable[..., api.Page]:
-    """Makes a page whose token was granted these scopes; None: they were not stored."""
+    """Makes a page whose token has these scopes. None: the scopes were not stored."""
 
     def make(platform: str, scopes: tuple[str, ...] | None) -> api.Page:
         page = world.page(platform)

@@ -1,4 +1,4 @@
-"""What a post costs the database: row versions written from schedule to published, whatever else is in the tables."""
+"""What a post costs the database from schedule to published: the row versions written, however much the tables hold."""
 
 from collections import Counter
 from typing import Any
@@ -31,7 +31,7 @@ _NOTE_WRITES = """
 
 
 def written(world: World) -> Counter[str]:
-    """Row versions by table since the last call."""
+    """Returns how many row versions of each table were written since the last call."""
     rows = world.ask("WITH gone AS (DELETE FROM written RETURNING name) SELECT name FROM gone")
     return Counter(row.name for row in rows)
 
@@ -82,7 +82,9 @@ def test_claims_cost_one_row_version_a_renewal_however_many_there_are(
 def test_a_schedule_is_two_messages_to_the_database(
     world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """BEGIN with all locks, the page, the time and what the guardrails count; the post with COMMIT."""
+    """The first message holds BEGIN, the locks, and the reads of the page, the time and the guardrails' counts. The
+    second stores the post and commits.
+    """
     page, at = world.page(), world.in_minutes(20)
     world.schedule(page, at)  # prepares the statements
     sent: list[str] = []

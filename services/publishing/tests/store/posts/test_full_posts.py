@@ -1,4 +1,4 @@
-"""One post with everything about it: GET /posts/{id}."""
+"""GET /posts/{id}: a post with everything about it."""
 
 import pytest
 from publishing_kit.fake_platform import FakePlatform

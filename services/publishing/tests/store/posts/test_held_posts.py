@@ -157,7 +157,7 @@ def test_a_post_that_was_being_sent_and_did_not_go_out_is_held_before_its_next_a
 
 
 def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: FakePlatform) -> None:
-    """Its page's earlier post takes long; the removal comes meanwhile."""
+    """The maker loses access while the page's earlier post is being sent, which takes long."""
     first, second = scene.queue(scene.owner(), 11), scene.queue(minutes=13)
     scene.world.shift(800)
     platform.before = lambda message: scene.lose_access()

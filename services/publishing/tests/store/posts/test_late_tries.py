@@ -1,4 +1,4 @@
-"""A try that was refused frees its client's key: an earlier try that still runs must store nothing after that."""
+"""A refused try frees its client's key. An earlier try that still runs must store nothing after that."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +28,7 @@ def code_of(call: Callable[[], Any]) -> str:
 def overtake(
     world: World, before_it_stores: Any, write: Callable[[Caller], Any], break_rule: Callable[[], Any]
 ) -> None:
-    """The first try has asked the rules; the second is refused by one that is broken; then the first goes on, when no
-    rule stands in its way."""
+    """Runs a second try, which is refused, after the first try has passed all checks. Then lets the first try go on."""
 
     def refused_try() -> None:
         break_rule()

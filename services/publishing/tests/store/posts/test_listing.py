@@ -1,4 +1,4 @@
-"""Lists of posts: their order, filters and cursors, and what a list costs, however long the history is."""
+"""Lists of posts: their order, filters and cursors. What a list costs does not depend on the length of the history."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ _FETCHED = text("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tabl
 
 @pytest.fixture
 def queued(world: World) -> list[str]:
-    """Ids of an account's queued posts, soonest first, behind a long history."""
+    """The ids of an account's queued posts, the next one first. The account also has a long history."""
     page = world.page()
     posts = world.fill(page, 3)
     world.run(
@@ -161,7 +161,7 @@ def ids(answer: api.ScheduledPostList | api.PublishedPostList) -> list[str]:
 
 @pytest.fixture
 def mixed(world: World) -> dict[str, str]:
-    """Posts of two brands and platforms: text → id."""
+    """The ids of posts of two brands and platforms, by their texts."""
     pages = (world.page(), world.page("LN"), world.page("LN", brand="brd_b"))
     texts = ("Rye 100% bread", "rye_bread", "RYE BREAD", "Wheat")
     made = {}

@@ -1,4 +1,6 @@
-"""An account with X Premium may post long texts: X tells it when the page is linked and when its health is checked."""
+"""Accounts with X Premium may post long texts. X tells whether an account has it, when a page is linked and at each
+health check.
+"""
 
 from typing import Any
 

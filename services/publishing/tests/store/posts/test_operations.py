@@ -1,4 +1,4 @@
-"""What operations of posts and replies have made, for those who ask about many of them at once."""
+"""Which posts and replies operations have made, for callers who ask about many operations at once."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ _OLD_POST = """
 def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without_a_post(
     world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
-    """The release before locks no operation: it may store its post between this one's look and its own."""
+    """The previous release does not lock operations: it may store its post after this release has looked for one."""
     page, caller = world.page(), world.caller("op_post")
     files = (media.add(size_bytes=10),) if write == "schedule with media" else ()
     at = world.in_minutes(20)

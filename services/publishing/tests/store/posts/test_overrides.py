@@ -1,4 +1,4 @@
-"""Another text or other settings for some of several pages, and the dry run for several pages."""
+"""Posts on several pages, some of which get another text or other settings, and the dry run for several pages."""
 
 from typing import Any
 

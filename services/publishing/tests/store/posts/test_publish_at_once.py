@@ -1,4 +1,4 @@
-"""Publish at once: answers, repeats, guardrails, and what becomes known later."""
+"""Publishing at once: answers, repeated requests, guardrails, and outcomes that become known later."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ from publishing.sending.context import SendingContext
 def send(
     world: World, page: api.Page, operation_id: str | None = None, message: str = "hello", try_number: int = 1
 ) -> Any:
-    """The result, or the error."""
+    """Publishes at once. Returns the result or the error."""
     request = api.PublishPost(page_id=page.id, message=message)
     try:
         return publish_now.publish(world.app, world.caller(operation_id, try_number), request)

@@ -1,4 +1,4 @@
-"""Held posts are released or cancelled by somebody else."""
+"""Somebody else releases or cancels held posts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A change whose first answer was lost: the same operation again is answered, and changes nothing twice."""
+"""A change whose first answer was lost: the same operation gets an answer again, and changes nothing a second time."""
 
 from typing import Any
 

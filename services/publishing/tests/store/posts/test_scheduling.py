@@ -1,4 +1,4 @@
-"""Schedule and validate over a real database."""
+"""Scheduling and validating posts on a real database."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone

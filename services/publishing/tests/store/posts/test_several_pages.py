@@ -1,4 +1,4 @@
-"""One post on each of several pages: judged together, sent beside one another, each an operation of its own."""
+"""One post on each of several pages: they are checked together and sent in parallel, and each is its own operation."""
 
 import threading
 from typing import Any

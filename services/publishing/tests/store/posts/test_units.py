@@ -1,4 +1,4 @@
-"""quota asks which month units were used: those of operations that made nothing go back, and stay so."""
+"""quota asks which units of the month were used. The units of operations that made nothing are returned for good."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def ask(world: World, *tries: tuple[str, int]) -> None:
 
 
 def answers(world: World) -> list[tuple[str, list[tuple[str, int]]]]:
-    """The events about units, with the tries that each names."""
+    """Returns the events about units, each with the operations and tries that it names."""
     rows = world.ask("SELECT body FROM outbox WHERE event LIKE 'unit%' ORDER BY position")
     events = [msgspec.json.decode(bytes(row.body), type=Event) for row in rows]
     return [(event.event, _tries_of(event)) for event in events]

@@ -1,4 +1,6 @@
-"""deploy/backup/after-restore.sql: what may have gone out since the backup is looked up, never sent blindly."""
+"""deploy/backup/after-restore.sql: posts that may have been sent since the backup are looked up before they are sent
+again.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,7 @@ def back_up(world: World) -> None:
 
 
 def restore(world: World) -> None:
-    """The database as it was, and then the script as psql runs it."""
+    """Restores the backed-up tables, and runs the script as psql does."""
     statement = SCRIPT.read_text().replace(":'began_at'", "(SELECT began_at FROM backup)")
     with world.database.transaction() as connection:
         for table in TABLES:
@@ -40,7 +42,7 @@ def restore(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Everything that ours do after a start, until nothing is left of what is due."""
+    """Runs the worker loops, as after a start, until nothing is due."""
     for _ in range(2):
         claim_recovery.recover_claims(world.app)
         world.send()
@@ -95,7 +97,9 @@ def test_a_lane_in_the_middle_of_the_backup_goes_out_once(
 
 
 def test_an_attempt_after_the_one_in_the_backup_is_found_too(world: World, platform: FakePlatform) -> None:
-    """The backup knows of a call without an outcome, which came to nothing; the next one did not."""
+    """The attempt in the backup has an unknown outcome and published nothing. A later attempt has published the
+    post.
+    """
     world.due_post()
     platform.script = [OutcomeUnknown("no answer")]
     world.send()
@@ -138,7 +142,7 @@ def test_what_was_due_and_is_not_there_goes_out(world: World, platform: FakePlat
 def test_a_first_comment_made_since_the_backup_is_not_made_again(
     world: World, platform: FakePlatform
 ) -> None:
-    """Neither under a post that was out already, nor under one that was found."""
+    """One comment is on a post that the backup has as published, the other on a post that a look-up finds."""
     world.published(first_comment="first!")
     world.due_post(message="later", first_comment="second!")
     back_up(world)

@@ -1,4 +1,4 @@
-"""What loops do about a post, a reply or a comment goes on with the trace of what caused it, by way of its row."""
+"""The worker loops continue the trace of the request that made a post, reply or comment. Its row stores the trace."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,13 +28,13 @@ def request() -> Iterator[None]:
 
 
 def due(world: World) -> None:
-    """Whatever loops wait for has come."""
+    """Makes everything due that the worker loops wait for."""
     for table, column in (("posts", "comment_wake_at"), ("replies", "lease_until"), ("comments", "wake_at")):
         world.run(f"UPDATE {table} SET {column} = clock_timestamp() WHERE {column} IS NOT NULL")
 
 
 def step_of(recording: Collector, name: str) -> Seen:
-    """The one step, which is in the request's trace and linked to what it goes on with."""
+    """Returns the only span with this name. Asserts that it is in the request's trace and linked to its parent."""
     telemetry.stop()
     [step] = recording.spans(name=name)
     assert step.trace_id == TRACE

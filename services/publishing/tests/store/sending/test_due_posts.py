@@ -1,4 +1,4 @@
-"""The due worker over a real database: order, exactly once, guardrails at sending."""
+"""The due worker on a real database: the order of posts, sending them once, and guardrails when they are sent."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Posts of one page that a look-up cannot tell apart: none goes out twice, and none is left open for ever."""
+"""Posts of one page that a look-up cannot tell apart: none is published twice, and none stays unknown for ever."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,9 @@ TEXT = "see https://example.com"
 
 @pytest.fixture
 def unknown(world: World, platform: FakePlatform) -> Any:
-    """Makes posts of one page with one text whose calls came to no answer; `kept` says which of them arrived."""
+    """Makes posts of one page with the same text and unknown outcomes. `kept` says which of them the platform has
+    published.
+    """
 
     def make(*kept: bool, same_picture: bool = False) -> list[str]:
         page = world.page()
@@ -38,7 +40,9 @@ def unknown(world: World, platform: FakePlatform) -> Any:
 
 @pytest.fixture
 def during_next_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`during_next_call(happens)`: the platform makes the next post, then `happens(remote_id)`, then it answers."""
+    """`during_next_call(happens)` makes the next publish call `happens(remote_id)` when the platform has made the post
+    and has not answered yet.
+    """
 
     def arrange(happens: Callable[[str], None]) -> None:
         real = platform.publish
@@ -56,7 +60,7 @@ def during_next_call(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def one_unknown(world: World, platform: FakePlatform) -> Any:
-    """Makes a post with a link and no media that never arrived, and returns its page."""
+    """Makes a post that never arrived at the platform and whose outcome is unknown. Returns its page."""
 
     def make() -> api.Page:
         page = world.page()
@@ -154,7 +158,7 @@ def test_a_post_that_is_being_sent_keeps_its_post_whatever_media_it_has(
 
 @pytest.fixture
 def taken(world: World, one_unknown: Any, during_next_call: Any) -> None:
-    """A post whose answer names a post of the platform that another was recorded with meanwhile."""
+    """A post whose answer has a remote id that was meanwhile stored for another post."""
     page = one_unknown()
     take = "UPDATE posts SET state = 'published', lease_until = NULL, remote_id = :id WHERE state = 'unknown'"
     during_next_call(lambda remote_id: world.run(take, id=remote_id))

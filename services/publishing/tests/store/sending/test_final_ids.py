@@ -1,4 +1,4 @@
-"""Posts that their platform names only after they are out."""
+"""Posts to which their platform gives the final id only after they are published."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ OWN = Published("7411", "https://tiktok.example/7411")
 
 @pytest.fixture
 def named(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the platform says when it is asked for a name, one after the other; at last nothing."""
+    """The platform's answers, in order, when it is asked for a final id. After the last one it has none."""
     answers: list[Any] = []
 
     def tell(account: Any, remote_id: str) -> Published | None:
@@ -36,7 +36,7 @@ def named(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def look(world: World, age_seconds: float = 0.0) -> None:
-    """All waits are over, and the posts have waited so long."""
+    """Asks for final ids now, as if the posts had waited for this time."""
     world.run(
         "UPDATE names_awaited SET wake_at = clock_timestamp(),"
         " since = clock_timestamp() - make_interval(secs => :age)",

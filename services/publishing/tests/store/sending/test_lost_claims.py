@@ -1,4 +1,4 @@
-"""Claims of processes that died, froze or lost the database."""
+"""Claims of processes that died, were paused or lost the database."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -97,7 +97,9 @@ def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
 def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
     world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lease passes meanwhile, is renewed when the database is back, and nothing has to be looked up."""
+    """The lease ends during the outage, and the process renews it when the database is back. So nothing has to be
+    looked up.
+    """
     post = world.due_post()
     [(page, claimed)], _ = due_posts.claim_queues(app, 1)
     passed = [0.0]
@@ -196,7 +198,9 @@ def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
 def test_a_begin_committed_late_is_seen_by_the_process_that_ends_the_claim(
     world: World, app: SendingContext
 ) -> None:
-    """Begun while the lease held, committed when another process lapses it already: unknown, never queued again."""
+    """The attempt began while the lease held, but was committed when another process was ending the claim. The post
+    becomes unknown and is not queued again.
+    """
     post = world.due_post()
     [(_, [claimed])], _ = due_posts.claim_queues(app, 1)
     with world.database.transaction() as connection:

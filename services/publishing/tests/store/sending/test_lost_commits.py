@@ -1,4 +1,6 @@
-"""Commits whose answers were lost: what is said again is found written, once, and nothing is told twice."""
+"""Commits whose answers were lost: the repeated write finds that the first one is stored, and no event is sent
+twice.
+"""
 
 import threading
 import time
@@ -28,7 +30,7 @@ Lose = Callable[[], None]
 
 
 def begun(world: World, app: SendingContext, count: int = 1) -> list[Post]:
-    """Posts of one page, claimed."""
+    """Claims posts of one page and returns them."""
     world.fill(world.page(), count)
     world.shift(3600)
     [(_, posts)], _ = due_posts.claim_queues(app, 1)
@@ -138,7 +140,7 @@ def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     seconds: float,
     is_reported: bool,
 ) -> None:
-    """Late when it was first said, or only when it was said again: by then the client has been answered."""
+    """The client has stopped waiting, either before the outcome was first written or before it was written again."""
     if is_reported:
         publish_now.report_at_once(app, world.caller(), Nothing())
     platform.before = lambda message: lose_commit()

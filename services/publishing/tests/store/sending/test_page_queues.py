@@ -1,4 +1,6 @@
-"""Which pages' due posts go next: nobody waits for another brand's lock, and a backlog makes a claim no dearer."""
+"""Which pages' due posts are sent next: no page waits for another brand's lock, and a backlog does not make a claim
+slower.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -41,7 +43,7 @@ def fill(
 
 @contextmanager
 def locked(database: Database, brand: str) -> Iterator[None]:
-    """Somebody holds the brand's lock, and does not go on."""
+    """Holds the brand's lock during the block."""
     with database.transaction() as connection:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{brand}', 0))")
         yield
@@ -125,7 +127,7 @@ def test_a_dry_run_waits_for_no_lock(world: World, app: SendingContext, is_sched
 
 
 def blocks_read(world: World, count: int) -> int:
-    """Blocks that one claim of due pages reads, by the plans of all its statements."""
+    """Returns how many blocks of the database one claim of due pages reads, from the plans of its statements."""
     statements: list[tuple[str, Any]] = []
 
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, *rest: Any) -> None:
@@ -168,7 +170,7 @@ def test_a_claim_reads_no_more_with_fifty_times_the_backlog(world: World) -> Non
 
 
 def test_busy_pages_in_front_are_passed_over_without_reading_their_posts(world: World) -> None:
-    """Three thousand pages with a post on its way and two due ones each, all older than what is claimed."""
+    """Three thousand busy pages have posts that are due for longer than those that are claimed."""
     for brand in range(40):
         fill(world, f"brd_free_{brand}", pages=50, age_seconds=3600, posts=3)
     vacuum(world)

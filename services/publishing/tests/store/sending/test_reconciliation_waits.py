@@ -1,4 +1,4 @@
-"""How often a platform is asked for an outcome that stays unknown, and what its refusals mean for that."""
+"""How often a platform is asked for an outcome that stays unknown, and how long we wait after it refuses."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LIMITED = PlatformRefusal(Refusal.RATE_LIMITED, "32", "too many", 900)
 
 
 def refuse(platform: FakePlatform, monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
-    """Every look is refused."""
+    """Makes the platform refuse every look-up with this problem."""
 
     def look(*args: Any, **options: Any) -> Any:
         raise problem
@@ -31,7 +31,7 @@ def wait(world: World, table: str, column: str = "lease_until") -> float:
 
 
 def unknown_post(world: World, platform: FakePlatform, after_seconds: float) -> float:
-    """Seconds until the next look at a post after one at that age."""
+    """Looks up a post that has been unknown for this time. Returns the seconds until the next look-up."""
     world.due_post()
     platform.script = [OutcomeUnknown("dropped")]
     world.send()
@@ -71,7 +71,9 @@ def test_what_a_platform_is_still_working_on_is_looked_at_ever_rarer(
 def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attempt(
     world: World, platform: FakePlatform, monkeypatch: Any
 ) -> None:
-    """LinkedIn and X are searched from the first call on."""
+    """For LinkedIn and X, a look-up searches all posts since the first attempt. So it must know which of them are other
+    posts of ours.
+    """
     page = world.page()
     platform.script = [OutcomeUnknown("dropped")]
     with pytest.raises(ApiError):

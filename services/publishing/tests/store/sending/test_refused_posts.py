@@ -1,4 +1,4 @@
-"""What the due worker does with refusals: retries, rests of limited pages, failures."""
+"""What the due worker does after a refusal: retries, pauses of rate-limited pages, and failures."""
 
 from datetime import timedelta
 

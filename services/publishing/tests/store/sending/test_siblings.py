@@ -1,4 +1,6 @@
-"""One page of a platform that is connected in two brands or accounts: one queue, one set of caps, one list of ids."""
+"""One page of a platform that two brands or accounts have linked: it has one queue, one set of caps and one list of
+ids.
+"""
 
 import threading
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A process says at its start that commits do not wait for a standby that is there."""
+"""If there is a standby, a process logs at its start that commits do not wait for it."""
 
 import pytest
 from publishing_kit.world import World

@@ -1,4 +1,4 @@
-"""Unknown outcomes are looked up at the platform and not sent again."""
+"""Posts with unknown outcomes are looked up at the platform and not sent again."""
 
 from datetime import timedelta
 

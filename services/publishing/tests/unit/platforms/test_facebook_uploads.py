@@ -1,4 +1,4 @@
-"""Which host a Facebook video goes to, and what follows when Facebook takes no upload in pieces."""
+"""Which host a Facebook video is sent to, and what happens when Facebook accepts no upload in pieces."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -35,7 +35,7 @@ PHASES: dict[str, dict[str, Any]] = {
 
 
 class Facebook:
-    """Answers in place of `HttpClient`: `start` is the answer to the first call of an upload in pieces."""
+    """Answers in place of `HttpClient`. `start` answers the first call of an upload in pieces."""
 
     def __init__(self) -> None:
         self.start = Response(200, {}, PHASES["start"])

@@ -1,7 +1,7 @@
-"""The address of every platform's consent page forces the page, where the platform has a parameter for that.
+"""The address of a platform's consent page forces the platform to show the page, where it has a parameter for that.
 
-A person who allowed the app before would otherwise give access by opening a link. The parameters are facts with a
-source in docs/platforms; nothing here asks a platform.
+Otherwise a person who has allowed the app before would give access by only opening a link. The sources for the
+parameters are in docs/platforms; the tests call no platform.
 """
 
 from pathlib import Path

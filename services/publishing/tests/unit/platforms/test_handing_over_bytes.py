@@ -1,4 +1,6 @@
-"""A file on its way from storage to a platform: never whole in memory, and what a break or slowness means."""
+"""A file on its way from the storage to a platform: never whole in memory, and the effects of a break or of
+slowness.
+"""
 
 import socket
 import threading
@@ -32,11 +34,11 @@ MIB = 2**20
 
 
 class Lost(Exception):
-    """Somebody else has the post by now."""
+    """Another process has claimed the post."""
 
 
 class Line:
-    """One connection as the far side sees it: the head it was sent, and the body still to come."""
+    """The platform's end of a connection: the received head, and the body that is still to be read."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -51,7 +53,7 @@ class Line:
         return int(line.partition(b":")[2])
 
     def drain(self, keep: bool = False) -> bytes:
-        """Reads the whole body, or as much as comes."""
+        """Reads the body until it is complete or the connection ends. Returns it all if `keep`."""
         left, kept = self.length_bytes - len(self.begun), [self.begun]
         while left and (piece := self.connection.recv(min(left, MIB))):
             left -= len(piece)
@@ -60,7 +62,7 @@ class Line:
         return b"".join(kept)
 
     def take(self, bytes_per_second: float, stop_after: int | None = None) -> None:
-        """Reads the whole body at this rate; after `stop_after` bytes of it, a byte now and then."""
+        """Reads the body at this rate. After `stop_after` bytes it reads only a byte now and then."""
         taken, began = len(self.begun), time.monotonic()
         while taken < self.length_bytes:
             in_drops = stop_after is not None and taken >= stop_after
@@ -74,7 +76,7 @@ class Line:
             time.sleep(0.02 if in_drops else max(ahead, 0))
 
     def drip(self) -> None:
-        """A head that never ends, a line now and then."""
+        """Sends a head that never ends, one line after another."""
         self.connection.sendall(b"HTTP/1.1 200 OK\r\n")
         while True:
             self.connection.sendall(b"X-More: 1\r\n")
@@ -88,7 +90,7 @@ class Line:
 
 @contextmanager
 def far_side(serve: Callable[[Line], None]) -> Iterator[str]:
-    """Serves every connection once, then closes it; its URL."""
+    """Serves each connection in turn and closes it. Yields the server's URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:
@@ -234,7 +236,7 @@ def test_a_photo_whose_post_somebody_else_has_taken_over_meanwhile_is_not_publis
 
 
 def answering(work: Callable[[Line], None]) -> Callable[[Line], None]:
-    """A platform that does this with what is posted, and is quick with everything else."""
+    """Returns a platform that does this work for a POST and then answers. It answers other requests at once."""
 
     def platform(line: Line) -> None:
         if line.head.startswith(b"POST"):
@@ -245,7 +247,7 @@ def answering(work: Callable[[Line], None]) -> Callable[[Line], None]:
 
 
 def small_buffer(line: Line) -> Line:
-    """The far side takes little more than it has read."""
+    """Makes the platform's buffer small: it receives little more than it has read."""
     line.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     return line
 

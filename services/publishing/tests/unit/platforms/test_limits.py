@@ -1,4 +1,4 @@
-"""What each platform takes, judged before anything is sent."""
+"""The limits of each platform, checked before anything is sent."""
 
 from typing import Any
 

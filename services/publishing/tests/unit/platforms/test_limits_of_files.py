@@ -1,4 +1,4 @@
-"""What each platform takes of one file, at the bounds platforms.md names."""
+"""The limits of each platform for one file, just inside and outside the limits in platforms.md."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""LinkedIn's little text, and what its answers, broken ones included, say about the outcome."""
+"""LinkedIn's text format ("little text"), and what its answers say about the outcome, even broken ones."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -94,7 +94,7 @@ def inputs(status: int, code: str) -> Response:
 
 @contextmanager
 def answering(*replies: Response) -> Iterator[tuple[Calls, list[Any]]]:
-    """Calls whose wire gives these answers in turn."""
+    """Yields calls that get these answers in turn, and the list of their requests."""
     calls, seen, left = Calls(LinkedInSettings(revoked_wait_seconds=0.0)), [], list(replies)
 
     def send(*arguments: Any, **named: Any) -> Response:
@@ -230,7 +230,7 @@ def test_a_cursor_of_this_release_is_left_alone() -> None:
 
 
 class Forbidding:
-    """Calls to a LinkedIn that lets nobody read the state of files."""
+    """Calls to a LinkedIn that refuses to show the state of files."""
 
     def read(self, account: Account, path: str) -> Any:
         raise PlatformRefusal(Refusal.PERMISSION, "ACCESS_DENIED", "Not enough permissions")

@@ -1,4 +1,4 @@
-"""A comment with more replies than are read of one: what is read of it is shown, and hides no other comment."""
+"""A comment with more replies than we read: those that were read are shown, and they hide no other comment."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""What an answer of the Graph API, a broken one or none says about the outcome. The simulator cannot be so odd."""
+"""What an answer of the Graph API says about the outcome, if it is broken or missing. The simulator cannot send such
+answers.
+"""
 
 import hashlib
 import hmac

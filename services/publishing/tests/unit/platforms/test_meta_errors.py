@@ -1,4 +1,4 @@
-"""What Meta's codes mean."""
+"""The meaning of Meta's error codes."""
 
 import pytest
 

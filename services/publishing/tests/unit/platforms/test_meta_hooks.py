@@ -1,4 +1,4 @@
-"""Meta's own calls: signature and content, whatever they hold besides."""
+"""Meta's webhooks: their signature, and their content with fields that we do not know."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""A row of a platform's list that is no comment anybody could name or answer: it is passed over."""
+"""A row without an id in a platform's list of comments is skipped."""
 
 from typing import Any
 

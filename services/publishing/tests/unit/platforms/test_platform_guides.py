@@ -1,4 +1,6 @@
-"""The pages in docs/platforms lead a stranger to a first post: alike in structure, and with the names of the code."""
+"""The pages in docs/platforms lead a stranger to a first post. They have the same structure, and the names in them are
+those of the code.
+"""
 
 import re
 from itertools import takewhile
@@ -22,14 +24,14 @@ META = ("FB", "IG")
 
 
 def sections(code: str) -> dict[str, str]:
-    """The text of each section of a platform's page, by its heading."""
+    """Returns the text of each section of a platform's page, by its heading."""
     page = (FOLDER / f"{PLATFORMS[code].folder}.md").read_text()
     parts = re.split(r"^## (.+)\n", page, flags=re.MULTILINE)
     return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def rows(text: str) -> list[list[str]]:
-    """The rows of the first table, without its heading."""
+    """Returns the rows of the first table, without its heading."""
     lines = text.splitlines()
     lines = lines[next(n for n, line in enumerate(lines) if line.startswith("|--")) + 1 :]
     table = takewhile(lambda line: line.startswith("|"), lines)
@@ -37,7 +39,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def variables(monkeypatch: pytest.MonkeyPatch, code: str) -> set[str]:
-    """The variables that the platform's settings are read from."""
+    """Returns the environment variables from which the platform's settings are read."""
     read: set[str] = set()
     text = config.text
 
@@ -51,7 +53,7 @@ def variables(monkeypatch: pytest.MonkeyPatch, code: str) -> set[str]:
 
 
 def scopes(code: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Every scope that some login of the platform asks for."""
+    """Returns every scope that a login of the platform asks for."""
     found: set[str] = set()
     if code == "IG":
         monkeypatch.setenv("INSTAGRAM_ADS_READ", "true")

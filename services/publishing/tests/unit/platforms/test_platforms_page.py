@@ -1,4 +1,4 @@
-"""The table in docs/platforms.md says what the code does."""
+"""The table in docs/platforms.md agrees with the code."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[5] / "docs" / "platforms.md"
 
 
 def row(platform: Platform) -> str:
-    """The table's row for a platform."""
+    """Returns the table's row for a platform."""
     cells = (
         f"{platform.code} ({platform.name})",
         yes(platform.code in PLUGINS),
@@ -27,7 +27,7 @@ def row(platform: Platform) -> str:
 
 
 def file_row(code: str, kind: str, limits: FileLimits) -> str:
-    """The row of one kind of file."""
+    """Returns the table's row for one kind of file."""
     pixels = [
         limits.aspect and f"{limits.aspect[0]:g}:1 to {limits.aspect[1]:g}:1",
         limits.pixels and f"at most {limits.pixels:,} in all",

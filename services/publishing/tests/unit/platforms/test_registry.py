@@ -1,4 +1,4 @@
-"""Every row finds its folder, and a folder that is not whole is found out."""
+"""Every platform in the table has its folder, and a folder that lacks a part is reported."""
 
 import sys
 from pathlib import Path

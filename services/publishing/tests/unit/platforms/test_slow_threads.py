@@ -1,4 +1,6 @@
-"""A list whose replies take long to read: each call for it ends in time, and the next goes on where it did."""
+"""A list of comments whose replies take long to read: each call ends in time, and the next call continues where it
+ended.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +20,7 @@ _URN = "urn:li:comment:(urn:li:activity:1,{})"
 
 
 class Slow:
-    """IG, LN or YT, each of whose answers takes a while by the clock that it is itself."""
+    """IG, LN or YT, with answers that take `answer_seconds` each. Its own clock moves only with these answers."""
 
     def __init__(self, platform: str, answer_seconds: float, pages_of_replies: int) -> None:
         self.platform, self.answer_seconds, self.now = platform, answer_seconds, 0.0

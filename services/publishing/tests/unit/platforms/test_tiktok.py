@@ -1,4 +1,4 @@
-"""TikTok: what its codes mean, how a file is cut, what a post is told to be."""
+"""TikTok: the meaning of its codes, the sizes of chunks, and the fields of a post."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -141,7 +141,7 @@ def test_a_video_has_a_caption_and_photos_a_title_and_a_description() -> None:
 
 
 def test_a_setting_of_the_other_kind_of_post_is_not_sent() -> None:
-    """TikTok's references name these fields for one kind alone."""
+    """TikTok documents some fields for photos only and others for videos only."""
     settings = dict.fromkeys(("disable_duet", "disable_stitch", "is_aigc", "auto_add_music"), True)
     settings |= {"video_cover_timestamp_ms": 5, "brand_content_toggle": True}
     both = {"privacy_level", "brand_content_toggle", "brand_organic_toggle"}

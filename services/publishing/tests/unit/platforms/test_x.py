@@ -1,4 +1,4 @@
-"""X's counting and texts, and what its answers, broken ones included, say about the outcome."""
+"""How X counts characters, and what its answers say about the outcome, even broken ones."""
 
 import json
 import unicodedata

@@ -1,4 +1,6 @@
-"""Which names X has for a post's fields, and what is concluded from posts without them."""
+"""The parameter by which X returns a post's fields has two names: which one is used, and what follows from posts
+without fields.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +18,7 @@ SHOWN = POST | {"created_at": "2026-11-23T08:00:00.000Z"}
 
 
 class FakeX(Calls):
-    """Answers a read by the parameter for fields that it has; an exception is raised."""
+    """Answers a read by the name of its parameter for fields. If the answer is an exception, raises it."""
 
     def __init__(self, **answers: Any) -> None:
         super().__init__(XSettings())

@@ -1,4 +1,4 @@
-"""YouTube: what its reasons mean, how long a quota is waited for, what is asked of a video; files in pieces."""
+"""YouTube: the meaning of its error reasons, waits for its quota, the fields of a video, and files in pieces."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

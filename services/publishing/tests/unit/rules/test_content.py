@@ -1,4 +1,4 @@
-"""The field rules of a post."""
+"""The rules for the fields of a post."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Guardrails: no window is ever overfull, and the next allowed time is the first one."""
+"""Guardrails: no window ever holds too many posts, and the next allowed time is the earliest possible one."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,13 +14,13 @@ windows = st.builds(Window, cap=st.integers(1, 5), seconds=st.integers(1, 90).ma
 
 
 def crowd(times: list[datetime], window: Window) -> int:
-    """The most posts any window of that length holds."""
+    """Returns the largest number of posts in any window of that length."""
     span = timedelta(seconds=window.seconds)
     return max((sum(first <= at < first + span for at in times) for first in times), default=0)
 
 
 def build(asked: list[datetime], window: Window) -> list[datetime]:
-    """Posts placed one after the other, each at the first time that fits from the asked one."""
+    """Places posts one after another, each at the first allowed time from its wanted time on."""
     placed: list[datetime] = []
     for at in asked:
         placed.append(first_fit(at, full(placed, window)))

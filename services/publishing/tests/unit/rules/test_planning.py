@@ -1,4 +1,4 @@
-"""Which due posts of a page are sent, put off or given up."""
+"""Which due posts of a page are sent, postponed or failed."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""How often comments are asked for, and when a reading of the list ends."""
+"""How often comments are polled, and when reading the list ends."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,6 @@
-"""Whether a post that was found by its looks may be another one's; and that nothing goes out twice because of it."""
+"""Whether a post that a look-up found by its content may belong to another post of ours. No post is sent twice because
+of it.
+"""
 
 import random
 from collections import Counter
@@ -94,8 +96,10 @@ def test_candidates_are_shared_out_in_the_order_of_the_attempts() -> None:
 
 @dataclass
 class Page:
-    """A page whose posts show text and pictures and no ids: what was sent is found by its text alone. Calls and looks
-    take two steps each, between which others happen."""
+    """A page that shows the text and pictures of posts and no ids, so that a look-up finds a post only by its text.
+
+    Calls and look-ups take two steps each. Other steps may happen in between.
+    """
 
     posts: list[Post]
     #: (text, pictures) in the order of arrival; the index is the remote id.

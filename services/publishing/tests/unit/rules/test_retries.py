@@ -1,4 +1,4 @@
-"""When attempts and look-ups come."""
+"""When attempts and look-ups are made."""
 
 import pytest
 from hypothesis import given

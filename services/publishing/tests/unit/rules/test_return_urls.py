@@ -1,4 +1,4 @@
-"""Where a person may be brought back to: the operator's list, compared as text."""
+"""Where a linking may send the person back to: only to addresses in the operator's list, compared as text."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Fixtures: a platform's login that finds the accounts that the test sets, and the steps of linking them, as the API's
-client and the browser take them.
+"""A platform's login that finds the accounts that the test sets, and a linking's steps as the API's client and the
+browser make them.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from publishing.platforms.oauth.base import Found, Login, Tokens
 
 @dataclass
 class FakeLogin(Login):
-    """Finds `here`; `problem` is raised by the next exchange."""
+    """A login that finds the accounts in `here`. Each exchange of a code raises `problem`, if it is set."""
 
     here: list[str] = field(default_factory=lambda: ["a1", "a2"])
     codes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -60,7 +60,7 @@ BROWSER = "b" * 64
 
 @dataclass
 class Linking:
-    """One linking, from the client's and the browser's side."""
+    """One linking, with the steps of the client and of the browser."""
 
     world: World
     login: FakeLogin
@@ -85,7 +85,7 @@ class Linking:
         return self
 
     def another(self, *begin: Any) -> "Linking":
-        """Begun beside this one, by the same account unless it says otherwise."""
+        """Begins a second linking, by default for the same account."""
         return Linking(self.world, self.login).begin(*begin)
 
     def page(self, browser: str = BROWSER) -> api.LinkPageView:
@@ -96,7 +96,9 @@ class Linking:
 
     @property
     def query(self) -> dict[str, str]:
-        """What goes to the platform with this browser; as it was, once it came back."""
+        """The parameters of the address at the platform to which this browser is sent, as they were at the first
+        call.
+        """
         if not self.kept_query:
             self.kept_query = dict(parse_qsl(urlsplit(self.page().authorize_url or "").query))
         return self.kept_query
@@ -116,7 +118,7 @@ class Linking:
         return link_consent.decide(self.world.app, request)
 
     def agree(self, code: str = "c0de") -> api.LinkSession:
-        """Comes back and gives access to what was found."""
+        """Comes back from the platform and agrees to give access to the accounts that were found."""
         self.back(code)
         self.decide()
         return self.show()

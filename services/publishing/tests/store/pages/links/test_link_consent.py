@@ -1,7 +1,7 @@
-"""Nothing is linked without the consent of the person whose pages they are, in the browser that person used.
+"""Nothing is linked without the consent of the person who owns the pages, given in the browser that the person used.
 
-The attacker begins a session for his own brand and brings a victim to it. `VICTIM` and `ATTACKER` are the keys of two
-browsers, as the gateway derives them from the cookie of a session.
+The attacker begins a link session for the attacker's brand and brings a victim to it. `VICTIM` and `ATTACKER` are the
+keys of two browsers, as the gateway derives them from a session's cookie.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,14 +25,14 @@ VICTIM, ATTACKER = "b" * 64, "a" * 64
 
 
 def refusal_of(call: Any, *arguments: Any, **named: Any) -> tuple[str, Any]:
-    """The code and the reason that a page chooses its words by."""
+    """Returns the code and the reason of the call's refusal. A page chooses its text by them."""
     with pytest.raises(ApiError) as raised:
         call(*arguments, **named)
     return raised.value.code, raised.value.extras.get("reason")
 
 
 def state_for(link: Any, browser: str) -> str:
-    """What that browser takes to the platform."""
+    """Returns the state that this browser takes to the platform."""
     return dict(parse_qsl(urlsplit(link.page(browser).authorize_url).query))["state"]
 
 
@@ -164,7 +164,7 @@ def test_a_state_that_was_tampered_with_is_refused(link: Any, login: Any, tamper
 def test_a_session_begun_by_the_release_before_is_refused_and_ends_with_its_time(
     world: World, link: Any, login: Any
 ) -> None:
-    """Its state names no browser; nobody can tell whose login it is."""
+    """Its state names no browser, so nobody can tell whose login it is."""
     session_id = link.begun.session_id
     assert refusal_of(link.back, state=f"{session_id}.{world.app.vault.sign(session_id)}") == GONE
     assert link.show().status == "pending"
@@ -352,7 +352,7 @@ def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an
 
 @pytest.fixture
 def returning(world: World, link: Any, make_app: Any) -> Any:
-    """A linking that brings the person back to the app."""
+    """A linking with an address of the app to which it sends the person back."""
     world.app = make_app(return_urls=frozenset({("usr_a", "https://app.example/linked")}))
     world.app.logins = {"FB": link.login}
     return link.another(None, "brd_a", "https://app.example/linked?x=1")

@@ -1,6 +1,7 @@
-"""Linking: a state that works once, what is found, what is chosen, and pages that are repaired with their ids.
+"""Linking: a state that works once, the accounts that are found and chosen, and pages that keep their ids when they are
+linked again.
 
-Which browser may do what, and that nothing is linked without consent, is in `test_link_consent.py`.
+`test_link_consent.py` tests which browser may do what, and that nothing is linked without consent.
 """
 
 import dataclasses
@@ -167,7 +168,7 @@ def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begu
 
 
 def test_choosing_again_brings_no_old_credentials_back(world: World, link: Any) -> None:
-    """They may have been renewed since, and the old ones be void."""
+    """The credentials may have been renewed since the first choice, and the old ones may be invalid."""
     link.agree()
     [page] = link.choose("a1")
     world.run("UPDATE pages SET access_token = 'renewed' WHERE id = :id", id=page.id)
@@ -222,7 +223,7 @@ def test_nothing_readable_is_stored_and_what_expired_is_removed(world: World, li
 
 @dataclass
 class TwoLogins(FakeLogin):
-    """The login of one of a platform's two apps, each of which knows the other."""
+    """The login of one of a platform's two apps. Each login knows the other."""
 
     app_name: str = "organization"
     by_app: dict[str, "TwoLogins"] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A login whose refresh tokens work once, and pages whose tokens it renews."""
+"""Pages whose tokens are renewed, and a login whose refresh tokens work only once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Renewing credentials: ahead of their end, once, and kept before use."""
+"""Renewing credentials: before they expire, once, and stored before they are used."""
 
 from typing import Any
 

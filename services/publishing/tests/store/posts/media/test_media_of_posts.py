@@ -1,4 +1,6 @@
-"""Posts with media_ids: files are attached before they are stored and detached when they no longer need them."""
+"""Posts with media_ids: files are attached before the post is stored, and detached when the post no longer needs
+them.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
