@@ -1,4 +1,4 @@
-"""The command line run in-process, with services played by a table of answers."""
+"""Runs the command line in this process. The services' answers come from a table."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from testkit.fixtures import keys_for_tests
 
 
 class FakeBus:
-    """Answers each method with a value, an error, or what a function makes of the request."""
+    """Answers each method with a value, an error, or the result of a function of the request."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class FakeBus:
 
 
 class CommandLine:
-    """`line.run("user", "create", …)`; `line.json(…)` gives what `--json` printed."""
+    """`line.run("user", "create", …)` runs a command. `line.json(…)` returns what it prints with `--json`."""
 
     def __init__(self) -> None:
         self.bus = FakeBus()
@@ -66,7 +66,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 
 @pytest.fixture
 def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """A simulator that notes what it is asked."""
+    """A simulator that records its requests."""
     asked: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,7 +80,7 @@ def simulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Logs nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()

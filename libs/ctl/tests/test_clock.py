@@ -1,4 +1,4 @@
-"""The clock of every service's database, and of the simulator, moves at once."""
+"""The command that shifts the clock shifts it in every service's database and in the simulator."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from chassis.db.database import Database
 def databases(
     open_database: Callable[[str], Database], monkeypatch: pytest.MonkeyPatch, line: Any
 ) -> list[Database]:
-    """Two services' databases, named in the environment."""
+    """The databases of two services, with their variables in the environment."""
     opened = [open_database("accounts"), open_database("accounts")]
     for name, database in zip(("ONE", "TWO"), opened, strict=True):
         url = database.engine.url.render_as_string(hide_password=False)

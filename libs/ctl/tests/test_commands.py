@@ -1,4 +1,4 @@
-"""What each command asks of which service, and what it prints."""
+"""Which calls each command makes, and what it prints."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""`credits`: the account's tier comes from accounts, everything else is asked of ai."""
+"""`credits`: the account's tier comes from accounts, everything else from ai."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""`doctor`: what the operator reads of the sandbox of uploaded files, and its exit code."""
+"""`doctor`: what it tells the operator about the sandbox of uploaded files, and its exit code."""
 
 from typing import Any
 

@@ -27,7 +27,9 @@ VARIABLES = {"$PLATFORM": "facebook"}
 
 
 def commands(page: Path) -> Iterator[tuple[str, bool]]:
-    """Yields the arguments of each command on a page, and whether it stands in a block, to be pasted as a whole."""
+    """Yields the arguments of each command on a page, and whether the command is in a code block, which readers paste
+    as a whole.
+    """
     for number, part in enumerate(re.split(r"^```\w*\n", page.read_text(), flags=re.MULTILINE)):
         is_block = number % 2 == 1
         lines = part.replace("\\\n", " ").splitlines() if is_block else re.findall(r"`([^`\n]+)`", part)

@@ -1,4 +1,6 @@
-"""A command whose answer was lost: it is asked again as the same operation, and can be given again as one."""
+"""A command whose answer was lost: it repeats the call as the same operation, and the operator can run it again as the
+same.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,7 +23,7 @@ POST = ScheduledPost(
 
 
 def answers(*given: Any) -> Callable[[Any], Any]:
-    """One after another; errors are raised."""
+    """Returns an answer to a method: one value after another. Raises the errors among them."""
     left = list(given)
 
     def answer(_request: Any) -> Any:

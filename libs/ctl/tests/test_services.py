@@ -1,4 +1,4 @@
-"""`service list` names the services that do not answer, which GET /readyz keeps to itself."""
+"""`service list` names the services that do not answer. GET /readyz does not name them."""
 
 from types import SimpleNamespace
 from typing import Any

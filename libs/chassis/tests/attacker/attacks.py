@@ -1,4 +1,4 @@
-"""What a broken decoder tries. An attempt that is refused raises OSError or RuntimeError."""
+"""The attacks that a broken decoder tries. An attack that is refused raises OSError or RuntimeError."""
 
 import _thread
 import ctypes
@@ -23,7 +23,7 @@ def read(path):
 
 
 def connect(address):
-    """A TCP address, or a unix socket's path."""
+    """Connects to a TCP address, or to the path of a unix socket."""
     kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(kind, socket.SOCK_STREAM) as sock:
         sock.settimeout(5)

@@ -1,7 +1,7 @@
-"""A process that plays the service: makes attempts outside of the sandbox and inside, and prints what came of them.
+"""A process that plays the service: it runs attacks outside and inside the sandbox, and prints their outcomes.
 
-The order comes as JSON in the first argument, the findings go out as JSON. A process that becomes another user keeps
-the right to read the interpreter and its modules, wherever they lie; its forks lose that right with all others.
+The first argument names the attacks as JSON, and the outcomes are printed as JSON. A process that becomes another user
+may still read the interpreter and its modules, wherever they are. Its forks lose that right, like all others.
 """
 
 import base64
@@ -59,7 +59,7 @@ def attack_inside(workshop, name):
 
 
 def script_of(name):
-    """A shell's, without a program of its own but the one it tries to become."""
+    """Returns a shell script that runs no other program than the one that the attack tries to start."""
     return attacks.SCRIPTS[name].format(**targets) + " && echo done"
 
 

@@ -1,4 +1,4 @@
-"""The bus layer with a real broker: each row of the nameko table in the architecture has a test here or beside it."""
+"""Calls over a real broker. Each row of the table about nameko in docs/architecture.md has a test in this folder."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ def probe(shared_service: Callable[..., RunningService]) -> RunningService:
 
 @pytest.fixture
 def own_probe(running_service: Callable[..., RunningService]) -> RunningService:
-    """For tests that kill it."""
+    """A running probe for tests that kill it."""
     return running_service("probe", api=ProbeApi)
 
 
@@ -219,7 +219,7 @@ def test_an_unknown_method_is_refused_alone(probe):
 
 @pytest.fixture
 def listening_probe(own_probe: RunningService, virtual_host: str) -> RunningService:
-    """Its event queue is bound to account.changed, which contracts.events sends to others only."""
+    """A probe that also receives the event account.changed, which contracts.events sends only to other services."""
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().queue_bind(
             topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
@@ -357,7 +357,7 @@ def test_sigterm_lets_the_running_call_answer(own_probe):
 
 
 def test_told_to_stop_it_takes_nothing_more_while_a_call_still_runs(own_probe, virtual_host):
-    """Under load some call always runs: it would go on for ever, and the supervisor would kill it."""
+    """Under load some call always runs. A process that went on accepting calls would never end, and would be killed."""
     answers = []
     first = threading.Thread(
         target=lambda: answers.append(own_probe.wait(CALLER, Words("first", seconds=2.0)))

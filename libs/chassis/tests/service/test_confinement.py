@@ -1,8 +1,8 @@
-"""What a broken decoder tries, on real targets: every attempt works outside of the sandbox and is refused inside.
+"""The attacks that a broken decoder tries, on real targets: every one works outside the sandbox and is refused inside.
 
-A process plays the service, as root and as uid 10001. A kernel without Landlock or seccomp is played by an outer
-seccomp filter that refuses their calls. What this machine cannot show is skipped, and the summary of the tests says so
-in a line with the reason: without root the tests play their own user alone.
+A process plays the service, as root and as uid 10001. An outer seccomp filter plays a kernel without Landlock or
+seccomp: it refuses their system calls. A test that this machine cannot run is skipped with the reason. Without root the
+tests run only as their own user.
 """
 
 import base64
@@ -80,7 +80,7 @@ WITHOUT_SECCOMP = [
 
 
 def database_address(url: str) -> str | tuple[str, int]:
-    """A unix socket's path, where the address names its folder; else host and port."""
+    """Returns the path of a unix socket if the URL names its folder, otherwise host and port."""
     parts = make_url(url)
     folder = parts.query.get("host")
     return f"{folder}/.s.PGSQL.{parts.port or 5432}" if folder else (parts.host, parts.port or 5432)
@@ -88,7 +88,7 @@ def database_address(url: str) -> str | tuple[str, int]:
 
 @pytest.fixture
 def targets() -> Iterator[dict[str, Any]]:
-    """Servers and files that every user here reaches, and may change."""
+    """Servers and files that every user of these tests can reach and change."""
     folder = Path(tempfile.mkdtemp(prefix="sandbox-", dir="/tmp"))
     folder.chmod(0o777)
     files = {name: folder / name for name in ("secret", "upload", "written", "removed", "renamed")}
@@ -124,7 +124,9 @@ def targets() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def victim(targets: dict[str, Any]) -> Callable[..., dict[str, Any]]:
-    """`victim(uid, inside=…, outside=…, lacking=…)`: what came of the attempts, and what holds."""
+    """`victim(uid, inside=…, outside=…, lacking=…)` runs the attacks, and returns their outcomes and what the sandbox
+    reports.
+    """
 
     def play(uid: int, *, inside: Any = (), outside: Any = (), lacking: Any = ()) -> dict[str, Any]:
         instructions = b"".join(struct.pack("=HBBI", *it) for it in lacking)
@@ -146,14 +148,14 @@ def victim(targets: dict[str, Any]) -> Callable[..., dict[str, Any]]:
 
 @each_user
 def test_each_attack_works_outside_of_the_sandbox(victim: Any, uid: int) -> None:
-    """So that a refusal inside is the sandbox's."""
+    """So a refusal inside the sandbox comes from the sandbox."""
     tried = [name for name in ALL if name not in NOT_ALWAYS_POSSIBLE]
     assert victim(uid, outside=tried)["outside"] == dict.fromkeys(tried, "done")
 
 
 @each_user
 def test_which_refusals_are_not_known_to_be_the_sandbox_s(victim: Any, uid: int) -> None:
-    """Skipped with the names of the attacks that fail on this machine with and without the sandbox."""
+    """Is skipped if attacks fail on this machine even without the sandbox. The reason names them."""
     outside = victim(uid, outside=sorted(NOT_ALWAYS_POSSIBLE))["outside"]
     if refused := [name for name, outcome in outside.items() if outcome == "refused"]:
         pytest.skip(f"refused to uid {uid} without the sandbox too: {', '.join(refused)}")
@@ -179,7 +181,7 @@ def test_the_sandbox_says_what_this_kernel_lacks(victim: Any, uid: int) -> None:
 @needs_landlock
 @needs_seccomp
 def test_a_container_without_namespaces_refuses_the_same(victim: Any, uid: int) -> None:
-    """Docker's default profile refuses unshare to containers without CAP_SYS_ADMIN."""
+    """For example, Docker's default profile refuses unshare to containers without CAP_SYS_ADMIN."""
     found = victim(uid, inside=ALL, lacking=refusing(UNSHARE, NOT_PERMITTED))
     assert found["network"] is False
     assert found["inside"] == dict.fromkeys(ALL, "refused")

@@ -1,4 +1,4 @@
-"""What happens when the link to the broker is cut, refused or frozen, on the service's side and on the caller's."""
+"""The link between the broker and the service or the caller is cut, refused or frozen."""
 
 import socket
 import time
@@ -39,7 +39,7 @@ def faulty(virtual_host: str) -> Iterator[tuple[FaultyLink, str]]:
 def probe_behind(
     faulty: tuple[FaultyLink, str], running_service: Callable[..., RunningService]
 ) -> RunningService:
-    """The service reaches the broker over the faulty link; the test's own client does not."""
+    """A service that reaches the broker over the faulty link. The test's own client does not use the link."""
     return running_service("probe", env={"AMQP_URL": faulty[1]}, api=ProbeApi)
 
 
@@ -47,7 +47,7 @@ def probe_behind(
 def far_probe(
     faulty: tuple[FaultyLink, str], running_service: Callable[..., RunningService]
 ) -> Iterator[Any]:
-    """The client reaches the broker over the faulty link; the service does not."""
+    """A client that reaches the broker over the faulty link. The service does not use the link."""
     running_service("probe", api=ProbeApi)
     bus = connect(faulty[1], signed_by("gateway"), "far")
     proxy = bus.service("probe", ProbeApi)
@@ -57,7 +57,7 @@ def far_probe(
 
 
 def answers_within(seconds, call):
-    """Calls until it answers; fails when that takes longer than allowed."""
+    """Repeats the call until it is answered. Fails if that takes more than this many seconds."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -223,6 +223,6 @@ def test_a_frozen_link_costs_a_caller_its_deadline_and_no_more(faulty, far_probe
 
 
 def test_a_frozen_link_is_dropped_and_made_anew(faulty, probe_behind):
-    """The proxy's frozen links stay frozen: only a connection made anew can answer."""
+    """The proxy never thaws a frozen connection, so only a new connection can bring the answer."""
     faulty[0].freeze_what_is_open()
     answers_within(20.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=1.0))

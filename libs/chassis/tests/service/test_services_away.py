@@ -1,4 +1,6 @@
-"""A service that no process listens for is found out within 2 s; one that is only busy is waited for."""
+"""A call to a service without a running process is refused within 2 s. A call to a busy service waits for the
+answer.
+"""
 
 import json
 import signal
@@ -27,7 +29,7 @@ def probe(running_service: Callable[..., RunningService]) -> RunningService:
 
 
 def refused_after(call):
-    """Seconds until the call was refused."""
+    """Returns the seconds until the call was refused."""
     began = time.monotonic()
     with pytest.raises(ServiceAway) as caught:
         call()
@@ -36,7 +38,7 @@ def refused_after(call):
 
 
 def queue_of(virtual_host):
-    """Messages that are ready, and consumers."""
+    """Returns how many messages are in the probe's queue, and how many consumers it has."""
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         method = connection.channel().queue_declare(topology.rpc_queue("probe"), passive=True).method
         return method.message_count, method.consumer_count

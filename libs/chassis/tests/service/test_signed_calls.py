@@ -104,7 +104,9 @@ def test_a_service_signs_calls_of_its_own(probe):
 
 
 def test_a_reply_that_the_called_service_did_not_sign_is_not_taken(probe, broker):
-    """Somebody in media knows where the gateway's replies go, and guesses the number of a call to the probe."""
+    """The forger is the media service, which knows the queue of the gateway's replies and guesses the number of the
+    call.
+    """
     bus = probe.bus.bus_of("gateway")
     pending = bus.service("probe", ProbeApi).wait.start(CALLER, Words(text="real", seconds=1.0))
     forged = encode(ReplyFrame(replies=[Reply(id=pending.call.id, result=Raw(b'{"text": "forged"}'))]))

@@ -1,4 +1,4 @@
-"""SIGTERM while calls run: what they live on is there until the last has ended."""
+"""SIGTERM while calls run: everything that the calls need stays until the last of them has ended."""
 
 from probe.api import ProbeApi, Words
 from sqlalchemy import create_engine, text

@@ -1,4 +1,4 @@
-"""Several services in one process: a database each, one health, one end."""
+"""Several services in one process: each has its own database, and they share the health check and the end."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 @pytest.fixture
 def pair(database_for: Callable[[str], str], virtual_host: str, free_port: int) -> Iterator[RunningService]:
-    """probe and quota in one process; the object speaks for the probe."""
+    """The services probe and quota in one process. The fixture's methods are those of the probe."""
     bus = AnySender(virtual_host, SECRETS)
     env = {
         **os.environ,

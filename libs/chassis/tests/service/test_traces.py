@@ -1,4 +1,4 @@
-"""Traces and metrics through a real service (eventlet) and a real broker, to a collector that takes real OTLP."""
+"""Traces and metrics from a real service (eventlet) over a real broker to a collector that receives OTLP."""
 
 import json
 import threading
@@ -26,7 +26,7 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1", request_id="req_1")
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    """One that this process sends to as well."""
+    """A collector to which the test's own process also sends."""
     with Collector() as collector:
         telemetry.start("test", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
         yield collector
@@ -37,7 +37,7 @@ def collector() -> Iterator[Collector]:
 def probe(
     collector: Collector, running_service: Callable[..., RunningService], virtual_host: str
 ) -> RunningService:
-    """Bound to account.changed, which contracts.events sends to others only."""
+    """A probe that also receives the event account.changed, which contracts.events sends only to other services."""
     probe = running_service("probe", told(collector.url), ProbeApi)
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().queue_bind(event_queue("probe"), EVENT_EXCHANGE, "account.changed")
@@ -58,7 +58,7 @@ def traced(number: int) -> str:
 
 
 def of_trace(collector: Collector, number: int) -> dict[str, Seen]:
-    """By kind and name."""
+    """Returns the received spans of a trace, by kind and name."""
     return {f"{seen.kind} {seen.name}": seen for seen in collector.spans(trace_id=f"{number:032x}")}
 
 

@@ -18,7 +18,7 @@ from chassis.migrate import migrate
 
 
 class Server:
-    """The tests' server; roles and databases of this test have names of their own and are dropped at its end."""
+    """The tests' database server. This test's roles and databases have unique names, and are dropped at its end."""
 
     def __init__(self, admin_url):
         self.admin_url = admin_url
@@ -42,7 +42,7 @@ class Server:
         establish(admin_url or self.admin_url, owners_of(self.urls(*services)), **options)
 
     def admin(self, statement, database=None):
-        """Rows, if it has any. `{name}` stands for this test's own name of that word."""
+        """Runs a statement and returns its rows, if any. `{name}` stands for this test's unique form of a name."""
         url = make_url(self.admin_url)
         return run(
             url.set(database=database or url.database).render_as_string(hide_password=False), statement
@@ -53,7 +53,7 @@ class Server:
         return self.name(word)
 
     def owners(self, database):
-        """Owners of what lies in the database: relations, routines and schemas."""
+        """Returns the owners of the database's relations, routines and schemas."""
         return {
             row[0]
             for row in self.admin(
@@ -140,7 +140,7 @@ def test_a_role_whose_address_has_no_password_keeps_the_one_it_has(server):
 
 @pytest.mark.parametrize("service", ["ai", "publishing"])
 def test_what_a_superuser_has_made_is_handed_over_while_the_running_release_goes_on(server, service):
-    """As on compose before release 1.4: one superuser for all services."""
+    """On Docker Compose, all services had one superuser before release 1.4."""
     server.admin(f"CREATE DATABASE {server.name(service)}")
     old = make_url(server.admin_url).set(database=server.name(service)).render_as_string(hide_password=False)
     migrate(service, old)
@@ -185,7 +185,7 @@ def test_a_role_that_all_services_shared_is_kept_until_the_release_that_uses_it_
 
 
 def test_an_administrator_without_superuser_s_rights_is_enough(server):
-    """As managed servers give."""
+    """Managed database servers give no more rights than that."""
     admin = server.make_role("admin", "LOGIN CREATEROLE CREATEDB")
     admin_url = server.url("admin")  # its own database: others may have closed `postgres` to everybody
     for name in ("admin", "one"):

@@ -1,4 +1,4 @@
-"""What each user of the broker may do: the table, and a real broker that holds each of them to it."""
+"""The rights of each user of the broker: the table, and a real broker that enforces it."""
 
 import json
 import os

@@ -80,7 +80,7 @@ def test_services_that_share_a_process_have_a_database_and_a_password_each(monke
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a certificate in it."""
+    """A file with a certificate."""
     return certificates.make(tmp_path_factory.mktemp("tls"), "server") / "ca.crt"
 
 

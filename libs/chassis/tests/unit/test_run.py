@@ -1,4 +1,4 @@
-"""What a process asks of the system before it starts."""
+"""The limit of open files that a process sets before it starts."""
 
 import subprocess
 import sys

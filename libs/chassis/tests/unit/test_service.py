@@ -1,4 +1,4 @@
-"""The rows of a service.py: calls and loops that only name their use case."""
+"""The calls and loops that a service.py declares by naming only their use case."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ def test_a_service_with_other_types_than_its_protocol_is_refused(use_case: Any) 
 def test_a_service_with_the_types_of_its_protocol_or_none_is_accepted() -> None:
     @rpc
     def untyped(self, caller, request):  # type: ignore[no-untyped-def]
-        """Like the tests' own service."""
+        """Has no types, like the tests' own service."""
 
     check_types(call(say), METHOD)
     check_types(untyped, METHOD)

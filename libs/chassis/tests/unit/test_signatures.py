@@ -1,4 +1,4 @@
-"""Who signed what for whom: what verifies, and everything that must not."""
+"""Who signed which message for which receiver: what verifies, and everything that must not."""
 
 import pytest
 

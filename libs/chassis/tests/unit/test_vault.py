@@ -1,4 +1,4 @@
-"""Secrets at rest."""
+"""The encryption of stored secrets."""
 
 import pytest
 from cryptography.fernet import Fernet

@@ -1,4 +1,4 @@
-"""The guides in docs/api against the tables of errors, events, plans and platforms."""
+"""The guides in docs/api agree with the tables of errors, events, plans and platforms."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who is the operator."""
+"""Which callers are the operator."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of errors against the specification and the decisions: every code with its status, and none besides."""
+"""The table of errors agrees with the specification and the decisions: every code with its status, and no others."""
 
 import re
 from pathlib import Path

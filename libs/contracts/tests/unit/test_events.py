@@ -1,4 +1,4 @@
-"""The table of events tells who sends each."""
+"""The table of events names the sender of each event."""
 
 from pathlib import Path
 

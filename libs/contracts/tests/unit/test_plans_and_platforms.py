@@ -1,4 +1,4 @@
-"""The tables of plans, guardrails and records against the specification."""
+"""The tables of plans, guardrails and records agree with the specification."""
 
 import re
 from pathlib import Path

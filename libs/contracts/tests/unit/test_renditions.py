@@ -1,4 +1,4 @@
-"""What files must become for each platform."""
+"""Which renditions each platform needs."""
 
 import pytest
 from hypothesis import given

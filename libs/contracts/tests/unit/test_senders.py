@@ -1,4 +1,4 @@
-"""Who may call what: every method says so, and the code calls exactly that."""
+"""Who may call which method: every method names its callers, and the code makes exactly these calls."""
 
 import ast
 from collections.abc import Iterator
@@ -28,13 +28,15 @@ DECLARED = {
 
 @cache
 def attributes(sender: str) -> list[ast.Attribute]:
-    """Every attribute that the sender's code names."""
+    """Returns every attribute access in the sender's code."""
     trees = [ast.parse(path.read_text()) for path in SOURCES[sender].rglob("*.py")]
     return [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
 
 
 def accessed(sender: str) -> Iterator[tuple[str, str]]:
-    """What the sender's code takes from something called like another service: `app.media.attach_media`."""
+    """Yields service and attribute for each access to an object that is named like another service, such as
+    `app.media.attach_media`.
+    """
     for node in attributes(sender):
         holder = node.value
         name = getattr(holder, "attr", None) or getattr(holder, "id", None)

@@ -1,4 +1,4 @@
-"""The harness itself: it finds what is planted, finds nothing where nothing is, and repeats itself."""
+"""The interleaver itself: it finds a planted error, finds none where there is none, and repeats a run exactly."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def value(database: Database, row: int) -> int:
 
 
 def add_one(process: Process, row: int, *, lock: str = "") -> str:
-    """Reads, then writes what it has read and one."""
+    """Reads the value, adds one and writes it."""
     with process.database.transaction() as connection:
         read = connection.execute(
             text(f"SELECT value FROM counts WHERE id = :id {lock}"), {"id": row}
@@ -67,7 +67,7 @@ def add_one(process: Process, row: int, *, lock: str = "") -> str:
 def two_adders(
     interleaver: Interleaver, database: Database, seed: int, *, lock: str, cuts: int = 0
 ) -> tuple[Run, int]:
-    """The run, and the value after it."""
+    """Runs `add_one` in two processes. Returns the run, and the value after it."""
     row = new_row(database)
     tries = [
         Try(name, process, lambda process=process: add_one(process, row, lock=lock))
@@ -167,7 +167,7 @@ def cut(interleaver: Interleaver, database: Database, monkeypatch: pytest.Monkey
 
 
 class CutAt:
-    """Cuts the only try of a run at the stop whose words begin so."""
+    """Cuts the only try of a run at the stop whose name begins with this text."""
 
     def __init__(self, interleaver: Interleaver, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         self.interleaver, self.database, self._monkeypatch = interleaver, database, monkeypatch
@@ -278,7 +278,7 @@ def test_the_threads_of_a_process_die_together(interleaver: Interleaver, databas
 def test_work_that_a_helper_thread_does_is_the_process_s(
     interleaver: Interleaver, database: Database
 ) -> None:
-    """The try's own thread waits for another one meanwhile."""
+    """Meanwhile the try's own thread waits for the helper thread."""
 
     def in_a_thread(process: Process, row: int) -> str:
         with ThreadPoolExecutor(1) as pool:

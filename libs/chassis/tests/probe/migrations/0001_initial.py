@@ -1,4 +1,4 @@
-"""The probe's notes."""
+"""Creates the table of the probe's notes."""
 
 from alembic import op
 

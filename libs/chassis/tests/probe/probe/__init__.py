@@ -1,1 +1,1 @@
-"""A service that exists to test chassis."""
+"""A service whose only purpose is to test chassis."""

@@ -1,4 +1,4 @@
-"""The probe's RPC surface."""
+"""The contract of the probe."""
 
 from typing import Protocol
 

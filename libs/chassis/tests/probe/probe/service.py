@@ -1,4 +1,4 @@
-"""Methods that show how chassis behaves: echo, wait, fail, count effects, hear events."""
+"""Methods that show how chassis behaves: they echo, wait, fail, count effects and handle events."""
 
 import time
 

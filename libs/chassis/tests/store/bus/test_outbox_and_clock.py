@@ -20,7 +20,7 @@ CHANGE = AccountChanged(account_id="usr_1", tier="elite")
 
 
 class Broker:
-    """Stands where the link stands; keeps what was published, or confirms nothing."""
+    """Stands in for the link to the broker. Keeps the published messages, or confirms none."""
 
     def __init__(self, confirms=True):
         self.confirms = confirms

@@ -1,4 +1,4 @@
-"""Transactions whose BEGIN travels with the first statement, and whose COMMIT may travel with the last."""
+"""Transactions: BEGIN is sent together with the first statement, and COMMIT may be sent together with the last."""
 
 import os
 import socket
@@ -39,7 +39,9 @@ def count(database: Database) -> int:
 
 
 def is_in_transaction(database: Database) -> bool:
-    """By the server's own word: the start of a transaction is the start of the statement outside of one."""
+    """Tells whether the connection is in a transaction. Outside of one, the server gives each statement a new
+    `now()`.
+    """
     with database.reading() as connection:
         row = connection.execute(text("SELECT now() = statement_timestamp()")).scalar_one()
     return not row
@@ -142,7 +144,7 @@ def test_connections_that_ended_while_they_lay_idle_are_replaced_unnoticed(
 
 
 def test_a_server_that_ends_new_connections_at_once_is_away(database: Database) -> None:
-    """One that shuts down does so."""
+    """A server that shuts down does so."""
 
     def end(connection: Any, _record: Any) -> None:
         kill(database, connection.info.backend_pid)
@@ -158,7 +160,9 @@ def test_a_server_that_ends_new_connections_at_once_is_away(database: Database) 
 
 @pytest.fixture
 def named(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Database]]:
-    """A database of that name, which only `socket.getaddrinfo` knows: nobody's address first, then the test's."""
+    """Opens a database by a host name that only the replaced `socket.getaddrinfo` knows. Its first address has no
+    server; its second one is the test's.
+    """
     parts = make_url(os.environ["TEST_DATABASE_URL"])
     link = FaultyLink(f"{parts.query['host']}/.s.PGSQL.{parts.port or 5432}")
     made: list[Database] = []

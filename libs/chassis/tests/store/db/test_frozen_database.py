@@ -1,4 +1,4 @@
-"""A link to PostgreSQL that freezes: whoever waits is told in the end, and works again when it is back."""
+"""The link to PostgreSQL freezes: a call that waits fails in the end, and calls work again when the link is back."""
 
 import os
 import subprocess

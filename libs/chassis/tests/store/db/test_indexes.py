@@ -1,4 +1,4 @@
-"""Migrations beside a running release: each in its own transaction, its indexes built before it without a lock."""
+"""Migrations while a release runs: each has its own transaction, and its indexes are built before it without a lock."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ INDEXES = "INDEXES = {'things_by': 'things (%s)'}"
 
 @pytest.fixture
 def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Adds a migration to the service under test."""
+    """Adds a migration to the test's service."""
     monkeypatch.setattr(migrating, "migrations_of", lambda service: tmp_path)
 
     def add(number: int, upgrade: str, head: str = "") -> None:
@@ -56,7 +56,9 @@ def is_valid(engine: Engine) -> Any:
 
 
 def upgrade_beside_a_reader(engine: Engine) -> None:
-    """Migrates while a transaction that has read the table stays open; the table is written to meanwhile."""
+    """Migrates while a transaction that has read the table stays open. Asserts that others can write to the table
+    meanwhile.
+    """
     with engine.connect() as earlier, engine.connect() as later:
         reader = earlier.execution_options(isolation_level="REPEATABLE READ")
         reader.execute(text("SELECT count(*) FROM things WHERE colour = 'red'"))

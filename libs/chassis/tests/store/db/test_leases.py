@@ -1,4 +1,6 @@
-"""Leases of worker processes over a real PostgreSQL: who renews, who is reaped, what a frozen process may still do."""
+"""Leases of worker processes on a real PostgreSQL: which are renewed, which workers count as dead, and what a paused
+process may still do.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ from contracts.errors import ApiError
 
 
 class Clock:
-    """A process's own clock, as the test sets it."""
+    """The clock of one process, which the test sets."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -56,7 +58,7 @@ def ask(database: Database, statement: str) -> list[Any]:
 
 
 def pass_leases(database: Database) -> None:
-    """Every lease has passed."""
+    """Ends every lease."""
     with database.transaction() as connection:
         connection.execute(text("UPDATE workers SET lease_until = clock_timestamp()"))
 
@@ -72,7 +74,7 @@ def claim(database: Database, lease: WorkerLease, *jobs: int) -> str:
 
 
 def lapse(connection: Any, worker_id: str) -> tuple[int, bool]:
-    """Two claims at a time."""
+    """Ends up to two claims of a dead worker. Returns how many, and whether they were the last."""
     count = connection.execute(
         text(
             "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE worker_id = :worker ORDER BY id LIMIT 2)"
@@ -83,7 +85,9 @@ def lapse(connection: Any, worker_id: str) -> tuple[int, bool]:
 
 
 def lapse_free(connection: Any, worker_id: str) -> tuple[int, bool]:
-    """The claims that nobody has locked."""
+    """Ends the claims of a dead worker that no transaction has locked. Returns how many, and whether they were the
+    last.
+    """
     worker = {"worker": worker_id}
     free = "SELECT ctid FROM jobs WHERE worker_id = :worker FOR UPDATE SKIP LOCKED"
     count = connection.execute(text(f"DELETE FROM jobs WHERE ctid = ANY(ARRAY({free}))"), worker).rowcount
@@ -92,7 +96,7 @@ def lapse_free(connection: Any, worker_id: str) -> tuple[int, bool]:
 
 
 def steady(lease: WorkerLease, clock: Clock) -> None:
-    """Renewed without a gap for long enough to reap others."""
+    """Renews the lease for long enough without a gap: only then may the worker declare others dead."""
     lease.renew()
     clock.seconds += leases.GRACE_SECONDS
     lease.renew()

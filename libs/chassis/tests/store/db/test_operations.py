@@ -1,4 +1,4 @@
-"""Operations: one effect, whatever tries of them run; and a refusal that no earlier try can overtake."""
+"""Operations: one effect, however many tries run. After a refusal, no earlier try can have an effect."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -150,7 +150,7 @@ def test_a_refusal_waits_for_the_try_that_is_storing(database: Database) -> None
 
 
 def await_blocked(database: Database) -> None:
-    """Returns when a session waits for a lock."""
+    """Waits until a session waits for a lock."""
     waiting = threading.Event()
     asked = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     while True:

@@ -1,4 +1,6 @@
-"""Green threads of the process that serves HTTP; in a process of its own, because they are for all of it."""
+"""Green threads in the process that serves HTTP. The test runs in another process, because gevent patches a whole
+process.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Lines of the log: JSON whoever writes them, and without the rows that a database quotes in its errors."""
+"""Log lines are JSON, whichever library writes them, and leave out the rows that a database quotes in its errors."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Frames are joined before they are written, in their order and within a limit, and written at the end of a round."""
+"""Frames are joined in their order, up to a limit, and written at the end of a round of the loop."""
 
 import socket
 from collections.abc import Iterator
@@ -39,13 +39,13 @@ def test_a_chunk_is_copied_so_that_its_owner_s_bytes_stay():
 
 
 class Loop:
-    """Stands for pika's loop: notes whether the connection waits for its socket to take something."""
+    """Stands in for pika's loop. Records whether the connection waits until its socket can be written to."""
 
     def __init__(self) -> None:
         self.waits_to_write = False
 
     def set_reader(self, _file: int, _callback: object) -> None:
-        """The transport reads; these tests write."""
+        """Does nothing: these tests only write."""
 
     def set_writer(self, _file: int, _callback: object) -> None:
         self.waits_to_write = True

@@ -1,4 +1,6 @@
-"""A frame runs once in a process: if it is newer than all of its connection, or delivered again and not begun."""
+"""A process runs a frame only once: if it is newer than all earlier ones of its connection, or was delivered again
+before it was begun.
+"""
 
 from chassis.bus import frame_order
 from chassis.bus.frame_order import FrameOrder

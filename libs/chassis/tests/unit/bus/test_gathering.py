@@ -1,4 +1,6 @@
-"""When calls leave: at once on an idle line, together while an answer is awaited, never held up by a lost one."""
+"""When calls are sent: at once if none is waiting for an answer, otherwise together. A lost answer never delays
+others.
+"""
 
 from typing import Any
 
@@ -17,7 +19,7 @@ METHOD = Method(name="echo", request=Nothing, result=Nothing)
 
 
 class Link:
-    """Runs what is asked of the I/O thread at once; keeps frames and timers."""
+    """Runs functions for the I/O thread at once. Keeps frames and timers."""
 
     def __init__(self):
         self.channel = self
@@ -55,7 +57,7 @@ class Bus:
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only when the test moves it."""
     moment = [1000.0]
     monkeypatch.setattr(rpc.time, "monotonic", lambda: moment[0])
     return moment
@@ -128,7 +130,7 @@ def test_nothing_is_sent_before_replies_can_be_received(line, now):
 
 @pytest.fixture
 def bus(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A real bus, whose link is connected by `_on_open` and lost by `_lost`."""
+    """A real bus over a fake link. `_on_open` connects the link, `_lost` loses it."""
     monkeypatch.setattr(rpc, "Link", lambda *_arguments: Link())
     bus = rpc.Bus("amqp://nowhere", signed_by("gateway"), "test")
     bus._lost()

@@ -1,4 +1,4 @@
-"""The loop of RPC in a green thread: what wakes it, under eventlet and gevent."""
+"""The RPC loop in a green thread: what wakes it, under eventlet and under gevent."""
 
 import socket
 import threading
@@ -25,7 +25,9 @@ Scenario = Callable[[Loop, Callable[[Callable[[], object]], object]], object]
 
 @pytest.fixture(params=HUBS)
 def play(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], None]:
-    """Runs a loop until the scenario stops it, in a real thread of its own, because a thread has one hub."""
+    """Runs a loop until the scenario stops it. Uses a new thread of the system, because each thread has only one
+    hub.
+    """
     hub, green = HUBS[request.param]
     monkeypatch.setattr(green_loop, "_hub", hub())
 

@@ -1,4 +1,4 @@
-"""A late frame is found out by its neighbours, not by the clock on the wall."""
+"""A frame is recognised as late by comparison with other frames of its sender, not by the system's clock."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Every RPC method × every sender: who may not call it is refused, logged and counted, and nothing runs."""
+"""Every RPC method with every sender: a call by a sender that may not make it is refused, logged and counted, and
+nothing runs.
+"""
 
 import time
 from types import SimpleNamespace
@@ -22,7 +24,7 @@ SENDERS = (*NAMES, "probe")
 
 
 class Provider:
-    """Stands where a service's method stands; the request need not fit."""
+    """Stands in for a method of a service. The type of the request does not matter."""
 
     def __init__(self, ran: list[str], name: str) -> None:
         self._ran, self._name = ran, name
@@ -32,11 +34,11 @@ class Provider:
 
 
 class Anything:
-    """What every request is read as."""
+    """Stands in for the type of every request."""
 
 
 class Served:
-    """A service's server without a broker: frames are put in, `ran` and `answers` come out."""
+    """The server of a service without a broker. The test gives it frames. `ran` lists the methods that ran."""
 
     def __init__(self, service: str) -> None:
         self.service, self.ran = service, list[str]()
@@ -52,7 +54,7 @@ class Served:
     def begin(
         self, body: bytes, signature: str | None, *, reply_to: str = "here", is_redelivered: bool = False
     ) -> list[Reply]:
-        """Returns what was answered at once."""
+        """Delivers a frame. Returns the replies that were made at once."""
         self.ran.clear()
         self.server._ready.clear()
         properties = SimpleNamespace(reply_to=reply_to, app_id=signature)
@@ -60,7 +62,7 @@ class Served:
         return [reply for replies in self.server._ready.values() for reply in replies]
 
     def take(self, body: bytes, signature: str | None) -> str | None:
-        """Why it was refused; None when it ran."""
+        """Delivers a frame. Returns why it was refused, or None if it ran."""
         answers = self.begin(body, signature)
         if self.ran:
             assert not answers
@@ -169,7 +171,7 @@ def test_a_replayed_frame_runs_nothing_and_is_not_answered(
 
 
 def test_a_frame_that_the_broker_delivers_again_runs_once_in_a_process() -> None:
-    """Another process received it and died, or our connection was lost before the acknowledgement."""
+    """The broker delivers again if another process died, or if our connection was lost before the acknowledgement."""
     served, signed = Served("quota"), signed_by("gateway")
 
     def begin(number: int, *, is_redelivered: bool) -> bool:
@@ -221,7 +223,7 @@ def test_who_may_ask_whether_a_service_answers(served: dict[str, Served], servic
 def test_a_frame_that_does_not_verify_runs_nothing(
     served: dict[str, Served], counted: dict[Any, float]
 ) -> None:
-    """The audit's proof is the first of them: with the address of the broker alone, a token that may do everything."""
+    """Without signatures, the broker's address would be enough to create a token with every right ("unsigned")."""
     accounts, body = served["accounts"], frame("create_token", operator())
     now = time.time()
     good = signed_by("ctl").call("accounts", body, now + 10)

@@ -1,11 +1,11 @@
-"""What is declared on the broker suits RabbitMQ 3.10 and 4: every queue is durable, so its type can be quorum."""
+"""The declarations on the broker suit RabbitMQ 3.10 and 4: every queue is durable, so that it can be a quorum queue."""
 
 from chassis.bus import topology
 from contracts.events import EVENTS
 
 
 class Declarations:
-    """Stands where a channel stands; remembers what was declared."""
+    """Stands in for a channel. Records what is declared."""
 
     def __init__(self):
         self.queues = {}

@@ -1,4 +1,4 @@
-"""Group commit: all that wait go together, and nobody is lost."""
+"""Calls that wait at the same moment are run together, and none of them is lost."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 10
 
 
 class Gate:
-    """A `run` whose first batch waits until it is opened, so that the others gather behind it."""
+    """A `run` whose first batch waits until the gate is opened, so that the other items gather behind it."""
 
     def __init__(self, decide: Callable[[list[int]], list[int]]) -> None:
         self._decide = decide
@@ -34,7 +34,7 @@ def doubled(items: list[int]) -> list[int]:
 
 
 def submit_behind_the_first(gate: Gate, count: int) -> list[Future[int]]:
-    """Item 0 is being decided while items 1 to `count` arrive; then the gate opens."""
+    """Submits items 1 to `count` while item 0 is being run, and then opens the gate."""
     batches: Batches[int, int] = Batches(gate)
     with ThreadPoolExecutor(count + 1) as pool:
         first = pool.submit(batches.submit, 0)
@@ -97,7 +97,7 @@ def test_the_lead_is_passed_on_when_the_next_in_line_was_killed() -> None:
         pass
 
     class KilledSignal:
-        """The worker dies while it waits, at the moment it is told to lead."""
+        """Lets the waiting worker die at the moment when it is to run the next batch."""
 
         def acquire(self) -> None:
             killed.wait(PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""A local server to which all connections lead, and WebhookConnections."""
+"""A local server that receives all connections, and WebhookConnections to it."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ from .posts import PUBLIC, Handler, Server
 
 @pytest.fixture
 def handler() -> type[BaseHTTPRequestHandler]:
-    """How the server answers; a module may replace it."""
+    """The class of the server's request handler. A test module may override it."""
     return Handler
 
 
@@ -32,7 +32,7 @@ def server(handler: type[BaseHTTPRequestHandler]) -> Iterator[Server]:
 
 @pytest.fixture
 def dialled(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The addresses that were connected to; each connection goes to the local server."""
+    """The addresses to which connections were made. Each connection really goes to the local server."""
     calls: list[tuple[str, int]] = []
     real = socket.create_connection
 
@@ -49,7 +49,7 @@ def connect() -> Iterator[Callable[..., WebhookConnection]]:
     made: list[WebhookConnection] = []
 
     def make(*answers: Sequence[str], **options: Any) -> WebhookConnection:
-        """Makes a connection whose resolver gives these answers in turn, then the last one again."""
+        """Makes a connection whose resolver gives these answers in turn, and then repeats the last one."""
         left = list(answers or [[PUBLIC]])
         options = {"resolve": lambda host, port: left.pop(0) if len(left) > 1 else left[0]} | options
         made.append(WebhookConnection(**options))

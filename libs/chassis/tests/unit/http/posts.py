@@ -1,4 +1,4 @@
-"""A receiver of posts, and posts to it over a WebhookConnection."""
+"""A receiver of webhook posts, and a function that posts to it over a WebhookConnection."""
 
 import http.server
 import threading
@@ -43,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._send(307, Location="http://127.0.0.1/hook")
 
     def on_once(self) -> None:
-        """Promises to keep the connection, and closes it all the same."""
+        """Answers that the connection stays open, and closes it."""
         self._send(200)
         self.close_connection = True
 
@@ -67,7 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Logs nothing."""
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -79,7 +79,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.over = threading.Event()
 
     def handle_error(self, *_: object) -> None:
-        """Some tests close the connection early."""
+        """Ignores errors, because some tests close the connection early."""
 
 
 def loopback(port: int) -> AllowedNetwork:

@@ -1,4 +1,4 @@
-"""Which URLs and addresses count as public."""
+"""Which URLs and addresses count as public ones."""
 
 from ipaddress import IPv4Address, IPv6Address
 

@@ -1,4 +1,4 @@
-"""Fetching strangers' URLs: the connection goes where the check said, and nowhere else."""
+"""Fetching the URLs of strangers: the connection goes only to the address that was checked."""
 
 import http.server
 import socket
@@ -93,13 +93,13 @@ def handler() -> type[_Handler]:
 
 
 def _answers(*rounds: Sequence[str]) -> Callable[[str, int], Sequence[str]]:
-    """A resolver that gives the next of its answers each time it is asked."""
+    """Returns a resolver that gives these answers in turn."""
     left = list(rounds)
     return lambda host, port: left.pop(0)
 
 
 def _get(url: str, **options: object) -> Stream:
-    """An answer that was read to its end."""
+    """Fetches the URL and reads its answer to the end."""
     settings = {"max_bytes": 10_000, "timeout_seconds": 5.0, "resolve": lambda host, port: [PUBLIC]} | options
     with stream(url, **settings) as answer:  # type: ignore[arg-type]
         return replace(answer, chunks=iter(list(answer.chunks)))
@@ -320,7 +320,7 @@ def test_the_readers_own_errors_are_left_alone(dialled: list[object]) -> None:
 
 @pytest.fixture
 def certificate(server: Server, certificate_for: Callable[[str], Path]) -> Path:
-    """Turns the server into a TLS one with a certificate for HOST."""
+    """Makes the server speak TLS, with a certificate for HOST."""
     path = certificate_for(HOST)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)

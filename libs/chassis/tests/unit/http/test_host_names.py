@@ -1,4 +1,6 @@
-"""A resolver that takes its time holds up whoever asked and nobody else; in processes of their own, patched as ours."""
+"""A slow resolver delays only the caller that asked it. The tests run in separate processes, patched like the
+services'.
+"""
 
 import json
 import subprocess

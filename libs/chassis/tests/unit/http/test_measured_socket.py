@@ -1,4 +1,6 @@
-"""Servers that send without a pause, and never come to an end: under eventlet, where nobody is made to wait by them."""
+"""Servers that send without a pause and without an end: under eventlet, they do not keep other green threads
+waiting.
+"""
 
 import json
 import socket
@@ -80,7 +82,7 @@ os._exit(0)
 
 @pytest.fixture
 def flooding() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
-    """Starts a server that does this with every connection; its port."""
+    """`flooding(work)` starts a server that does this work with every connection. Returns its port."""
     over, servers = threading.Event(), []
 
     def start(work: Callable[[socket.socket], None]) -> int:
@@ -150,7 +152,7 @@ def test_tickets_of_tls_hold_up_nobody_either(flooding: Any, certificate_for: Ca
     context.num_tickets = 80_000
 
     def work(connection: socket.socket) -> None:
-        """All of them are made before the first is sent: it takes longer than reading them."""
+        """Makes all tickets before it sends the first, because making a ticket takes longer than reading one."""
         inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
         secured = context.wrap_bio(inward, outward, server_side=True)
         while True:

@@ -1,4 +1,4 @@
-"""Calls to servers that are slow but alive, and to servers that never come to an end."""
+"""Calls to servers that are slow but alive, and to servers whose answers never end."""
 
 import json
 import math
@@ -30,7 +30,7 @@ Work = Callable[[socket.socket], None]
 
 @pytest.fixture
 def serving() -> Iterator[Callable[[Work], int]]:
-    """Starts a server that does this with every connection; its port."""
+    """`serving(work)` starts a server that does this work with every connection. Returns its port."""
     servers = []
 
     def start(work: Work) -> int:
@@ -85,7 +85,7 @@ def answers_after(seconds: float) -> Work:
 
 
 def reads(piece_bytes: int, each_seconds: float, stop_at: float = math.inf) -> Work:
-    """Takes a body at a given rate, in steps, and answers when it is there."""
+    """Reads a body in steps at a given rate, and then answers. Pauses for long at `stop_at`."""
 
     def work(connection: socket.socket) -> None:
         left = BODY_BYTES
@@ -101,7 +101,7 @@ def reads(piece_bytes: int, each_seconds: float, stop_at: float = math.inf) -> W
 
 
 def sends(*pieces: bytes, each_seconds: float) -> Work:
-    """Answers in pieces, the last of them again and again."""
+    """Answers in pieces, and repeats the last piece for ever."""
 
     def work(connection: socket.socket) -> None:
         head_of(connection)
@@ -116,7 +116,7 @@ def sends(*pieces: bytes, each_seconds: float) -> Work:
 
 
 def tried(call: Callable[[], Any]) -> tuple[str, float]:
-    """The result or error of a call, and the seconds it took."""
+    """Returns the result or error of a call, and the seconds that it took."""
     began = time.monotonic()
     try:
         came = str(call().status)
@@ -241,7 +241,7 @@ def test_a_kept_connection_has_a_new_ceiling_for_every_call(serving: Any) -> Non
 
 
 def secured_with(certificate: Path, work: Work) -> Work:
-    """The same work behind TLS."""
+    """Does the same work behind TLS."""
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.load_cert_chain(certificate)
 
@@ -262,7 +262,7 @@ def test_a_connection_that_rested_for_too_long_is_not_used_again(
     max_rest_seconds: float,
     connections: int,
 ) -> None:
-    """Its server may be closing it: nobody would know whether the call arrived."""
+    """The server may be closing such a connection, and nobody would know whether the call arrived."""
     monkeypatch.setattr(outbound, "MAX_REST_SECONDS", max_rest_seconds)
     certificate, served = certificate_for("localhost"), []
 

@@ -1,4 +1,4 @@
-"""The addresses that a post may go to: checked before each post, and no others."""
+"""The addresses that a webhook may be sent to: they are checked before each post, and no others are used."""
 
 import socket
 from typing import Any

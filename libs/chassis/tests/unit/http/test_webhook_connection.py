@@ -1,4 +1,4 @@
-"""Posts over a kept connection: answers, time limits, TLS and the names of failures."""
+"""Posts over a connection that stays open: answers, time limits, TLS and the names of failures."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""Posts that fail: was it the receiver, or this machine and its network?"""
+"""Failed posts: whether the cause is the receiver, or this machine and its network."""
 
 import errno
 import math
@@ -21,7 +21,7 @@ V6 = "2a00:1450::1"
 
 
 class SlowNames:
-    """A resolver that does not answer for names with `slow` in them until the test is over."""
+    """A resolver that does not answer before the end of the test for names that contain `slow`."""
 
     def __init__(self) -> None:
         self.over = threading.Event()

@@ -1,4 +1,4 @@
-"""The collector of cycles once it has been settled, in a process of its own."""
+"""Python's collector of cycles after `settle`, tested in a separate process."""
 
 import subprocess
 import sys

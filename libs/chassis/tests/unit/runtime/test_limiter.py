@@ -1,4 +1,4 @@
-"""Who gets a slot, who waits for one, and that no holder has them all."""
+"""Who gets a slot and who waits for one. No holder gets all slots."""
 
 import threading
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ def limiter_of(count: int, wait_seconds: float = 0, max_share: Fraction = HALF) 
 
 
 def taken_by(limiter: Limiter, holder: str, stack: ExitStack) -> int:
-    """Takes all slots that `holder` gets, until the end of the stack; returns how many."""
+    """Takes all slots that the holder can get, until the end of the stack. Returns their number."""
     taken = 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Places in a pool: never more work claimed than can run, and a place for every kind of it."""
+"""Places in a pool: never is more work claimed than can run, and every kind of work gets a place."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ Task = Callable[[], None]
 
 
 class Work:
-    """Claims as many tasks as there are places, which run until `goes_on` is set."""
+    """Claims as many tasks as there are places. The tasks run until `goes_on` is set."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []

@@ -1,4 +1,4 @@
-"""Every `Waker` of a service wakes one of its loops: one that is given to no loop would do nothing at run time."""
+"""Every `Waker` of a service wakes one of its loops. One without a loop would do nothing."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Work in a confined process: its limits, what it knows, and that everything else goes on meanwhile."""
+"""Work in a confined process: its limits, the data that it can read, and other work that runs meanwhile."""
 
 import os
 import signal
@@ -170,7 +170,7 @@ def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monk
 
 
 def program(workshop, *arguments, given=b""):
-    """What the program writes."""
+    """Runs a program and returns its output."""
     with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
         first.write(given)
         first.seek(0)

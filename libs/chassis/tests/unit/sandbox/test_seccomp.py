@@ -1,4 +1,4 @@
-"""The filter as the kernel would run it, for both architectures, wherever the tests run."""
+"""The seccomp filter, interpreted as the kernel does, for both architectures on any machine."""
 
 import errno
 import struct
@@ -32,7 +32,7 @@ each_machine = pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 
 
 def run(program: bytes, architecture: int, number: int, arguments: Sequence[int] = ()) -> int:
-    """What the filter answers; the five instructions it uses, as Linux's `bpf_prog_run` has them."""
+    """Returns the filter's answer. Interprets the five instructions that it uses, as Linux's `bpf_prog_run` does."""
     data = struct.pack("=IIQ6Q", number, architecture, 0, *[*arguments, *[0] * 6][:6])
     instructions = list(struct.iter_unpack("=HBBI", program))
     word = place = 0
@@ -67,7 +67,7 @@ def test_a_decoder_may_make_the_calls_it_needs_and_no_other(machine, may_execute
 @each_machine
 @pytest.mark.parametrize("allowed", ["may_execute", "has_threads"])
 def test_where_threads_are_allowed_processes_and_namespaces_are_not(machine, allowed):
-    """The flags of glibc's pthread_create and fork, and of a thread in a namespace of its own."""
+    """Uses the flags with which glibc's pthread_create and fork call clone."""
     thread, fork = 0x3D0F00, 0x01200011
     assert answer(machine, "clone", thread, **{allowed: True}) == ALLOW
     assert answer(machine, "clone", thread) == REFUSE
@@ -108,6 +108,6 @@ def test_a_call_of_another_architecture_ends_the_process(machine):
 
 
 def test_the_x32_numbers_of_x86_64_are_refused():
-    """The same architecture to the kernel; only the numbers differ, by bit 30."""
+    """To the kernel x32 is the same architecture. Only bit 30 of its call numbers differs."""
     program = seccomp.decoder_filter("x86_64")
     assert {run(program, ARCHITECTURE["x86_64"], 0x40000000 | number) for number in range(600)} == {REFUSE}

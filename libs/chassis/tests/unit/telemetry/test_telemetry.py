@@ -1,4 +1,6 @@
-"""Traces and metrics in one process: what is recorded, what is not, and what a collector that is away costs."""
+"""Traces and metrics in one process: what is recorded, what is not, and what it costs when the collector cannot be
+reached.
+"""
 
 import re
 import subprocess
