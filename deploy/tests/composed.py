@@ -1,4 +1,4 @@
-"""docker-compose.yml as read, and which processes each of its containers runs."""
+"""Reads docker-compose.yml, and tells which processes each of its containers runs."""
 
 from collections.abc import Mapping
 from typing import Any

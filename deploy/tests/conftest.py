@@ -1,4 +1,6 @@
-"""Finds out what each process reads from its environment by running its config.py; adds the kits to the path."""
+"""Finds the settings that each process reads from its environment, by running its config.py. Adds the test kits to the
+path.
+"""
 
 import importlib
 import os
@@ -33,7 +35,7 @@ _ANYTHING = {
 
 @dataclass
 class Settings:
-    """The settings that a process reads: all of them, and the required ones."""
+    """The settings that a process reads: all of them, and those that it requires."""
 
     read: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
@@ -41,7 +43,9 @@ class Settings:
 
 @pytest.fixture(scope="session")
 def docker_compose() -> str:
-    """Compose 2 without an engine, to render files. Skips where Debian's package cannot be had, except in CI."""
+    """The path of Compose 2 without an engine, to render files. Without Debian's package the test is skipped, except in
+    CI.
+    """
     try:
         packages.provide_compose(print)
     except NotReady as error:
@@ -53,7 +57,7 @@ def docker_compose() -> str:
 
 @pytest.fixture
 def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
-    """`settings_of("quota")`; several names mean services that share a process."""
+    """`settings_of("quota")` returns the settings of a process. Several names mean services that share one process."""
 
     def find(*services: str) -> Settings:
         found = Settings()

@@ -1,4 +1,4 @@
-"""Shared by the tests of images and releases: the Dockerfile's steps, environments and processes in them."""
+"""Code that tests of images and releases share: the Dockerfile's steps, environments, and processes in them."""
 
 import json
 import os
@@ -28,13 +28,13 @@ START_SECONDS, STOP_SECONDS = 60.0, 20.0
 
 
 def step(script: str, *arguments: str | Path, **env: str | Path) -> None:
-    """Runs one of the Dockerfile's RUN lines with this Python."""
+    """Runs one of the Dockerfile's RUN lines with this Python. Raises an error if the line fails."""
     done = step_result(script, *arguments, **env)
     assert done.returncode == 0, done.stderr
 
 
 def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs the line and returns the result, also of a failure."""
+    """Runs one of the Dockerfile's RUN lines with this Python. Returns the result, even of a failure."""
     told = {"PYTHON": sys.executable, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     return subprocess.run(
         [ROOT / "deploy" / "images" / script, *arguments],
@@ -51,7 +51,9 @@ class Environment:
     python: Path
 
     def evaluate(self, code: str) -> Any:
-        """Returns what `code` assigns to `found`, through JSON. `-I` ignores PYTHONPATH and the current folder."""
+        """Runs `code` in the environment. Returns what the code assigns to `found`, through JSON. `-I` ignores
+        PYTHONPATH and the current folder.
+        """
         done = subprocess.run(
             [self.python, "-I", "-W", "ignore", "-c", f"import json\n{code}\nprint(json.dumps(found))"],
             cwd=self.python.parent, capture_output=True, text=True, timeout=60,
@@ -89,7 +91,7 @@ class Running:
             time.sleep(0.05)
 
     def is_healthy(self, path: str = "/healthz") -> bool:
-        """Runs the image's HEALTHCHECK."""
+        """Asks for the process's health as the image's HEALTHCHECK does, and returns whether it is healthy."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=2):
                 return True
@@ -98,7 +100,7 @@ class Running:
 
     @property
     def is_web(self) -> bool:
-        """Whether it answers at a non-loopback address."""
+        """Whether the process listens at an address other than the loopback."""
         return "gateway" in self.argv
 
     def signal(self) -> None:
@@ -128,7 +130,9 @@ def empty_database(admin: Engine) -> Iterator[Engine]:
 
 
 def make_rabbitmqctl(folder: Path) -> str:
-    """Writes a program into this folder that runs `rabbitmqctl` on our broker; skips the test for another broker."""
+    """Writes a program into this folder that runs `rabbitmqctl` on our broker. Skips the test if the broker is another
+    one.
+    """
     servers = Path(os.environ.get("TEST_RUN_DIR", ""))
     script = rabbitmq.server_script()
     if script is None or not (servers / "rabbitmq" / ".erlang.cookie").exists():
@@ -156,10 +160,10 @@ COMMITS_BACK = 20
 
 
 def unpack_parent(folder: Path, *paths: str) -> None:
-    """Unpacks these paths of the parent release into the folder, without paths all of it.
+    """Unpacks these paths of the parent release into the folder. Without paths, unpacks all of it.
 
-    The parent release is what PARENT_RELEASE names, or else the newest tag before this commit, or else COMMITS_BACK
-    commits back. Skips the test where the history does not reach it; in CI that is a failure.
+    The parent release is the one that PARENT_RELEASE names, otherwise the newest tag before this commit, otherwise the
+    commit COMMITS_BACK before it. Skips the test if the history does not reach that far; in CI that is a failure.
     """
     commit = (
         os.environ.get("PARENT_RELEASE")

@@ -1,6 +1,6 @@
-"""PostgreSQL and RabbitMQ that take encrypted connections alone, with the settings of compose.
+"""PostgreSQL and RabbitMQ that accept only encrypted connections, with the settings of compose.
 
-PostgreSQL is Debian's here: the local stack's is built without TLS.
+PostgreSQL is Debian's here, because the local stack's is built without TLS.
 """
 
 import os
@@ -33,7 +33,7 @@ COMPOSE = ROOT / "deploy" / "compose"
 
 
 def programs() -> Path | None:
-    """The folder of the system's newest PostgreSQL programs."""
+    """Returns the folder of the system's newest PostgreSQL programs, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent if found else None
 
@@ -49,7 +49,7 @@ class EncryptedPostgres:
         return f"postgresql://{user}:{PASSWORD}@{host}:{self.port}/{database}"
 
     def admin(self, statement: str, database: str = "postgres") -> list[Any]:
-        """Runs a statement through the socket, so also while TLS is off."""
+        """Runs a statement through the socket, which works even while TLS is off."""
         with closing(
             psycopg2.connect(host=str(self.socket), port=self.port, user=postgres.USER, dbname=database)
         ) as connection:
@@ -64,7 +64,7 @@ class EncryptedPostgres:
         wait_until(lambda: self.admin("SHOW ssl") == [(state,)], f"TLS is {state}")
 
     def encrypted(self, database: str) -> list[bool]:
-        """Returns for each network connection whether it is encrypted."""
+        """Returns, for each network connection, whether it is encrypted."""
         rows = self.admin(
             "SELECT s.ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)"
             f" WHERE a.datname = '{database}' AND a.client_addr IS NOT NULL"
@@ -74,7 +74,7 @@ class EncryptedPostgres:
 
 @contextmanager
 def postgres_with_tls(authority: Path, data: Path) -> Iterator[EncryptedPostgres]:
-    """Runs PostgreSQL in a new folder with the rules of compose. Skips the test where there is none."""
+    """Runs PostgreSQL in a new folder with the rules of compose. Skips the test if the system has no PostgreSQL."""
     try:
         packages.install(("postgresql",), programs, "the package postgresql is needed for these tests", print)
     except NotReady as error:
@@ -151,7 +151,7 @@ def rabbitmq_with_tls(authority: Path, run: Path) -> Iterator[int]:
 def make_databases(
     server: EncryptedPostgres, authority: Path, urls: Mapping[str, str], *, migrated: str
 ) -> None:
-    """Creates the roles and databases over TLS, with the commands of a deployment, and the tables of one."""
+    """Creates the roles and databases over TLS with the commands of a deployment. Migrates the database `migrated`."""
     env = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join(sys.path),
@@ -172,7 +172,7 @@ def user_url(port: int, authority: Path, user: str) -> str:
 
 
 def answer_to(url: str, body: bytes, signature: str | None) -> str:
-    """Sends a frame to quota by hand; returns why it was refused."""
+    """Sends a frame to quota by hand, and returns why it was refused."""
     [reply] = decode_replies(replies_to(amqp.parameters(url), "quota", body, signature)).replies
     assert reply.error is not None
     return str(reply.error.extras["refused"])

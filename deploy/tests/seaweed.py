@@ -29,8 +29,8 @@ SECRET = "secret.txt"
 def seaweed(folder: Path, users: Mapping[str, tuple[str, str, str]], *others: str) -> Iterator[str]:
     """Runs the server and yields its host and port.
 
-    A user has an access key, a secret and a bucket, with the rights of deploy/storage/policy.json for it and no others.
-    `others` are further buckets.
+    `users` maps a name to an access key, a secret and a bucket. The user has only the rights of
+    deploy/storage/policy.json, on that bucket. `others` are further buckets.
     """
     policy = (ROOT / "deploy/storage/policy.json").read_text()
     identities: list[dict[str, Any]] = [identity("admin", ADMIN, actions=["Admin"])]
@@ -82,7 +82,7 @@ def identity(name: str, keys: Any, **rights: Any) -> dict[str, Any]:
 
 
 def client(address: str, keys: tuple[str, str]) -> Minio:
-    """A client that does not repeat failed requests, and leaves no connection open."""
+    """Returns a client that does not repeat failed requests and leaves no connection open."""
     access, secret = keys
     http = PoolManager(retries=False, timeout=30, headers={"Connection": "close"})
     return Minio(address, access_key=access, secret_key=secret, secure=False, region=REGION, http_client=http)

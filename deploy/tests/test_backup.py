@@ -1,4 +1,4 @@
-"""The small stack: its memory, its restore from a backup after a total loss, and its telemetry."""
+"""A small stack: its memory, its restore from a backup after a total loss, and its telemetry."""
 
 import os
 import shutil
@@ -118,7 +118,9 @@ def test_the_small_stack_fits_and_comes_back_from_a_backup(
 
 
 def check_telling(collector: Collector, trace_id: str) -> None:
-    """A collector sees one service; spans and metrics name the service that did the work."""
+    """Asserts that spans and metrics name the service that did the work, although the collector sees one process for
+    all of them.
+    """
     collector.wait_for(lambda: collector.spans(trace_id=trace_id, name="handle post.published"))
     spans = collector.spans(trace_id=trace_id)
     assert {span.service for span in spans} == {"gateway", "posthaste"}
@@ -150,7 +152,7 @@ def run_script(name: str, folder: Path, stack: Stack) -> None:
 
 @contextmanager
 def databases_alone(stack: Stack) -> Iterator[None]:
-    """An empty PostgreSQL with the stack's databases."""
+    """Runs an empty PostgreSQL with the stack's databases, without the services."""
     postgres.prepare(stack.run, durable=False, sizes=compact.POSTGRES)
     told = read_env(stack.run)
     urls = {name: told[f"DATABASE_URL_{name.upper()}"] for name in units.DATABASES}

@@ -1,4 +1,4 @@
-"""Tests each broker user with the definitions that the local stack, compose and a cluster import."""
+"""Each user of the broker has the rights of the definitions that the local stack, compose and a cluster import."""
 
 import json
 import os
@@ -28,7 +28,7 @@ REFUSED = 403
 
 @pytest.fixture(scope="module")
 def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Unit → the URL of its user, in a virtual host with the imported definitions."""
+    """The URL of each unit's user, in a virtual host with the imported definitions."""
     host, mark = f"users-{new_id('t')[-12:]}", new_id("u")[-8:]
     folder = tmp_path_factory.mktemp("broker")
     rabbitmqctl = make_rabbitmqctl(folder)
@@ -57,7 +57,7 @@ def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
 
 
 def may(url: str, act: Callable[[pika.adapters.blocking_connection.BlockingChannel], object]) -> bool:
-    """Whether the broker permits it."""
+    """Tells whether the broker permits the action to this user."""
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()

@@ -1,4 +1,4 @@
-"""What .ci/run makes of its parts, and `./dev test --containers` where no engine can run."""
+"""How .ci/run reports the results of its parts, and `./dev test --containers` on a machine that can run no engine."""
 
 import os
 import shutil

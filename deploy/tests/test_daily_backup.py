@@ -1,4 +1,6 @@
-"""The row backup of compose: what it keeps, what a rehearsal finds, and that nobody reads a backup without the key."""
+"""The daily backup of compose: which backups it keeps and what a rehearsal finds. Nobody can read a backup without the
+key.
+"""
 
 import io
 import os
@@ -44,7 +46,7 @@ def days(count: int, last: date = date(2026, 11, 27)) -> list[str]:
 
 
 def kept_by_rule(names: set[str]) -> set[str]:
-    """The rule, said in another way: of each week and of each month the newest."""
+    """Returns the backups to keep, found in another way: the newest of each week and of each month."""
     newest = sorted(names, reverse=True)
     weeks: dict[object, str] = {}
     months: dict[str, str] = {}
@@ -79,7 +81,7 @@ def test_a_name_that_is_no_date_is_nobody_s_to_delete() -> None:
 
 
 class KeptInFolder:
-    """Where backups are without a bucket: a folder of the machine."""
+    """Keeps backups in a folder of the machine, as without a bucket."""
 
     env: dict[str, str] = {}
 
@@ -100,7 +102,7 @@ class KeptInFolder:
 
 
 class KeptInBucket:
-    """A bucket at a provider, whose user may use no other."""
+    """Keeps backups in a provider's bucket, with a user that may use only this bucket."""
 
     def __init__(self, address: str) -> None:
         access, secret, self.bucket = BACKUP_USER
@@ -132,7 +134,7 @@ class KeptInBucket:
 
 
 class Backups:
-    """Databases with rows and a bucket with files, and the script with a folder or a bucket to keep backups in."""
+    """Databases with rows, a bucket with files, and the backup script with a folder or a bucket for the backups."""
 
     def __init__(
         self,
@@ -193,7 +195,9 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def installation(
     request: pytest.FixtureRequest, database_for: Callable[[str], str], bucket: dict[str, str]
 ) -> Iterator[Backups]:
-    """In a folder that the scratch server's user may pass, which pytest's are not."""
+    """An installation with data and backups. Its folder is not pytest's, because another user runs the server of the
+    rehearsal and must reach it.
+    """
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)
     in_bucket = request.param == "bucket"
@@ -262,7 +266,7 @@ def test_files_come_back_and_a_deleted_one_is_kept_as_long_as_a_dump_that_names_
 def test_seven_daily_four_weekly_and_six_monthly_backups_stay_where_they_are_kept(
     installation: Backups,
 ) -> None:
-    """With files as old: a removed one stays as long as the oldest dump."""
+    """There are removed files of the same ages: each is kept until every dump is newer."""
     earlier = days(400, TODAY - timedelta(days=1))
     for name in earlier[::9]:
         installation.kept.put(f"dumps/{name}/began_at.bin", b"RCLONE")

@@ -1,4 +1,6 @@
-"""The dashboard's image, by the Dockerfile's steps: the Python client and nothing else of ours, and it runs alone."""
+"""The dashboard's image, built by the Dockerfile's steps: of our packages it has only the Python client, and it runs
+without any service.
+"""
 
 from collections.abc import Iterator
 
@@ -25,7 +27,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def running(environment: Environment) -> Iterator[Running]:
-    """The container's process. Nothing listens where it expects the API."""
+    """The container's process. No API answers at the address in its settings."""
     port = any_free()
     env = {"API_URL": "http://127.0.0.1:9", "DASHBOARD_URL": f"http://127.0.0.1:{port}"}
     running = Running(environment, BUILT["START"].split(), env, port)

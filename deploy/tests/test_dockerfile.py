@@ -1,4 +1,4 @@
-"""The Dockerfile of all images: its steps and what it copies."""
+"""The Dockerfile of all images: its steps and the files that it copies."""
 
 import re
 
@@ -25,9 +25,9 @@ def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
 
 
 def test_the_libraries_of_every_image_are_fetched_before_anything_of_one_image() -> None:
-    """So that the layer with them is made once for all images, and again only when a lock has changed.
+    """Their layer is then built once for all images, and again only when a lock has changed.
 
-    Our own packages are built in the layer after it, for all images, too.
+    The next layer builds our own packages, also for all images.
     """
     before = DOCKERFILE.partition("ENV PIP_NO_INDEX=1")[0]
     assert set(re.findall(r"^COPY (\S+/requirements\.lock) locks/", before, re.MULTILINE)) == {

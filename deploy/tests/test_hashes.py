@@ -1,6 +1,6 @@
-"""Every installer refuses files whose hash is not in the lock: ./dev, the images, npm.
+"""Every installer refuses files whose hash is not in the lock: ./dev, the images, and npm.
 
-Against packages of one module, from a folder in the place of a registry.
+The tests install packages of one module from a folder that replaces a registry.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def right(wheel: Path) -> str:
 
 
 def image(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[str]]]:
-    """An image's lock, and the step that installs it."""
+    """The lock of an image, and a function that installs it."""
     folder = wheel.parents[1]
     package, wheels = folder / "simulator", tiny_wheel(folder / "wheels", "posthaste_simulator").parent
     package.mkdir()
@@ -61,7 +61,7 @@ def image(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[s
 
 
 def checkout(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[str]]]:
-    """A checkout's lock, and its `./dev`."""
+    """The lock of a checkout, and a function that runs its `./dev`."""
     folder = wheel.parents[1]
     shutil.copy(ROOT / "dev", folder / "dev")
     (folder / "deploy/local/local").mkdir(parents=True)
@@ -84,7 +84,7 @@ def test_a_file_with_another_hash_than_the_lock_s_is_not_installed(
     installer: Callable[[Path], tuple[Path, Callable[[], subprocess.CompletedProcess[str]]]],
     hint: str,
 ) -> None:
-    """`hint`: what `./dev` adds to pip's words."""
+    """`hint`: the text that `./dev` adds to pip's message."""
     lock, install = installer(wheel)
     for wrong, words in REFUSALS.items():
         lock.write_text(f"tiny==1.0{wrong}\n")

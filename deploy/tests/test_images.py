@@ -1,9 +1,9 @@
-"""Runs every image's steps without a container engine: build, install from its own lock, run alone.
+"""Runs every image's steps without a container engine: builds its packages, installs its own lock, and runs its
+program.
 
-The files come from the two scripts that the Dockerfile runs. In an image's environment only those of its lock
-and of our own packages can be imported. Then each runs what its container runs, as docker-compose.yml says: migrated,
-started, healthy, and stopped by SIGTERM in the middle of work, which is finished, and with messages waiting, of which
-none is lost.
+The files come from the two scripts that the Dockerfile runs. In an image's environment, only the packages of its lock
+and our own can be imported. Then each program runs as docker-compose.yml says: it is migrated, started and healthy.
+SIGTERM stops it in the middle of work, which it finishes, and while messages wait, none of which is lost.
 """
 
 import base64
@@ -92,8 +92,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environments(
     wheels: Path, registry: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Environment]]:
-    """One environment per image. The Dockerfile's step installs the packages of all images once, which takes as long as
-    for one of them; each image's environment gets links to the files of its own lock and packages, and nothing else."""
+    """One environment for each image. The Dockerfile's step installs the packages of all images once, because that
+    takes no longer than those of one image. Each environment then links only to the files of its own lock and packages.
+    """
     folder = tmp_path_factory.mktemp("images")
     packages = [package for package, _ in IMAGES.values()]
     step("install.sh", folder / "all", wheels, *packages, PIP_NO_INDEX="1", PIP_FIND_LINKS=registry)
@@ -113,7 +114,7 @@ def site(environment: Path) -> Path:
 
 
 def link(installed: Distribution, into: Path) -> None:
-    """Adds the files of a distribution to an environment. Programs stay out: containers run modules."""
+    """Links the files of a distribution into an environment, except programs: containers run modules."""
     for file in installed.files or ():
         if ".." not in file.parts:
             (into / file.parent).mkdir(parents=True, exist_ok=True)
@@ -179,7 +180,7 @@ def test_a_lock_holds_all_that_its_packages_declare(environments: dict[str, Envi
 
 
 def test_an_environment_without_what_a_lock_names_does_not_start(wheels: Path, tmp_path: Path) -> None:
-    """The control: without isolation, this machine's packages are visible."""
+    """Shows that the environments are isolated: otherwise this machine's packages would be found."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True, timeout=60)
     python = tmp_path / "bare" / "bin" / "python"
     own = [next(wheels.glob(f"posthaste_{name}-*.whl")) for name in (*LIBRARIES, "quota")]
@@ -299,7 +300,7 @@ def locked(database: Engine, *tables: str) -> Iterator[None]:
 
 
 def is_waiting(database: Engine, marker: str) -> bool:
-    """Whether a statement with this text waits for a lock."""
+    """Tells whether a statement with this text waits for a lock."""
     asked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND wait_event_type = 'Lock' AND query LIKE :marker"
@@ -359,7 +360,7 @@ def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(
 
 
 def tell(amqp_url: str, service: str) -> set[str]:
-    """Sends events to the service with publisher confirms. Returns their ids."""
+    """Sends events to the service and waits for the broker's confirmation. Returns their ids."""
     name, data = EVENTS_HEARD[service]
     assert service in EVENTS[name].receivers
     ids = [new_id("evt") for _ in range(EVENT_COUNT)]
@@ -383,7 +384,7 @@ def has_consumers(amqp_url: str, service: str) -> bool:
 
 
 def waiting(amqp_url: str, service: str) -> set[str]:
-    """Returns the ids of the service's events at the broker, including those waiting for a retry."""
+    """Returns the ids of the service's events at the broker, including those that wait for a retry."""
     queues = [topology.event_queue(service)]
     queues += [topology.retry_queue(service, seconds) for seconds in topology.RETRY_SECONDS]
     found = set()

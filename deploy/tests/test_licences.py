@@ -1,4 +1,4 @@
-"""Each package that is installed with Posthaste has a licence that docs/dependencies.md tells."""
+"""docs/dependencies.md names the licence of each package that is installed with Posthaste."""
 
 import re
 from importlib.metadata import Distribution, distribution
@@ -27,7 +27,7 @@ def locked() -> list[str]:
 
 
 def licence_of(package: Distribution) -> str:
-    """Returns the licence as the package's metadata states it: an expression, classifiers, or its own words."""
+    """Returns the licence in the package's metadata: an expression, classifiers, or a text."""
     metadata = package.metadata
     classifiers = [
         value.split(" :: ")[-1]

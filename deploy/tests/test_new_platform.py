@@ -1,6 +1,7 @@
-"""A seventh platform is one folder, one row and its simulator part: added to a copy of the tree, and nothing else.
+"""A seventh platform needs only one folder, one row and its part of the simulator. The test adds them to a copy of the
+tree.
 
-What a copy of the code then says of it is asked in a process of its own, `WHAT_IS_THERE`.
+A separate process, `WHAT_IS_THERE`, reports what the copy's code then knows of the platform.
 """
 
 import json
@@ -184,7 +185,7 @@ def insert(path: Path, before: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the copy reports about platforms with the seventh."""
+    """What the copy with the seventh platform reports about platforms."""
     copy = tmp_path_factory.mktemp("tree")
     for folder in COPIED:
         name = folder.rpartition("/")[2]

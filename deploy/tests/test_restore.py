@@ -18,7 +18,7 @@ MIDDLE = "quota"
 
 
 class Installation:
-    """Migrated databases of every service, each with a test table whose one word is checked."""
+    """Migrated databases of every service. Each has a test table with one word, which the tests check."""
 
     def __init__(self, urls: dict[str, str]) -> None:
         self.urls = urls
@@ -53,7 +53,7 @@ class Installation:
 
 @pytest.fixture
 def kept(database_for: Callable[[str], str], tmp_path: Path) -> Installation:
-    """The databases, with a backup in `tmp_path`."""
+    """The databases, with a backup of them in `tmp_path`."""
     kept = Installation({service: database_for(service) for service in units.DATABASES})
     done = kept.script("dump.sh", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""TLS to real PostgreSQL and RabbitMQ: only valid certificates are accepted, and nothing is sent in plain text.
+"""TLS to a real PostgreSQL and RabbitMQ: only valid certificates are accepted, and nothing is sent in plain text.
 
 The servers run with the settings of compose, and every process has its own role and broker user.
 """
@@ -83,7 +83,7 @@ def database(server: EncryptedPostgres, authority: Path) -> str:
 
 @pytest.fixture(scope="module")
 def databases(server: EncryptedPostgres, authority: Path) -> dict[str, str]:
-    """Process → the URL of its database, all created over TLS as in a deployment. Only quota's has tables."""
+    """The URL of each process's database. All are created over TLS, as in a deployment. Only quota's has tables."""
     urls = {name: server.url(f"posthaste_{name}", name) for name in OWNERS}
     make_databases(server, authority, urls, migrated="quota")
     return urls
@@ -91,7 +91,7 @@ def databases(server: EncryptedPostgres, authority: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def broker(authority: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The TLS port of a RabbitMQ without a plain listener."""
+    """The TLS port of a RabbitMQ that accepts no plain connections."""
     with rabbitmq_with_tls(authority, tmp_path_factory.mktemp("broker")) as port:
         yield port
 
@@ -235,7 +235,7 @@ def test_a_connection_that_is_made_again_is_never_made_in_plain_text(
 
 
 def failures(logged: list[Any]) -> list[str]:
-    """Returns why a connection to the broker failed."""
+    """Returns the reason for each failed connection to the broker."""
     tried = [entry for entry in logged if entry["event"] in ("link_lost", "link_failed")]
     return [str(entry.get("reason", entry.get("error"))) for entry in tried]
 

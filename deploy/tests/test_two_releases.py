@@ -1,8 +1,8 @@
 """An upgrade without downtime: after the migrations, each service of the parent release runs beside the present ones.
 
-The parent comes from the repository's history. The databases are migrated by the present release, as an upgrade does
-first; then every process in turn is the parent's, and one post goes its whole way: uploaded, scheduled, published,
-told to a subscriber.
+The parent release comes from the repository's history. The present release migrates the databases first, as in an
+upgrade. Then each process in turn is replaced by the parent's, and one post is uploaded, scheduled, published and
+reported to a subscriber.
 """
 
 import base64
@@ -70,7 +70,7 @@ class Installation:
     brand_id: str = ""
 
     def process(self, name: str, sources: Path) -> Running:
-        """Returns a process of the release in `sources`, with this Python and its libraries."""
+        """Returns a process that runs the code in `sources` with this Python and its libraries."""
         folders = [*(sources / "libs").glob("*"), *(sources / "services").glob("*")]
         env = {**self.env[name], "PYTHONPATH": os.pathsep.join(map(str, folders)), "MAX_WORKERS": "32"}
         env["PYTHONDONTWRITEBYTECODE"] = ""  # the parent's sources are compiled once
@@ -170,7 +170,7 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def present(installation: Installation) -> Iterator[dict[str, Running]]:
-    """The present release, migrated and running."""
+    """The processes of the present release, migrated and running."""
     processes = {name: installation.process(name, ROOT) for name in UNITS}
 
     def bring_up(name: str) -> None:
@@ -190,7 +190,7 @@ def present(installation: Installation) -> Iterator[dict[str, Running]]:
 
 @contextmanager
 def replaced(running: Running, other: Running) -> Iterator[None]:
-    """Replaces the running process by the other one, as a rolling update does; restores it afterwards."""
+    """Replaces the running process by the other one during the block, as a rolling update does."""
     try:
         exchange(running, other)
         try:
@@ -202,7 +202,7 @@ def replaced(running: Running, other: Running) -> Iterator[None]:
 
 
 def exchange(old: Running, new: Running) -> None:
-    """Starts the new process before it stops the old one; afterwards if they share an address."""
+    """Starts the new process before it stops the old one. If they share an address, stops the old one first."""
     if old.is_web:
         stop(old)
     new.start()

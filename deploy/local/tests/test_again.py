@@ -1,4 +1,4 @@
-"""A test that failed beside others is forgiven only if it passes alone, each time."""
+"""A test that failed while others ran is forgiven only if it passes each time that it runs without them."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ SELECTION = ["-m", "not alone"]
 
 
 class FakePytest:
-    """Fails `failing` in the first run and ends the later ones with `codes`."""
+    """Fails the tests `failing` in the first run. Later runs end with `codes`."""
 
     def __init__(self, cache: Path, failing: Sequence[str], codes: Sequence[int], first: int = 1) -> None:
         self.cache, self.failing, self.codes = cache, failing, [first, *codes]

@@ -1,4 +1,4 @@
-"""Which tests `./dev test --changed` runs, and which servers `./dev test PATH` starts."""
+"""Which tests `./dev test --changed` selects, and which servers `./dev test PATH` starts."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The script `./dev`, which has to work on a machine without any set-up."""
+"""The script `./dev`, which must work on a machine where nothing has been set up."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def tools(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
-    """A checkout with nothing but the script."""
+    """A checkout with only the script."""
     shutil.copy(ROOT / "dev", tmp_path / "dev")
     return tmp_path
 

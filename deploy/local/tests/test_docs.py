@@ -1,4 +1,4 @@
-"""Checks the documents: links, packages in the glossary, lists of modules, libraries, and quoted code."""
+"""The documents: their links, the packages in the glossary, lists of modules, libraries, and quoted code."""
 
 import re
 import tomllib

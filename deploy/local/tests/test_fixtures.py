@@ -1,4 +1,4 @@
-"""Every fixture states the types of what it takes and of what it gives."""
+"""Every fixture states the types of its arguments and of its value."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""`./dev images` and its part of `./dev lint`: every use of a tag has the same digest, the registry's."""
+"""`./dev images` and its part of `./dev lint`: a tag has the same digest in every place, which is the registry's."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def checkout(root: Path, compose: str = f"@{OLD}", python: str = f"@{OLD}", mani
 
 
 def add_docker(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A fake `docker` on the PATH."""
+    """Makes this script the program `docker`."""
     (folder / "docker").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

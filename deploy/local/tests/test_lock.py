@@ -14,7 +14,7 @@ PARTS = lock.cuts()
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """name → version."""
+    """Returns the version of each package in the lock, by name."""
     return {name: entry.version for name, entry in lock.read(folder / "requirements.lock").items()}
 
 

@@ -1,4 +1,4 @@
-"""`./dev mail`: what the stack's mail server keeps, for people and tests."""
+"""`./dev mail`, which shows the mails that the stack's mail server keeps."""
 
 import mailbox
 import os
@@ -19,7 +19,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(run: Path, subject: str, text: str, seconds: int) -> None:
-    """Puts a mail into the folder, as aiosmtpd does, at this time."""
+    """Puts a mail with this time into the folder, as aiosmtpd does."""
     made = EmailMessage()
     made["To"], made["Subject"], made["Date"] = "ann@example.com", subject, "Thu, 26 Nov 2026 18:00:00 -0000"
     made.set_content(text)

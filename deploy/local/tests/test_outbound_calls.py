@@ -1,4 +1,4 @@
-"""Every outbound HTTP call has a time limit; calls to configured servers go through `chassis.http.outbound`."""
+"""Every outbound HTTP call has a time limit. Calls to configured servers go through `chassis.http.outbound`."""
 
 import ast
 from collections.abc import Iterator
@@ -31,14 +31,16 @@ def calls(source: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def positional_timeouts(source: str) -> list[int]:
-    """Returns lines with urllib3.Timeout(5, 30): that is total=5, connect=30. eventlet's Timeout takes seconds."""
+    """Returns the lines with a call like urllib3.Timeout(5, 30), which means total=5 and connect=30. eventlet's Timeout
+    takes seconds, so it is allowed.
+    """
     return [
         call.lineno for name, call in calls(source) if name == "Timeout" and call.args and "urllib3" in source
     ]
 
 
 def unbounded_pools(source: str) -> list[int]:
-    """Returns the lines with outbound calls without a time limit; `urlopen` of a pool has the pool's limit."""
+    """Returns the lines of outbound calls without a time limit. `urlopen` of a pool has the limit of the pool."""
     return [
         call.lineno
         for name, call in calls(source)

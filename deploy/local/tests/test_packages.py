@@ -1,4 +1,4 @@
-"""System packages: existing ones are used, and missing ones that cannot be installed are named."""
+"""System packages: present ones are used. An error names missing ones that cannot be installed."""
 
 import subprocess
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_what_was_unpacked_is_not_unpacked_again(monkeypatch: pytest.MonkeyPatch
 def test_a_package_that_cannot_be_had_leaves_no_folder_behind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A fake apt that fails as without a network."""
+    """Uses a fake apt that fails as it does without a network."""
     apt = tmp_path / "bin" / "apt-get"
     apt.parent.mkdir()
     apt.write_text('#!/bin/sh\necho "E: no $3" >&2; exit 100\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's data lies: in memory for tests, if there is room, and gone with the run directory."""
+"""The place of PostgreSQL's data: in memory for tests if there is room. The data is removed with the run directory."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from local.servers import postgres
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of /dev/shm."""
+    """A folder that replaces /dev/shm."""
     folder = tmp_path / "shm"
     folder.mkdir()
     monkeypatch.setattr(postgres, "MEMORY", folder)

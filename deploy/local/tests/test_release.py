@@ -1,4 +1,4 @@
-"""`./dev release`: what it writes, and what it refuses."""
+"""`./dev release`: what it writes, and when it refuses to."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ DAY = date(2027, 1, 31)
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The files that a release changes."""
+    """A folder with the files that a release changes."""
     for path in [ROOT / "CHANGELOG.md", *release.places(ROOT, release.present())]:
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

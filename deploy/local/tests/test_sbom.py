@@ -21,7 +21,7 @@ VALID = {
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Prints the file `answer` and records its arguments."""
+    """A fake docker that prints the file `answer` and records its arguments."""
     program = tmp_path / "bin" / "docker"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\ncat {tmp_path}/answer\n')

@@ -1,4 +1,4 @@
-"""A folder and a file that a reader can take in: at most 20 source files, at most 400 lines."""
+"""The size of folders and files, so that a reader can take them in: at most 20 source files, at most 400 lines."""
 
 import subprocess
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The story of the filled demo account fits what the account has: pages, the order of time, what platforms take."""
+"""The posts of the filled demo account suit its pages and their platforms, and are in the order of time."""
 
 from local.demo import story
 from local.stack import apps

@@ -1,4 +1,4 @@
-"""The supervisor with real processes: small shell and Python programs."""
+"""The supervisor with real processes, which are small shell and Python programs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Names and phrases that were replaced must not come back. No grammar checker: only these, one line each.
+"""Names and phrases that were replaced must not come back. The test knows only the expressions in its list.
 
 To add one: replace it everywhere, then add a line with the expression and what to write instead.
 """

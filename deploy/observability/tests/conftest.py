@@ -1,4 +1,4 @@
-"""Provides Prometheus' programs for checking rules, settings and dashboard queries."""
+"""Prometheus' programs, to check rules, settings and the queries of dashboards."""
 
 import pytest
 

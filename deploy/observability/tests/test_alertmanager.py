@@ -1,4 +1,6 @@
-"""deploy/observability/alertmanager.yaml, by amtool: is it valid, and who is told of each of our alerts?"""
+"""deploy/observability/alertmanager.yaml, checked by amtool: it is valid, and each of our alerts reaches the right
+receiver.
+"""
 
 import os
 import subprocess
@@ -56,7 +58,7 @@ MAIL = {"SMTP_HOST": "mail.bakery.test", "MAIL_FROM": "Bob's bakery <a&b@bakery.
 
 
 def on_compose(amtool: str, folder: Path, **told: str) -> dict[str, Any]:
-    """Returns the settings with which the row alertmanager of compose starts, after amtool's check."""
+    """Returns the settings with which alertmanager starts on Docker Compose, after amtool has checked them."""
     (folder / "alertmanager").write_text("#!/bin/sh\n")
     (folder / "alertmanager").chmod(0o755)
     env = {"PATH": f"{folder}:{os.environ['PATH']}", "FOLDER": str(folder), "TEMPLATE": str(SETTINGS)}

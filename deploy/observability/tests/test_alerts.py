@@ -1,7 +1,8 @@
-"""Checks each alert with promtool and sample data: it fires when it should, and not otherwise.
+"""Each alert, checked by promtool with sample data: it fires when it should, and not otherwise.
 
-A row is an alert, what is seen, the series (promtool's notation: a value a minute), and after how many minutes what is
-to be firing: the labels of each, without its severity. The figures are those of the goals on docs/observability.md.
+A case names the alert, the situation, the series (in promtool's notation, with one value a minute), the minute of the
+check, and the labels of each alert that must be firing then, without the severity. The figures are those of the goals
+in docs/observability.md.
 """
 
 import re
@@ -47,7 +48,7 @@ def requests(failed: str, answered: str) -> dict[str, str]:
 
 
 def waits(name: str, up_to: dict[str, float], labels: str = "") -> dict[str, str]:
-    """A histogram whose buckets grow by this much per minute."""
+    """Returns the series of a histogram. `up_to` maps each bucket to its growth per minute."""
     return {f'{name}_bucket{{{labels}le="{le}"}}': growing(count) for le, count in up_to.items()}
 
 
@@ -91,7 +92,9 @@ def credits_gone(counter: str) -> str:
 
 
 def pools(*services: str, instance: str = "a", values: str = "16x120") -> dict[str, str]:
-    """The metric of database connections that a process of each of these services exports, in promtool's notation."""
+    """Returns the metric of the maximum of database connections for a process of each service, in promtool's
+    notation.
+    """
     name = "db_client_connection_max"
     return {f'{name}{{posthaste_service="{it}", instance="{instance}"}}': values for it in services}
 

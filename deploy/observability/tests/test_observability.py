@@ -1,4 +1,4 @@
-"""Dashboards, rules and settings use existing metrics, and each alert has an entry in the guide."""
+"""Dashboards, rules and settings use only metrics that exist, and the guide has an entry for each alert."""
 
 import importlib
 import importlib.util
@@ -116,14 +116,16 @@ def test_each_alert_says_what_is_wrong_and_has_its_entry_on_the_page() -> None:
 def test_names_for_prometheus_are_those_of_the_collector(
     metric: str, kind: str, unit: str, series: str
 ) -> None:
-    """As github.com/prometheus/otlptranslator 1.0 writes them; by hand, all our metrics were compared on 2026-11-27."""
+    """The names follow github.com/prometheus/otlptranslator 1.0. All our metrics were compared by hand on
+    2026-11-27.
+    """
     assert prometheus_names(metric, kind, unit)[0] == series
 
 
 def test_every_unit_is_one_whose_spelling_is_known_and_no_name_repeats_it(
     declared: dict[str, metrics.Instrument],
 ) -> None:
-    """The collector spells other units too (ms: milliseconds), and appends no word that the name has already."""
+    """Our code spells only these units as the collector does. The collector adds no word that the name already has."""
     for name, it in declared.items():
         assert it.unit in ("s", "By", "1") or re.fullmatch(r"\{[a-z ]+\}", it.unit), name
         assert re.fullmatch(r"[a-z]+(\.[a-z]+)+", name), name

@@ -1,4 +1,4 @@
-"""A real Prometheus loads the settings and rules and answers all dashboard queries."""
+"""A real Prometheus loads our settings and rules, and answers the queries of all dashboards."""
 
 import subprocess
 import time
@@ -24,7 +24,7 @@ def test_promtool_accepts_it(promtool: str, kind: str, file: str) -> None:
 
 @pytest.fixture(scope="module")
 def ask(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """A server that runs with our files."""
+    """Sends a query to a Prometheus that runs with our files."""
     settings = (FOLDER / "prometheus.yaml").read_text(encoding="utf-8")
     assert "collector:8889" in settings
     [[found]] = [
@@ -47,7 +47,7 @@ def test_every_query_of_a_panel_is_answered(ask: Ask) -> None:
 
 
 def test_a_query_that_is_none_is_refused(ask: Ask) -> None:
-    """Shows that the test above can fail."""
+    """Shows that the test of the queries can fail."""
     with pytest.raises(AssertionError, match="parse error"):
         ask("query", query="sum by (le (rate(up[1m]))")
 

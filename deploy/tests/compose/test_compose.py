@@ -94,7 +94,7 @@ def test_the_settings_that_the_guide_makes_are_enough(
 
 
 def test_no_key_is_written_twice() -> None:
-    """Docker Compose 2 refuses the file then; version 1 and PyYAML take the last value."""
+    """Docker Compose 2 refuses a file with a repeated key. Version 1 and PyYAML would take the last value."""
 
     def twice(node: yaml.Node) -> Iterator[str]:
         if isinstance(node, yaml.MappingNode):
@@ -231,9 +231,10 @@ def test_compact_runs_the_figures_that_are_measured() -> None:
 
 @pytest.mark.parametrize("profile", ["core", "compact"])
 def test_all_pools_together_fit_into_postgresql_with_room_for_an_operator(profile: str) -> None:
-    """Each service has one more connection than its pool, for the leases of publishing; ten are for dumps and psql.
+    """The test counts one more connection than its pool for each service, because publishing's leases use one. Ten more
+    are for dumps and psql.
 
-    While a unit is replaced behind a stand-in, it runs twice.
+    A unit runs twice while it is replaced behind a stand-in.
     """
     told = values_of(ENV_FILES["compact"]) if profile == "compact" else {}
     command = " ".join(SERVICES["postgres"]["command"])
@@ -264,7 +265,7 @@ def test_no_container_s_log_fills_the_disk() -> None:
 
 
 def test_the_broker_s_health_check_starts_no_erlang_and_knows_both_ports() -> None:
-    """rabbitmq-diagnostics takes 1.5 s of CPU each time."""
+    """rabbitmq-diagnostics would take 1.5 s of CPU for each check."""
     check = SERVICES["rabbitmq"]["healthcheck"]
     assert check["test"][:2] == ["CMD", "bash"]
     assert "rabbitmq" not in check["test"][-1]

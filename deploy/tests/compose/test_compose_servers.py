@@ -1,4 +1,4 @@
-"""deploy/compose: the scripts and settings with which PostgreSQL, RabbitMQ start."""
+"""deploy/compose: the scripts and settings with which PostgreSQL and RabbitMQ start."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ from local.servers import certificates, postgres
 def addresses(row: dict[str, Any]) -> dict[str, str]:
     """Returns the addresses of RabbitMQ and of PostgreSQL's databases in a container's environment.
 
-    Without those of its socket, which has no host.
+    Leaves out addresses of PostgreSQL's socket, which have no host.
     """
     return {
         name: value
@@ -30,7 +30,7 @@ def addresses(row: dict[str, Any]) -> dict[str, str]:
 
 
 def connects(row: dict[str, Any]) -> set[str]:
-    """Returns AMQP and DATABASE, if the container connects to these servers."""
+    """Returns which of AMQP and DATABASE the container connects to."""
     return {"AMQP" if name == "AMQP_URL" else "DATABASE" for name in addresses(row)}
 
 
@@ -73,7 +73,7 @@ def resolved(value: str, told: dict[str, str]) -> str:
 def test_with_tls_each_process_checks_the_certificate_of_each_server_that_it_connects_to(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The addresses are those that the process itself would connect to."""
+    """The test takes the addresses from the container's environment, as the process does."""
     told, row = values_of(ENV_FILES["tls"]), OURS[name]
     certificates.make(tmp_path, "unused")
     for server in connects(row):

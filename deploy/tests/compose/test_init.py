@@ -1,4 +1,6 @@
-"""deploy/compose/init.py and doctor.py. What needs an engine is tested by `./dev test --containers`."""
+"""deploy/compose/init.py and doctor.py, as far as they need no container engine. `./dev test --containers` tests the
+rest.
+"""
 
 import stat
 import subprocess

@@ -1,5 +1,5 @@
-"""The Caddyfile on a real Caddy and nginx.conf on a real nginx: who answers which path, and what the upstreams are told
-of the client.
+"""The Caddyfile on a real Caddy and nginx.conf on a real nginx: which server answers which path, and what the servers
+learn about the client.
 """
 
 import json
@@ -25,7 +25,7 @@ Servers = dict[str, ThreadingHTTPServer]
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Answers with its name and what it was told; reads bodies without keeping them."""
+    """Answers with its name and the headers about the client. Reads bodies without keeping them."""
 
     def answer(self) -> None:
         left = count = int(self.headers.get("Content-Length") or 0)
@@ -78,7 +78,7 @@ def proxy(
 
 
 def api_paths() -> list[str]:
-    """The paths that the cluster's Ingress gives to the gateway."""
+    """Returns the paths that the cluster's Ingress sends to the gateway."""
     text = (ROOT / "deploy/kubernetes/components/ingress/ingress.yaml").read_text()
     [ingress] = [it for it in yaml.safe_load_all(text) if it and it["metadata"]["name"] == "gateway"]
     paths = ingress["spec"]["rules"][0]["http"]["paths"]

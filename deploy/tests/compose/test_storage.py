@@ -1,4 +1,4 @@
-"""The S3 server of docker-compose.yml, and the two files that put another in its place."""
+"""The S3 server of docker-compose.yml, and the two files that replace it by another one."""
 
 import json
 import os
@@ -40,7 +40,7 @@ esac
 
 
 def rendered(docker_compose: str, folder: Path, profiles: str, file: str, **told: str) -> dict[str, Any]:
-    """Returns what Compose makes of docker-compose.yml and `file`, with these settings besides the demo's."""
+    """Returns docker-compose.yml merged with `file` as Compose renders them, with the demo's settings and these."""
     settings = values_of(ENV_FILES["demo"]) | {"COMPOSE_PROFILES": profiles, "DOMAIN": "x.test"} | told
     (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     files = ("-f", "docker-compose.yml", *(["-f", f"deploy/compose/{file}"] if file else []))
@@ -74,7 +74,7 @@ def test_only_who_moves_files_is_on_the_storage_s_network() -> None:
 
 
 def test_whoever_reaches_the_storage_reaches_s3_alone() -> None:
-    """Its other ports ask for no password: with one request a stranger would be its administrator."""
+    """The server's other ports ask for no password: one request there would make a stranger its administrator."""
     script = (ROOT / "deploy/compose/storage.sh").read_text()
     assert "-ip.bind=127.0.0.1" in script
     assert re.findall(r"\S+=0\.0\.0\.0", script) == ["-s3.ip.bind=0.0.0.0"]

@@ -1,6 +1,6 @@
-"""deploy/storage/policy.json on a real S3 server with policies: media works with it, and reaches nothing else.
+"""deploy/storage/policy.json on a real S3 server: media works with these rights, and can reach nothing else.
 
-The server is SeaweedFS, because MinIO is in no package index and the local stack's rclone has no policies.
+The server is SeaweedFS. MinIO is in no package index, and the local stack's rclone has no policies.
 """
 
 import io
@@ -31,7 +31,9 @@ Act = Callable[[Minio], object]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The host and port of a server with both buckets, an administrator, and media's user with the policy alone."""
+    """The host and port of a server with two buckets, an administrator, and media's user, which has only the policy's
+    rights.
+    """
     with seaweed(tmp_path_factory.mktemp("s3"), {"media": (*KEYS["media"], OURS)}, ANOTHER) as address:
         yield address
 
@@ -49,7 +51,7 @@ def read(s3: Minio, bucket: str) -> None:
 
 @pytest.fixture
 def bucket(server: str) -> Iterator[Bucket]:
-    """Media's own client."""
+    """The S3 client of media."""
     access, secret = KEYS["media"]
     bucket = Bucket(
         Settings(
@@ -112,7 +114,7 @@ def test_media_uploads_in_parts_and_aborts_an_upload(bucket: Bucket) -> None:
 
 
 def administer(s3: Minio, action: str, **fields: str) -> None:
-    """A call of the server's own administration, which is IAM's API as AWS has it."""
+    """Calls the server's administration, which has the API of AWS IAM."""
     body = urlencode({"Action": action, "Version": "2010-05-08", **fields}).encode()
     s3._execute("POST", body=body, headers={"Content-Type": "application/x-www-form-urlencoded"})
 

@@ -1,6 +1,6 @@
-"""Fixtures of `./dev test --containers`: one engine, and each of the stacks of Compose on it in turn.
+"""Fixtures of `./dev test --containers`: one engine, on which the stacks of Compose run one after another.
 
-With `--core` only the demo (profile `compact`), else the profile `core` as well.
+With `--core` only the stack of the profile `compact` runs, otherwise the one of the profile `core` too.
 """
 
 import os
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def is_core() -> bool:
-    """Whether only the core of these tests runs."""
+    """Whether only the most important of these tests run."""
     return IS_CORE
 
 
@@ -52,7 +52,9 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def builds(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Builds]:
-    """Begins to build what the selected tests need: the demo, then `core`, then the parent release."""
+    """Starts building the images that the selected tests need: first the demo's, then those of `core`, then the parent
+    release's.
+    """
     images.make_python(engine)
     builds = Builds()
     items = request.session.items
@@ -68,13 +70,13 @@ def builds(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Builds]:
 
 @pytest.fixture(scope="session")
 def servers(engine: Engine, builds: Builds) -> None:
-    """Makes the images of the servers while ours are built."""
+    """Makes the images of the servers while our own images are built."""
     images.make_servers(engine)
 
 
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
 def stack(builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
-    """One stack after the other: it makes room when the next one starts, and the last one ends with the engine."""
+    """The stacks, one after another. Each one is removed when the next one starts, and the last one with the engine."""
     stack = builds.wait(request.param)
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")

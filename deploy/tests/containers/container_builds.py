@@ -1,4 +1,4 @@
-"""The images of all stacks, built one stack after the other while tests run: these wait most of the time."""
+"""Builds the images of all stacks, one stack after another, while tests run. The tests wait most of the time."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,7 +14,7 @@ PARENT = "parent"
 
 
 class Builds:
-    """Stacks whose images are being built, or are built already."""
+    """Stacks whose images are being built or are built."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
@@ -30,13 +30,13 @@ class Builds:
         return stack
 
     def wait(self, name: str) -> Composed:
-        """Returns the stack once its images are built."""
+        """Waits until the stack's images are built, and returns the stack."""
         stack = self._futures[name].result()
         tell(f"the images for {name} are built")
         return stack
 
     def wait_all(self) -> None:
-        """Returns once nothing is built any more, whatever the results."""
+        """Waits until no build runs any more, whatever their results."""
         wait(self._futures.values())
 
     def close(self) -> None:
@@ -44,7 +44,7 @@ class Builds:
 
 
 def parent_release(engine: Engine) -> Composed:
-    """Returns the parent release, in a checkout of its own."""
+    """Returns a stack of the parent release, in its own checkout."""
     checkout = engine.folder / "checkout"
     checkout.mkdir()
     unpack_parent(checkout)

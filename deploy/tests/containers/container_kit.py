@@ -1,4 +1,6 @@
-"""What the tests of containers share: the demo account's client, and everything that the account owns, to compare."""
+"""Code that tests of containers share: a client of the demo account, and everything that the account owns, to compare
+it.
+"""
 
 import time
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ PHOTO, VIDEO = "/media/photo-1080x1080.jpg", "/media/video-5s.mp4"
 
 
 class Progress:
-    """Prints what is done, and when, while the tests run. `config`: set before the first test."""
+    """Prints lines with the time while the tests run. Set `config` before the first test."""
 
     config: pytest.Config | None = None
 
@@ -37,7 +39,9 @@ tell = Progress()
 
 @contextmanager
 def account(stack: Composed) -> Iterator[Posthaste]:
-    """The demo account through the Python client, which repeats what got no answer, with the same idempotency key."""
+    """Yields a Python client of the demo account, which repeats a request without an answer with the same idempotency
+    key.
+    """
     env = read_env(stack.run)
     url = env["BASE_URL"].removesuffix("/api/v1")
     with Posthaste(env["LIVE_TOKEN"], base_url=url, timeout_seconds=CALL_SECONDS) as client:
@@ -45,7 +49,7 @@ def account(stack: Composed) -> Iterator[Posthaste]:
 
 
 def schedule(client: Posthaste, stack: Composed, name: str, number: int) -> str:
-    """Schedules a post for a day to come, three hours after the one before. Returns its id."""
+    """Schedules a post, three hours after the one with the number before, from tomorrow on. Returns its id."""
     at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=24 + 3 * number)
     page = read_env(stack.run)["SECOND_PAGE_ID"]
     made = client.schedule_post(page_id=page, message=f"{name} {number}", scheduled_at=at)
@@ -53,7 +57,7 @@ def schedule(client: Posthaste, stack: Composed, name: str, number: int) -> str:
 
 
 def sample(stack: Composed, path: str = PHOTO) -> bytes:
-    """Returns a file to upload: PHOTO or VIDEO."""
+    """Returns the bytes of a file to upload: PHOTO or VIDEO."""
     answer = requests.get(
         read_env(stack.run)["SIMULATOR_URL"] + path,
         headers={"Host": "media.posthaste.test"},
@@ -82,6 +86,6 @@ def download(url: str) -> bytes:
 
 
 def has_a_way_out(stack: Composed, container: str) -> bool:
-    """Returns whether a process in the container reaches this machine's name server."""
+    """Tells whether a process in the container can reach this machine's name server."""
     reach = "import socket; socket.create_connection(('10.0.2.3', 53), 5)"
     return stack.engine.docker("exec", container, "python", "-IS", "-c", reach, check=False).returncode == 0

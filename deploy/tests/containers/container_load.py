@@ -1,4 +1,4 @@
-"""Requests of many accounts at a steady rate, whatever the answers, and what became of each: for tests of upgrades."""
+"""Requests of many accounts at a steady rate, whatever the answers, and their outcomes: for tests of upgrades."""
 
 import random
 import ssl
@@ -48,7 +48,7 @@ class Tenant(NamedTuple):
 
 @dataclass
 class Write:
-    """A post to schedule. `post_id`: set by the answer."""
+    """A post to schedule. `post_id` is empty until the answer has come."""
 
     tenant: Tenant
     body: dict[str, Any]
@@ -57,7 +57,9 @@ class Write:
 
 
 class Load:
-    """Requests that are sent at their time, each to one of the addresses in turn (name → base of the API)."""
+    """Sends requests at fixed times, to each of the addresses in turn. `addresses` maps a name to the base URL of the
+    API.
+    """
 
     def __init__(
         self,
@@ -81,7 +83,9 @@ class Load:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Sends requests while the block runs, and waits for their answers. The outcomes are those of this block."""
+        """Sends requests while the block runs, and waits for their answers. `outcomes` then holds those of this
+        block.
+        """
         self.outcomes.clear()
         self.refused_at.clear()
         self.slowest_seconds, self._begun_at = 0.0, time.monotonic()
@@ -143,11 +147,13 @@ class Load:
         self._http.close()
 
     def refused(self, name: str) -> float:
-        """Returns the share of the requests to this address that were refused."""
+        """Returns which share of the requests to this address was refused."""
         return self._sum(name, lambda it: it in REFUSED) / max(1, self._sum(name, lambda _: True))
 
     def failed(self) -> dict[tuple[str, int | str], int]:
-        """Returns the outcomes that are neither an answer nor a refusal: address and status or error → count."""
+        """Returns how often each outcome came that is neither a success nor a refusal, by address and status or
+        error.
+        """
         return {it: count for it, count in self.outcomes.items() if it[1] not in (200, 201, *REFUSED)}
 
     def told(self) -> str:
@@ -155,7 +161,7 @@ class Load:
         return f"{figures}; slowest {self.slowest_seconds:.1f} s; refused in the seconds {sorted(self.refused_at)}"
 
     def repeat_what_got_no_answer(self) -> None:
-        """Repeats writes with the same key, as every client does."""
+        """Repeats each write without an answer, with the same key, as every client does."""
         for write in self.writes:
             if not write.post_id:
                 self._schedule(*self.addresses[0], write)

@@ -1,4 +1,4 @@
-"""Traffic on a stack of Compose, and once each failure that has a series in deploy/observability."""
+"""Traffic on a stack of Compose, and each failure that deploy/observability has a series for, once."""
 
 import hashlib
 import hmac
@@ -43,7 +43,9 @@ ELSEWHERE = "203.0.113.7"
 
 
 class Receiver:
-    """Takes webhooks; answers with `status`. `answers`: status, and whether it was a first attempt → how many."""
+    """Receives webhooks and answers with `status`. `answers` counts the answers by status and by whether they were to a
+    first attempt.
+    """
 
     def __init__(self, host: str) -> None:
         self.status = 204
@@ -66,7 +68,7 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
 
     def answer(self, status: int, *, is_first: bool) -> None:
-        """Answers with this status from now on. Returns when a first attempt, or a repeated one, has got it."""
+        """Answers with this status from now on. Waits until a first attempt, or a repeated one, has got it."""
         kind = (status, is_first)
         before = self.answers[kind]
         self.status = status
@@ -74,7 +76,7 @@ class Receiver:
 
 
 class Traffic:
-    """Requests and posts of the demo account while its `with` block runs; the methods cause failures and end them."""
+    """Requests and posts of the demo account while its `with` block runs. Each method causes a failure and ends it."""
 
     def __init__(self, stack: Composed, host: str) -> None:
         self.stack = stack
@@ -111,7 +113,7 @@ class Traffic:
                 self.post()
 
     def post(self, page_id: str = "") -> None:
-        """Schedules a post and makes it due. `page_id`: default the page of the traffic."""
+        """Schedules a post and makes it due, by default on the page of the traffic."""
         at = (datetime.now(UTC) + timedelta(minutes=15)).isoformat()
         page = page_id or self.env["PAGE_ID_TW"]
         body = {"page_id": page, "message": uuid.uuid4().hex, "scheduled_at": at}
@@ -131,7 +133,7 @@ class Traffic:
     # -- failures ---------------------------------------------------------------------------------------
 
     def fail_posts(self) -> None:
-        """On a page of its own: two posts of one page that wait at the same moment are too close to each other."""
+        """Makes a post fail on a new page: on the page of the traffic it would be too close to another post."""
         page = self.stack.ctl(
             "page", "link", "--brand", self.env["BRAND_ID"], "--platform", "TW", "--name", "Failing"
         )
@@ -139,16 +141,19 @@ class Traffic:
         self.post(page["id"])
 
     def fail_deliveries(self) -> None:
-        """Refuses a delivery and takes its repetition, three times.
+        """Refuses a delivery and accepts its repetition, three times.
 
-        A rate is known from the second time that a series grows; two of the three may be sent as one.
+        Prometheus knows a rate only from the second increase of a series on, and two of the three may arrive as one
+        increase.
         """
         for _ in range(3):
             self.receiver.answer(500, is_first=True)
             self.receiver.answer(204, is_first=False)
 
     def send_garbage(self) -> None:
-        """As an administrator of the broker: to a queue of events, and to one of calls."""
+        """Sends unreadable messages as an administrator of the broker: one to a queue of events, one to a queue of
+        calls.
+        """
         password = secrets.token_hex(16)
         for words in (("add_user", "noise", password), ("set_permissions", "noise", ".*", ".*", ".*")):
             self._broker(*words)
@@ -176,7 +181,7 @@ class Traffic:
         self._tell_payment("charge.refunded", {"id": f"ch_{uuid.uuid4().hex}", **amounts, **payment})
 
     def use_up_limits(self) -> None:
-        """A minute's requests of a free account, and the month's webhooks and then publishes of the demo account."""
+        """Uses up a free account's requests of a minute, and the demo account's webhooks and publishes of the month."""
         _, token = self._new_account()
         while self.call("GET", "/me", token).status_code != 429:
             pass
@@ -196,7 +201,7 @@ class Traffic:
         self.sql("quota", f"UPDATE counters SET publishes = publishes - 3000 {of_demo}")
 
     def lose_a_database(self) -> None:
-        """Publishing's, for some seconds."""
+        """Takes publishing's database away for some seconds."""
         with self._without_database("publishing"):
             for _ in range(10):
                 self.call("GET", "/posts/scheduled")
@@ -211,10 +216,11 @@ class Traffic:
             )
 
     def overflow_the_request_log(self, is_seen: Callable[[], bool]) -> None:
-        """Takes the gateway's database away, and sends requests until it is seen that their lines have no room.
+        """Takes the gateway's database away, and sends requests until `is_seen` finds that lines of the request log
+        were dropped.
 
-        Requests from an address that the token does not allow are listed and use no quota. One connection leads them
-        all to one of the gateway's processes.
+        The requests come from an address that the token does not allow, so they are logged and use no quota. One
+        connection leads them all to the same process of the gateway.
         """
         create = ("token", "create", "--user", self.env["DEMO_USER_ID"], "--scopes", "read:account")
         token = self.stack.ctl(*create, "--name", "elsewhere", "--ip", ELSEWHERE)["api_token"]
@@ -250,7 +256,7 @@ class Traffic:
         return self.stack.compose("logs", "--no-color", service).stdout.count(event)
 
     def _new_account(self) -> tuple[str, str]:
-        """Returns user id and token of a free account."""
+        """Returns the user id and the token of a free account."""
         user = self.stack.ctl(
             "user", "create", "--tier", "free", "--email", f"{uuid.uuid4().hex}@posthaste.test"
         )
@@ -265,7 +271,7 @@ class Traffic:
         ).raise_for_status()
 
     def _tell_payment(self, kind: str, thing: dict[str, Any]) -> None:
-        """Sends a signed event of Stripe."""
+        """Sends a signed webhook of Stripe."""
         now, id_ = int(time.time()), f"evt_{uuid.uuid4().hex}"
         body = json.dumps(
             {"id": id_, "object": "event", "created": now, "type": kind, "data": {"object": thing}}
@@ -280,6 +286,6 @@ class Traffic:
         self.stack.compose("exec", "-T", "rabbitmq", "rabbitmqctl", *words)
 
     def sql(self, database: str, statement: str) -> str:
-        """Runs a statement as the administrator. Returns what psql prints of its rows."""
+        """Runs a statement as the administrator. Returns the rows as psql prints them."""
         argv = ("psql", "-At", "-v", "ON_ERROR_STOP=1", "-U", "posthaste", "-d", database)
         return self.stack.compose("exec", "-T", "postgres", *argv, stdin=statement).stdout

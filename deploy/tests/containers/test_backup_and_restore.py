@@ -1,4 +1,6 @@
-"""The profile `backup`, loss of every volume, and restore: the commands of docs/operations.md, "Backup and restore"."""
+"""A backup by the profile `backup`, the loss of every volume, and a restore with the commands of docs/operations.md,
+"Backup and restore".
+"""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""How much CPU the stack takes while nobody asks it anything, health checks included."""
+"""How much CPU the stack uses while nobody calls it, with its health checks."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def test_the_idle_stack_takes_at_most_a_sixth_of_a_core(stack: Composed, is_core
     services, containers = shown[::2], shown[1::2]
 
     def used() -> list[float]:
-        """Asks for all at once: an answer takes a second."""
+        """Reads the CPU time of all containers at once, because reading one takes a second."""
         with ThreadPoolExecutor(len(containers)) as pool:
             return list(pool.map(stack.engine.cpu_seconds, containers))
 

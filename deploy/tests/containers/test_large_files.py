@@ -1,5 +1,5 @@
-"""Films of 100 and 250 MB into the storage of Compose, straight and in parts: through Caddy of the profile `tls`, and
-through an nginx with our lines in its place.
+"""Videos of 100 and 250 MB to the storage of Compose, in one piece and in parts: through Caddy of the profile `tls`,
+and through an nginx with our nginx.conf.
 """
 
 import ssl
@@ -54,7 +54,7 @@ def client(
 
 @pytest.fixture(scope="module")
 def films(stack: Composed, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """Returns size in MB → the file."""
+    """Returns the files by their size in MB."""
     video = sample(stack, VIDEO)
     made = {}
     for size in (100, 250):

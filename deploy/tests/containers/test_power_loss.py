@@ -1,4 +1,4 @@
-"""kill -9 of dockerd and of every process in every container, while posts are being scheduled."""
+"""While posts are being scheduled, kill -9 ends dockerd and every process in every container."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(
     reached = threading.Semaphore(0)
 
     def write(writer: int) -> None:
-        """Repeats what got no answer, as any client does."""
+        """Schedules posts. Repeats requests without an answer, as any client does."""
         try:
             with account(stack) as client:
                 for number in range(writer, POSTS, WRITERS):

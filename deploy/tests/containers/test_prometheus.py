@@ -1,7 +1,7 @@
-"""A real Prometheus over Compose: every query of dashboards and alerts has data, and alerts begin and end.
+"""A real Prometheus for Compose: every query of dashboards and alerts has data, and alerts begin and end.
 
-Prometheus has copies of our files in which every window, wait and interval is a tenth of what it is (FACTOR), and the
-processes send as much more often. A stand-in takes the place of the collector.
+In Prometheus' copies of our files, every length of time is a tenth (FACTOR), and the processes send their metrics as
+much more often. A stand-in replaces the collector.
 """
 
 import re
@@ -48,7 +48,7 @@ ALERT_SECONDS = 120.0
 
 
 def shortened(text: str) -> str:
-    """Divides every length of time in a file of Prometheus', or in a query, by FACTOR."""
+    """Divides every length of time in a file of Prometheus or in a query by FACTOR."""
 
     def tenth(found: re.Match[str]) -> str:
         return f"{int(found[1]) * _MILLISECONDS[found[2]] // FACTOR}ms"
@@ -57,7 +57,9 @@ def shortened(text: str) -> str:
 
 
 def of_alert(expression: str) -> str:
-    """Returns what an alert compares with its limit, which has a value while the alert is silent too."""
+    """Returns the part of an alert's expression that it compares with a limit. This part has a value even while the
+    alert does not fire.
+    """
     return re.sub(r"\s>\s[\d.]+(\s\*\s[\d.]+)?", "", expression)
 
 
@@ -114,7 +116,7 @@ def is_of_failures(query: str) -> bool:
 
 
 def without_data(ask: Ask, asked: list[str]) -> list[str]:
-    """Asks until every query has had data, or the time is over. Returns those that never had any."""
+    """Repeats the queries until each has had data, or the time is over. Returns the queries that never had any."""
     left, end = asked, time.monotonic() + DATA_SECONDS
     while left and time.monotonic() < end:
         left = [query for query in left if not has_data(ask, query)]

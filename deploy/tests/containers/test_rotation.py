@@ -1,4 +1,4 @@
-"""New passwords and keys: the commands and steps of docs/operations.md, "Keys"."""
+"""New passwords and keys, with the commands and steps of docs/operations.md, "Keys"."""
 
 import secrets
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def of_the_storage(stack: Composed) -> None:
 
 
 def test_each_new_password_is_taken_and_the_old_one_refused(stack: Composed, is_core: bool) -> None:
-    """All at once, which takes one restart."""
+    """All passwords change at once, so that one restart is enough."""
     before = values_of(stack.settings)
     of_the_databases(stack)
     if not is_core:
@@ -73,14 +73,14 @@ def test_each_new_password_is_taken_and_the_old_one_refused(stack: Composed, is_
 
 
 def renewed(stack: Composed) -> None:
-    """Starts again what has other settings now, and the operator's container with it."""
+    """Restarts the containers whose settings have changed, and the operator's container."""
     stack.up()
     stack.engine.docker("rm", "--force", "operator")
     stack.operator()
 
 
 def opens(servers: Mapping[str, str], name: str, password: str) -> bool:
-    """Asks the server whether it takes the password. `servers`: postgres and rabbitmq → address."""
+    """Tells whether the server accepts the password. `servers` maps postgres and rabbitmq to their addresses."""
     if name == "S3_SECRET_KEY":
         return opens_storage(password)
     if name.startswith("AMQP_PASSWORD_"):
@@ -121,7 +121,7 @@ def test_every_key_changes_in_steps_while_everything_that_it_protects_is_kept(st
     signing = all_message_keys(then)
 
     def message_keys(first: dict[str, str], second: dict[str, str]) -> dict[str, str]:
-        """Returns the keys of each process, followed by a second secret of its own, if it has one."""
+        """Returns the keys of each process, followed by its own second secret if it has one."""
         also = {process: f",{process}={secret}" for process, secret in second.items()}
         return {
             f"MESSAGE_KEYS_{process.upper()}": first[process] + also.get(process, "") for process in NAMES

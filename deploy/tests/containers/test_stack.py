@@ -1,4 +1,4 @@
-"""Images built by the project's Dockerfile, and docker-compose.yml as it is: does it work, and is it confined?"""
+"""Images built by the project's Dockerfile, and docker-compose.yml without changes: the stack works and is confined."""
 
 import pytest
 from container_kit import account, has_a_way_out
@@ -43,7 +43,9 @@ def test_the_root_file_system_is_read_only_even_for_root(stack: Composed) -> Non
 
 
 def test_services_have_no_way_out_of_the_inner_network(stack: Composed) -> None:
-    """quota and media talk to nobody outside; in `compact` one process has every service's ways."""
+    """quota and media call nobody outside. In the profile `compact` one process has all services and needs what any of
+    them needs.
+    """
     for service, container in stack.containers().items():
         assert has_a_way_out(stack, container) is (service not in ("quota", "media")), service
 

@@ -1,4 +1,4 @@
-"""The files of the profile core at an S3 provider instead of its own server: docs/operations.md, "At a provider"."""
+"""The profile core with its files at an S3 provider instead of its own server: docs/operations.md, "At a provider"."""
 
 import secrets
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ BUCKET, USER = "elsewhere", "posthaste-media"
 
 @pytest.fixture(scope="module")
 def provider(stack: Composed) -> Iterator[Minio]:
-    """An S3 server on no network of the stack's, in whose bucket the stack has its files from now on."""
+    """An S3 server outside the stack's networks. From now on the stack stores its files in its bucket."""
     if stack.profile != "core":
         pytest.skip("one profile is enough")
     address, password = f"{stack.receiver_host()}:{PORT}", secrets.token_urlsafe(24)

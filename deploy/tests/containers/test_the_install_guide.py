@@ -1,7 +1,8 @@
-"""docs/install.md, word by word: its commands in one shell, on a fresh clone, until the first post and webhook.
+"""docs/install.md, word by word: its commands run in one shell, on a fresh clone, up to the first post and webhook.
 
-Not as written: the packages of step 1 (the engine is there), the domain (in /etc/hosts, Caddy's own authority),
-the images that stand in for the official ones, and the login at the platform (the simulator's page is linked by `ctl`).
+These things differ from the guide: the packages of step 1 (the engine is there), the domain (in /etc/hosts, with
+Caddy's own authority), the images (stand-ins for the official ones), and the login at the platform (`ctl` links a page
+of the simulator).
 """
 
 import json
@@ -35,7 +36,7 @@ BEFORE = {
 
 
 def settings() -> dict[str, str]:
-    """Returns the lines that are in `.env` before step 3: the stand-ins, and the simulator's addresses."""
+    """Returns the lines that `.env` has before step 3: the stand-ins, and the simulator's addresses."""
     demo = values_of(DEMO)
     played = {
         name: value
@@ -54,7 +55,7 @@ def settings() -> dict[str, str]:
 
 
 def script(guide: str) -> str:
-    """Returns the guide's commands, without those that install packages."""
+    """Returns the guide's commands without those that install packages."""
     lines = ["set -euo pipefail"]
     for block in BLOCKS.findall(guide):
         lines += [said for begin, said in BEFORE.items() if block.startswith(begin)]
@@ -105,7 +106,7 @@ def test_it_leads_to_the_first_post_and_the_first_webhook(stack: Composed, is_co
 
 
 def answers(text: str) -> list[Any]:
-    """Returns the JSON objects in the output: curl puts no new line after an answer."""
+    """Returns the JSON objects in the output. They follow each other without a line break, as curl prints them."""
     decoder, at, found = json.JSONDecoder(), 0, []
     while (at := text.find('{"', at)) >= 0:
         value, at = decoder.raw_decode(text, at)

@@ -29,7 +29,7 @@ MOST_REFUSED = 0.01
 
 @pytest.fixture(scope="module")
 def installed(stack: Composed, builds: Builds) -> Composed:
-    """A stack of the parent release. It takes the place of the one that there was."""
+    """Replaces the running stack by one of the parent release."""
     if stack.profile != "core":
         pytest.skip("the profile core has a unit for each service")
     parent = builds.wait(PARENT)
@@ -38,7 +38,7 @@ def installed(stack: Composed, builds: Builds) -> Composed:
 
 
 def check_out_the_present(folder: Path) -> None:
-    """Puts the present release into the folder, as `git checkout` does: changed files are new ones."""
+    """Puts the present release into the folder. Replaces changed files by new ones, as `git checkout` does."""
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, check=True,
@@ -68,7 +68,7 @@ def back(stack: Composed) -> None:
 
 
 def replace(stack: Composed, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs deploy/compose/replace.py of the present release, which an operator keeps for the way back."""
+    """Runs the present release's deploy/compose/replace.py, which an operator keeps for the way back."""
     script = stack.sources / "deploy" / "compose" / "replace.py"
     if stack.sources != ROOT:
         shutil.copy(ROOT / "deploy" / "compose" / "replace.py", script)
@@ -80,7 +80,7 @@ def replace(stack: Composed, *arguments: str, **settings: str) -> subprocess.Com
 
 
 def running(stack: Composed) -> set[str]:
-    """Returns the containers of the units and servers, by name of the service and id."""
+    """Returns the containers of the units and servers, as the name of the service with the id."""
     shown = stack.compose("ps", "--format", "{{.Service}} {{.ID}}").stdout.splitlines()
     return {line for line in shown if line.split()[0] in (*UNITS, *SERVERS, "dashboard")}
 

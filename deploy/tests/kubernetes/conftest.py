@@ -1,4 +1,4 @@
-"""The two overlays of deploy/kubernetes, as they would be applied."""
+"""The two overlays of deploy/kubernetes, as kubectl would apply them."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Checks custom resources by their definitions, made strict: a field that a definition does not have is refused.
+"""Checks custom resources by strict forms of their definitions: a field that a definition does not have is refused.
 
-Without that, a cluster drops a field with a wrong name and says nothing.
+A cluster would drop a field with a wrong name without a word.
 """
 
 import os
@@ -20,7 +20,8 @@ OURS = Path(__file__).with_suffix(".yaml")
 def check(resource: Resource, version: str) -> None:
     """Raises AssertionError with every field of a custom resource that its definition refuses.
 
-    A broker's `override` is checked as the StatefulSet that it becomes a part of, by the schemas of this Kubernetes.
+    A broker's `override` becomes part of a StatefulSet, so it is checked by the schema of StatefulSets in this version
+    of Kubernetes.
     """
     schema = definitions()[resource["kind"]]
     found = [f"{it.json_path}: {it.message}" for it in Draft202012Validator(schema).iter_errors(resource)]
@@ -69,9 +70,9 @@ def served(definition: Resource) -> Any:
 
 
 def strict(schema: Any, top: bool = True) -> Any:
-    """Returns a structural schema of Kubernetes as a JSON schema that refuses what it does not name.
+    """Returns a structural schema of Kubernetes as a JSON schema that refuses unknown fields.
 
-    The resource's own `metadata` is Kubernetes': `kubernetes_validate` checks it with every other resource.
+    It leaves out the resource's own `metadata`, which `kubernetes_validate` checks for every resource.
     """
     made = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "format"}
     if schema.get("x-kubernetes-int-or-string"):

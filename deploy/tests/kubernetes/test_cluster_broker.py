@@ -1,7 +1,7 @@
 """deploy/kubernetes: quorum queues, their policies, and the bus on such queues.
 
-RabbitMQ here is Debian's, 3.10, which has quorum queues and at-least-once dead-lettering but no limit of deliveries to
-take away. The cluster's is newer.
+RabbitMQ is Debian's 3.10 here. It has quorum queues and at-least-once dead-lettering, but no limit of deliveries that a
+policy could remove. The cluster's RabbitMQ is newer.
 """
 
 import json
@@ -75,9 +75,9 @@ def rabbitmqctl(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def virtual_host(amqp_url: str, rabbitmqctl: str) -> Iterator[str]:
-    """A virtual host with the cluster's policies, whose queues are quorum queues by default.
+    """A virtual host with the cluster's policies, where queues are quorum queues by default.
 
-    These tests share it, because each `rabbitmqctl` takes two seconds.
+    The tests share it, because each call of `rabbitmqctl` takes two seconds.
     """
     name = f"quorum-{new_id('t')[-12:]}"
 
@@ -160,7 +160,7 @@ def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbi
             channel.basic_publish("", queue, b"an event", pika.BasicProperties(delivery_mode=2))
 
     def held(queue: str) -> tuple[int, int]:
-        """Counts messages that still wait, and those that could not be moved since."""
+        """Returns how many messages still wait, and how many are kept because they could not be moved."""
         name = f"{urlsplit(virtual_host).path[1:]}_{queue}"
         asked = (
             f"{{ok, {{_, #{{num_ready_messages := A, num_discarded := B, num_discard_checked_out := C}}}}, _}} = "

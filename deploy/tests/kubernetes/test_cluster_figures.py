@@ -69,7 +69,9 @@ def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
 
 
 def test_figures_find_their_way_to_those_who_scale(production: list[Resource]) -> None:
-    """Collector → Prometheus → adapter: each connects to a Service port that a container serves."""
+    """Metrics go from the collector to Prometheus and to the adapter. Each connects to a port that a container
+    serves.
+    """
     files = config_map(production, "posthaste-observability")
     [job] = yaml.safe_load(files["prometheus.yaml"])["scrape_configs"]
     assert job["honor_labels"] is True
@@ -109,7 +111,9 @@ POOL_SIZE = 16
 
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_the_guide_says_how_many_connections_all_replicas_take(name: str) -> None:
-    """Each process of a service has one more than its pool; each unit has one replica more while it is replaced."""
+    """Each process of a service takes one connection more than its pool, and each unit has one more replica while it is
+    replaced.
+    """
     resources = build(FOLDER / "overlays" / name)
     scalers = of_kind(resources, "HorizontalPodAutoscaler")
     gateway = GatewayConfig(amqp_url="", database_url="")

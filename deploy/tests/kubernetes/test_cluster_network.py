@@ -1,4 +1,4 @@
-"""deploy/kubernetes: the allowed connections, and no others."""
+"""deploy/kubernetes: the network policies allow exactly the needed connections."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -22,7 +22,7 @@ PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
 
 
 def world(resources: list[Resource]) -> set[str]:
-    """Returns the workloads that may reach any public address."""
+    """Returns the workloads that may connect to any public address."""
     found = set()
     for policy in of_kind(resources, "NetworkPolicy").values():
         for rule in policy["spec"].get("egress", ()):

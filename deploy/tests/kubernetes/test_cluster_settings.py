@@ -1,4 +1,6 @@
-"""deploy/kubernetes: each secret, setting and certificate is defined, used, and read where it is needed."""
+"""deploy/kubernetes: each secret, setting and certificate is defined, is used, and reaches the processes that read
+it.
+"""
 
 import re
 import shutil
@@ -64,7 +66,7 @@ def test_the_dashboard_is_told_what_it_reads_and_no_secret(overlay: list[Resourc
 
 
 def secrets_of(resources: list[Resource]) -> set[str]:
-    """Returns all referenced Secrets: in variables, volumes, certificates."""
+    """Returns all Secrets that variables, volumes and certificates refer to."""
     found = {tls["secretName"] for it in of_kind(resources, "Ingress").values() for tls in it["spec"]["tls"]}
     for resource in resources:
         for container in containers(resource):
@@ -78,7 +80,7 @@ def secrets_of(resources: list[Resource]) -> set[str]:
 
 
 def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
-    """Returns a container's settings: from the ConfigMap and set directly."""
+    """Yields the settings of all containers, from the ConfigMap and from the container itself."""
     shared = shared_settings(resources)
     for resource in resources:
         for container in containers(resource):
@@ -200,7 +202,7 @@ def test_a_changed_setting_or_rule_replaces_the_pods_that_read_it(file: str, tmp
 
 
 def templates(folder: Path) -> dict[str, Resource]:
-    """Returns each Deployment's pods."""
+    """Returns the pod template of each Deployment."""
     deployments = of_kind(build(folder / "overlays/production"), "Deployment")
     return {name: it["spec"]["template"] for name, it in deployments.items()}
 

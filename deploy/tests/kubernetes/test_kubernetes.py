@@ -1,4 +1,6 @@
-"""deploy/kubernetes is valid by Kubernetes' schemas, and every image, port, variable, secret and metric exists."""
+"""deploy/kubernetes is valid by the schemas of Kubernetes, and every image, port, variable, secret and metric in it
+exists.
+"""
 
 import importlib
 import re
@@ -67,7 +69,7 @@ def test_kubernetes_accepts_every_resource(folder: str, version: str) -> None:
 
 
 def validate(resource: Resource, version: str) -> None:
-    """Raises an error for a resource that Kubernetes, or a custom resource's definition, would not take as it is."""
+    """Raises an error for a resource that Kubernetes or a custom resource's definition would refuse or change."""
     if resource["kind"] in custom_resources.definitions():
         custom_resources.check(resource, version)
     else:

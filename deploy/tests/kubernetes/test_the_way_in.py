@@ -1,4 +1,4 @@
-"""deploy/kubernetes: how requests from outside reach gateway and dashboard, by an Ingress or by the Gateway API."""
+"""deploy/kubernetes: the way of requests from outside to gateway and dashboard, with an Ingress or the Gateway API."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Python's collector of cycles after `settle`, tested in a separate process."""
+"""Python's collector of cycles after `garbage.settle`, tested in a separate process."""
 
 import subprocess
 import sys
