@@ -125,7 +125,9 @@ def test_names_for_prometheus_are_those_of_the_collector(
 def test_every_unit_is_one_whose_spelling_is_known_and_no_name_repeats_it(
     declared: dict[str, metrics.Instrument],
 ) -> None:
-    """Our code spells only these units as the collector does. The collector adds no word that the name already has."""
+    """The collector knows more units than our own spelling of names does, such as ms. It does not append a word that
+    the name already has.
+    """
     for name, it in declared.items():
         assert it.unit in ("s", "By", "1") or re.fullmatch(r"\{[a-z ]+\}", it.unit), name
         assert re.fullmatch(r"[a-z]+(\.[a-z]+)+", name), name

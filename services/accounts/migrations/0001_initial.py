@@ -1,4 +1,4 @@
-"""Users, brands, collaborators, tokens and the audit log."""
+"""Creates users, brands, collaborators, tokens and the audit log."""
 
 from alembic import op
 

@@ -7,4 +7,4 @@ INDEXES = {"users_unverified": "users (created_at) WHERE NOT verified"}
 
 
 def upgrade() -> None:
-    """Does nothing: the index is built before it."""
+    """Does nothing: the indexes are built before this function is called."""

@@ -7,4 +7,4 @@ INDEXES = {"tokens_sessions": "tokens (expires_at) WHERE session"}
 
 
 def upgrade() -> None:
-    """Does nothing: the index is built before it."""
+    """Does nothing: the indexes are built before this function is called."""

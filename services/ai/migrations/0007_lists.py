@@ -16,4 +16,4 @@ DROPS = ("jobs_of_account",)
 
 
 def upgrade() -> None:
-    """Does nothing: the indexes are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

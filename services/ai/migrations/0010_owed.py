@@ -9,4 +9,4 @@ INDEXES = {"entries_owed": "entries (account_id) INCLUDE (owed) WHERE owed <> 0"
 
 
 def upgrade() -> None:
-    """Does nothing: the index is built before it."""
+    """Does nothing: the indexes are built before this function is called."""

@@ -7,4 +7,4 @@ INDEXES = {"request_log_writes": "request_log (request_id) WHERE operation_id IS
 
 
 def upgrade() -> None:
-    """Does nothing: INDEXES are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

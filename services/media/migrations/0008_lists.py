@@ -9,4 +9,4 @@ INDEXES = {
 
 
 def upgrade() -> None:
-    """Does nothing: the indexes are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

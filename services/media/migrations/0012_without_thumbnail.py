@@ -7,4 +7,4 @@ INDEXES = {"media_without_thumbnail": "media (thumbnail_due_at) WHERE thumbnail_
 
 
 def upgrade() -> None:
-    """Does nothing: the index is built before it."""
+    """Does nothing: the indexes are built before this function is called."""

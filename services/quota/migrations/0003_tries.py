@@ -1,5 +1,5 @@
-"""Adds to a charge the tries it was made and returned for, and creates a table for how far publishing was asked about
-charges.
+"""Adds to a charge its try number and the last try whose unit was returned, and creates the position up to which
+publishing was asked about charges.
 
 The columns `units` and `refunded` of unit_charges are only for the previous release. The next release drops them.
 """

@@ -7,4 +7,4 @@ INDEXES = {"counters_idle": "counters (year_month) WHERE lifetime = 0"}
 
 
 def upgrade() -> None:
-    """Does nothing: INDEXES are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

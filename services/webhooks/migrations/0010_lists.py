@@ -13,4 +13,4 @@ INDEXES = {
 
 
 def upgrade() -> None:
-    """Does nothing: INDEXES are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

@@ -7,4 +7,4 @@ INDEXES = {"events_of_post": "events (post_id) WHERE post_id IS NOT NULL"}
 
 
 def upgrade() -> None:
-    """Does nothing: INDEXES are built before it."""
+    """Does nothing: the indexes are built before this function is called."""

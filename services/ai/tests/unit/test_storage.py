@@ -59,7 +59,7 @@ def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) ->
 
 
 def test_a_write_may_take_longer_than_connecting() -> None:
-    """In production connecting may take 5 s, silence may last 30 s, and a write may take 20 s."""
+    """In production a write of 20 s succeeds: connecting may take 5 s, and silence may last 30 s."""
     with storage(taking(10**9, answer_after_seconds=0.5)) as url:
         assert put(url) > 0.4
 

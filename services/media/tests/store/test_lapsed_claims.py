@@ -64,7 +64,7 @@ def complete(world: World, request: api.CompleteParts) -> api.UploadedMedia:
 
 
 def claim(world: World, request: api.CompleteParts) -> Upload | None:
-    """Claims the upload, as another call does. Returns None if the upload no longer exists."""
+    """Claims the upload, as another call does. Returns None if the upload is gone or claimed already."""
     with world.database.transaction() as connection:
         return Uploads(connection).claim(request.id, timedelta(0))
 

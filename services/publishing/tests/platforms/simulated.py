@@ -86,7 +86,7 @@ class Page:
         self.connector = self._connector()
 
     def other(self) -> "Page":
-        """Returns another post of the same account."""
+        """Returns a Page for another post of the same account."""
         return Page(self.simulator, self.platform, self.settings, self.account)
 
     def publish(self, content: Content) -> Published:

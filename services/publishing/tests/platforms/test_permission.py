@@ -15,7 +15,7 @@ PHOTO = MediaSource("photo", f"{MEDIA}/photo-1080x1080.jpg", content_type="image
 
 
 class Gone(Exception):
-    """The claim may have lapsed."""
+    """Stands for the service's error that the claim may have lapsed."""
 
 
 class Permission:

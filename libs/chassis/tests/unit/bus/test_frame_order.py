@@ -1,5 +1,5 @@
-"""A process runs a frame only once: if it is newer than all earlier ones of its connection, or was delivered again
-before it was begun.
+"""A process runs a frame only once: a frame that is newer than all others of its connection, or a redelivered one that
+the process has not begun.
 """
 
 from chassis.bus import frame_order

@@ -17,7 +17,7 @@ LONG = "Bread and cakes. " * 60
 
 @pytest.fixture
 def page(world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch) -> api.Page:
-    """A page of an account that has bought Premium since it was linked."""
+    """A page of an X account that has bought Premium after the page was linked."""
     page: api.Page = world.page("TW")
     monkeypatch.setitem(world.app.connectors, "TW", platform)
     monkeypatch.setattr(

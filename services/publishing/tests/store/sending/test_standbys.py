@@ -1,4 +1,4 @@
-"""If there is a standby, a process logs at its start that commits do not wait for it."""
+"""If the database has a standby and commits do not wait for it, a process logs that at its start."""
 
 import pytest
 from publishing_kit.world import World

@@ -1,4 +1,4 @@
-"""The limits of each platform for one file, just inside and outside the limits in platforms.md."""
+"""Each platform's limits for one file, tried with files just inside and just outside the limits in platforms.md."""
 
 from typing import Any
 
