@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Says what is missing or wrong on this server: settings, secrets, DNS, ports, TLS, disk, clock, mail, alerts, storage,
-platform apps.
+"""Reports what is missing or wrong on this server: settings, secrets, DNS, ports, TLS, disk, clock, mail, alerts,
+storage, platform apps.
 
     python3 deploy/compose/doctor.py [--env-file .env] [--authority FILE]
 
-Changes nothing and prints no secret. Exits with 1 if a check failed; a warning alone is no failure. Needs Python 3.9 or
-newer, nothing else. --authority: a file with the certificate authority to trust, with CADDY_TLS="tls internal".
+Changes nothing and prints no secret. Exits with 1 if a check failed; warnings are no failure. Needs only Python 3.9 or
+newer. --authority: a file with a certificate authority to trust, needed with CADDY_TLS="tls internal".
 """
 
 import argparse
@@ -54,7 +54,7 @@ STATES = {"ok": "ok", "skipped": "ok", "unknown": "warning", "failed": "failed"}
 
 
 class Finding(NamedTuple):
-    """One check. `state`: ok, warning or failed."""
+    """The result of one check. `state`: ok, warning or failed."""
 
     check: str
     state: str
@@ -62,7 +62,7 @@ class Finding(NamedTuple):
 
 
 def check_settings(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
-    """Checks `.env`: who can read it, what is missing, what is weak."""
+    """Checks `.env`: who can read it, which settings are missing, which secrets are weak."""
     mode = path.stat().st_mode & 0o077
     yield Finding(
         "settings", "failed" if mode else "ok", f"others can read it: chmod 600 {path}" if mode else str(path)
@@ -88,7 +88,7 @@ def check_settings(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
 
 
 def check_secret_files(settings: dict[str, str]) -> Iterator[Finding]:
-    """Checks that each secret that is a file is there, and that the user of its container can read it.
+    """Checks that the file of each secret exists, and that the user in its container can read it.
 
     The engine mounts a file with the owner and the mode that it has on this machine.
     """
@@ -113,7 +113,7 @@ def check_secret_files(settings: dict[str, str]) -> Iterator[Finding]:
 
 
 def check_dns(domain: str) -> Iterator[Finding]:
-    """Checks that the domain leads to an address of this machine, as far as that can be told from inside."""
+    """Checks that the domain resolves to an address of this machine, as far as this machine can tell."""
     try:
         found = {str(row[4][0]) for row in socket.getaddrinfo(domain, 443, type=socket.SOCK_STREAM)}
     except OSError as error:
@@ -130,7 +130,7 @@ def check_dns(domain: str) -> Iterator[Finding]:
 
 
 def is_ours(address: str) -> bool:
-    """Whether the machine has the address: only then can a socket be bound to it."""
+    """Whether this machine has the address: a socket can be bound only to an own address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         try:
@@ -141,7 +141,9 @@ def is_ours(address: str) -> bool:
 
 
 def check_port(domain: str, port: int) -> Finding:
-    """Checks that something answers at the port. Only another machine can tell whether the internet reaches it."""
+    """Checks that a server listens on the port. Only another machine could tell whether the port is reachable from the
+    internet.
+    """
     try:
         socket.create_connection((domain, port), CALL_SECONDS).close()
     except OSError as error:
@@ -152,9 +154,9 @@ def check_port(domain: str, port: int) -> Finding:
 
 
 def check_tls(domain: str, authority: str | None, *, is_internal: bool) -> Finding:
-    """Checks that the certificate is valid for the domain, and for how long.
+    """Checks that the certificate is valid for the domain and will not expire soon.
 
-    `is_internal`: it is from Caddy's own authority, whose certificates last half a day.
+    `is_internal`: the certificate is from Caddy's own authority. Such certificates are valid for half a day.
     """
     context = ssl.create_default_context(cafile=authority)
     try:
@@ -175,7 +177,7 @@ def check_tls(domain: str, authority: str | None, *, is_internal: bool) -> Findi
 
 
 def check_answer(domain: str, authority: str | None) -> Finding:
-    """Checks that every service answers, through the proxy."""
+    """Checks through the proxy that every service answers."""
     context = ssl.create_default_context(cafile=authority)
     try:
         with urllib.request.urlopen(
@@ -199,7 +201,7 @@ def check_disk() -> Finding:
 
 
 def check_clock() -> Finding:
-    """Asks a time server for the difference."""
+    """Checks by how much this machine's clock differs from a time server's."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.settimeout(3.0)
@@ -218,7 +220,7 @@ def check_clock() -> Finding:
 
 
 def check_mail(settings: dict[str, str]) -> Finding:
-    """Logs in at the mail server; sends nothing."""
+    """Checks that the mail server accepts our login. Sends no mail."""
     host = settings.get("SMTP_HOST", "")
     if not host:
         return Finding(
@@ -244,7 +246,7 @@ def check_mail(settings: dict[str, str]) -> Finding:
 
 
 def check_alerts(settings: dict[str, str]) -> Finding:
-    """Checks that somebody gets a mail when something fails."""
+    """Checks that alerts are sent to somebody by mail."""
     if "observability" not in settings.get("COMPOSE_PROFILES", "").split(","):
         detail = "nobody is told of a failure: add the profile observability (docs/operations.md, Compose)"
         return Finding("alerts", "warning", detail)
@@ -255,7 +257,7 @@ def check_alerts(settings: dict[str, str]) -> Finding:
 
 
 def check_storage(settings: dict[str, str], authority: str | None) -> Finding:
-    """Checks that clients reach the bucket, and that it shows nothing without a signature."""
+    """Checks that clients can reach the bucket, and that it refuses requests without a signature."""
     url = f"{settings.get('S3_PUBLIC_URL', '')}/{settings.get('S3_BUCKET') or 'posthaste-media'}/"
     context = ssl.create_default_context(cafile=authority) if url.startswith("https:") else None
     try:
@@ -271,7 +273,9 @@ def check_storage(settings: dict[str, str], authority: str | None) -> Finding:
 
 
 def check_platforms(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
-    """Lets `ctl platform check` look at each app; the redirect URIs it prints are to be registered at the platform."""
+    """Checks each platform app with `ctl platform check`, which also prints the redirect URIs to register at the
+    platform.
+    """
     ours = [platform for platform, name in APPS.items() if settings.get(name)]
     if not ours:
         yield Finding(

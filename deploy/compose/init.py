@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes `.env` for docker-compose.yml: fresh secrets, your domain and your mail address.
+"""Writes `.env` for docker-compose.yml: new secrets, your domain and your mail address.
 
     python3 deploy/compose/init.py [--domain posthaste.example.com] [--mail you@example.com] [--profile core|compact]
 
-Asks for what is not given. It only adds lines: a value that is there stays, so it is safe to run again, also after an
-upgrade that needs new secrets. Refuses values that are weak (short, repeated, or the demo's). Needs Python 3.9 or newer
-and Docker Compose 2, and nothing else. Keep a copy of `.env` elsewhere: a backup cannot be read without it.
+Asks for the values that the command does not give. It only adds lines and keeps existing values. So it may be run
+again, also after an upgrade that needs new secrets. Refuses weak values (short, repeated, or those of the demo). Needs
+only Python 3.9 or newer and Docker Compose 2. Keep a copy of `.env` elsewhere: a backup cannot be read without it.
 """
 
 import argparse
@@ -39,11 +39,11 @@ EXAMPLES = re.compile(r"(.*\.)?example(\.(com|net|org))?")
 
 
 class Refused(Exception):
-    """A value that cannot be used. The message says what to do."""
+    """Raised for a value that cannot be used. The message says what to do."""
 
 
 def settings_in(text: str) -> dict[str, str]:
-    """Returns the settings of an env file. The last line of a name counts, as for Compose."""
+    """Returns the settings of an env file. If a name occurs twice, the last line counts, as for Compose."""
     lines = (line.strip() for line in text.splitlines())
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
@@ -66,7 +66,7 @@ def weaknesses(settings: dict[str, str]) -> list[str]:
 
 
 def checked_domain(value: str) -> str:
-    """Returns the domain in lower case. Raises Refused."""
+    """Returns the domain in lower case. Raises Refused if it is not valid."""
     domain = value.strip().lower().rstrip(".")
     if not DOMAIN.fullmatch(domain) or EXAMPLES.fullmatch(domain):
         raise Refused(f"{value!r} is not a domain of yours. Write only its name: posthaste.your-company.com")
@@ -74,7 +74,7 @@ def checked_domain(value: str) -> str:
 
 
 def checked_mail(value: str) -> str:
-    """Returns the mail address. Raises Refused."""
+    """Returns the mail address. Raises Refused if it is not valid."""
     mail = value.strip()
     if not MAIL.fullmatch(mail) or EXAMPLES.fullmatch(mail.rpartition("@")[2].lower()):
         raise Refused(f"{value!r} is not a mail address of yours. Certificate authorities write to it.")
@@ -82,7 +82,7 @@ def checked_mail(value: str) -> str:
 
 
 def additions(present: dict[str, str], domain: str, mail: str, profile: str) -> dict[str, str]:
-    """Returns the settings that are missing, without MESSAGE_KEYS."""
+    """Returns the missing settings with their values, except MESSAGE_KEYS."""
     address = f"https://{domain}"
     wanted = {
         "DOMAIN": domain,
@@ -112,7 +112,7 @@ def additions(present: dict[str, str], domain: str, mail: str, profile: str) -> 
 
 
 def add(path: Path, lines: dict[str, str]) -> None:
-    """Adds the lines to the file, whole or not at all; only its owner can read it."""
+    """Adds the lines to the file atomically, and makes the file readable for its owner only."""
     text = path.read_text() if path.exists() else ""
     if text and not text.endswith("\n"):
         text += "\n"
@@ -124,7 +124,7 @@ def add(path: Path, lines: dict[str, str]) -> None:
 
 
 def new_message_keys(path: Path) -> dict[str, str]:
-    """Lets the gateway's image make the keys that sign messages; secrets that the file has are kept."""
+    """Creates the keys that sign messages, with the gateway's image. Keeps the secrets that the file already has."""
     compose = ["docker", "compose", "--project-directory", str(ROOT), "--env-file", str(path)]
     print(
         "· building the image of the gateway, which makes the keys that sign messages (a few minutes)",
@@ -141,7 +141,7 @@ def new_message_keys(path: Path) -> dict[str, str]:
 
 
 def ask(question: str, given: str) -> str:
-    """Returns what was given, or asks. Raises Refused if nobody is there to answer."""
+    """Returns `given`, or asks for the value. Raises Refused if there is no terminal to ask on."""
     if given:
         return given
     if not sys.stdin.isatty():
@@ -150,7 +150,7 @@ def ask(question: str, given: str) -> str:
 
 
 def main() -> int:
-    """Returns 0, or 1 if a value was refused; then nothing has changed."""
+    """Returns 0, or 1 if a value was refused. In that case the file is unchanged."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Replaces units by their present images and settings, one after another, while the stack goes on answering.
+"""Replaces units (services of docker-compose.yml) by their present images and settings, one after another, while the
+stack answers requests.
 
     python3 deploy/compose/replace.py UNIT... [--env-file .env] [--no-deps]
 
-A stand-in starts beside the old container, under the same name on the network. Once it is healthy, the unit is
-replaced, and when that is healthy too, the stand-in ends. So somebody answers all the time; only the published port of
-the gateway is closed for some seconds, in which Caddy reaches the stand-in. Each unit needs its memory twice meanwhile.
+A stand-in container starts beside the old one, under the same name on the network. Once the stand-in is healthy, the
+old container is replaced; once the new one is healthy, the stand-in ends. So one of them always answers. Only the
+gateway's published port is closed for some seconds; Caddy reaches the stand-in during that time. Each unit needs its
+memory twice meanwhile.
 
 If a stand-in does not become healthy, the old container stays and the command ends with 1. It may be repeated at any
-time: stand-ins that an interrupted run left are stopped first. Needs Python 3.9 or newer, nothing else.
+time: it first stops the stand-ins of an interrupted run. Needs only Python 3.9 or newer.
 """
 
 import argparse
@@ -26,11 +28,11 @@ PAUSE_SECONDS = 0.5
 
 
 class Failed(Exception):
-    """A command or a stand-in failed. The text says what, for the operator."""
+    """Raised when a command or a stand-in failed. The text tells the operator why."""
 
 
 def docker(*words: str) -> str:
-    """Returns what a command of docker's printed. Raises Failed with its message."""
+    """Runs a docker command and returns its output. Raises Failed with its error message."""
     done = subprocess.run(["docker", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         raise Failed(f"docker {' '.join(words)} ended with {done.returncode}:\n{done.stderr.strip()}")
@@ -38,7 +40,7 @@ def docker(*words: str) -> str:
 
 
 class Stack:
-    """The stack of one `.env`."""
+    """The Compose stack with the settings of one `.env`."""
 
     def __init__(self, folder: Path, settings: Path) -> None:
         self._compose = ("compose", "--project-directory", str(folder), "--env-file", str(settings))
@@ -48,7 +50,9 @@ class Stack:
         return docker(*self._compose, *words)
 
     def replace(self, unit: str, *, no_deps: bool) -> None:
-        """Replaces a unit behind a stand-in. Raises Failed; the old container is untouched if the stand-in fails."""
+        """Replaces a unit, with a stand-in meanwhile. Raises Failed if a container does not become healthy; if it is
+        the stand-in, the old container stays.
+        """
         label = f"{LABEL}={unit}"
         stand_in = self.compose(
             "run", "--detach", "--no-deps", "--use-aliases", "--label", label, unit
@@ -65,14 +69,14 @@ class Stack:
             _end(stand_in)
 
     def _container(self, unit: str) -> str:
-        """Returns the id of the unit's container. Raises Failed if there is not exactly one."""
+        """Returns the id of the unit's container. Raises Failed if there is none or more than one."""
         found = self._ids("com.docker.compose.oneoff=False", f"com.docker.compose.service={unit}")
         if len(found) != 1:
             raise Failed(f"{unit} has {len(found)} containers instead of one")
         return found[0]
 
     def end_stand_ins(self) -> None:
-        """Ends the stand-ins that an interrupted run left."""
+        """Stops the stand-ins of an interrupted run."""
         for found in self._ids(LABEL):
             _end(found)
 
@@ -83,8 +87,9 @@ class Stack:
 
 
 def _wait(container: str, name: str) -> None:
-    """Waits until a container's health check passes. Raises Failed, with the end of its log, if it ends or takes too
-    long."""
+    """Waits until a container's health check passes. Raises Failed with the end of the container's log if the
+    container ends or takes too long.
+    """
     give_up_at = time.monotonic() + HEALTHY_SECONDS
     while time.monotonic() < give_up_at:
         found = json.loads(docker("inspect", container))[0]
@@ -99,7 +104,7 @@ def _wait(container: str, name: str) -> None:
 
 
 def _is_healthy(container: str, check: list[str]) -> bool:
-    """Runs a health check as the engine does, which looks for the first time only after ten seconds."""
+    """Runs a container's health check here, because the engine runs it for the first time only after ten seconds."""
     if check in ([], ["NONE"]):
         return True
     kind, *words = check
@@ -111,7 +116,7 @@ def _is_healthy(container: str, check: list[str]) -> bool:
 
 
 def _end(container: str) -> None:
-    """Stops a container in its own time (stop_grace_period) and removes it."""
+    """Stops a container, which has as long as its stop_grace_period says, and removes it."""
     docker("stop", container)
     docker("rm", "--force", container)
 

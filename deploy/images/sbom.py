@@ -1,10 +1,10 @@
-"""The image's software bill of materials, written into the image while it is built: CycloneDX 1.6 as JSON.
+"""Writes an image's software bill of materials into the image while it is built: CycloneDX 1.6 as JSON.
 
     python sbom.py [--base IMAGE] >posthaste.cdx.json
 
-It lists what is in the image and not what was asked for: the distributions of its Python environment with their
-licences and what each needs, Python itself, the Debian packages, the operating system. Standard library only, because
-the image has nothing else to run it with. `./dev sbom IMAGE` takes the file out and checks it against the schema.
+It lists what the image really contains: the distributions of its Python environment with their licences and
+dependencies, Python itself, the Debian packages, and the operating system. It uses the standard library only, because
+the image has no other libraries for it. `./dev sbom IMAGE` extracts the file and checks it against the schema.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def canonical(name: str) -> str:
 
 
 def licences(metadata: Message) -> list[dict[str, Any]]:
-    """Returns the licences that the metadata name: an SPDX expression, else the classifiers, else a name."""
+    """Returns the licences in a distribution's metadata: the SPDX expression, else the classifiers, else the name."""
     if expression := metadata.get("License-Expression"):
         return [{"expression": expression}]
     classifiers = [it.split(" :: ") for it in metadata.get_all("Classifier", [])]
@@ -57,7 +57,7 @@ def python_component(distribution: Distribution) -> Component:
 
 
 def debian_components(status: str, system: dict[str, str]) -> dict[str, tuple[Component, set[str]]]:
-    """Returns package → (component, names that it depends on), from dpkg's own list."""
+    """Returns package → (component, names of its dependencies), from dpkg's status file."""
     found = {}
     for paragraph in status.split("\n\n"):
         fields = dict(re.findall(r"^([\w-]+): *(.*)$", paragraph, re.MULTILINE))
@@ -78,7 +78,7 @@ def debian_components(status: str, system: dict[str, str]) -> dict[str, tuple[Co
 
 
 def values_of(text: str) -> dict[str, str]:
-    """Returns os-release as name → value."""
+    """Returns the values of an os-release file by name."""
     return {name: value.strip("\"'") for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}
 
 

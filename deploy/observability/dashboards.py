@@ -1,7 +1,8 @@
 """Grafana's dashboards as code: `python deploy/observability/dashboards.py` writes `grafana/dashboards/*.json`.
 
-A dashboard is a list of rows, a row a list of panels, a panel a title, a unit and its queries. Nothing is edited in
-Grafana; a test holds the files to this module, and every metric in them to what the processes export.
+A dashboard is a list of rows, a row a list of panels, and a panel has a title, a unit and queries. The dashboards are
+never edited in Grafana. A test compares the files with this module, and the metrics in them with those that the
+processes export.
 """
 
 import json
@@ -16,7 +17,7 @@ _WIDTH, _HEIGHT = 24, 8
 
 
 class Panel(NamedTuple):
-    """A panel of a dashboard. `queries`: legend → PromQL. `unit`: Grafana's."""
+    """A panel of a dashboard. `queries`: legend → PromQL. `unit`: the name of the unit in Grafana."""
 
     title: str
     unit: str

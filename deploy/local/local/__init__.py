@@ -1,4 +1,4 @@
-"""The runner behind `./dev`: real servers, every service and the tests on one machine, no container engine.
+"""The runner behind `./dev`: runs real servers, all services and the tests on one machine, without a container engine.
 
-Holds what starts, watches and stops processes; holds no business rules and is imported by no service.
+It starts, watches and stops processes. It has no business rules, and no service imports it.
 """

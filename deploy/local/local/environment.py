@@ -1,4 +1,4 @@
-"""`env` of a run directory: KEY=VALUE lines that shells, tests and people read."""
+"""Reads the file `env` of a run directory: KEY=VALUE lines for shells, tests and people."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ SOURCED = "POSTHASTE_RUN"
 
 
 def read_env(run: Path) -> dict[str, str]:
-    """Returns the values of `env`; empty before the first start."""
+    """Returns the values in `env`; empty before the stack's first start."""
     return values_of(run / "env") if (run / "env").exists() else {}
 
 
@@ -27,5 +27,5 @@ def write_env(run: Path, values: Mapping[str, str]) -> None:
 
 
 def operator_env(run: Path) -> dict[str, str]:
-    """Returns the settings of the operator's command line: the addresses, and the permission to move the clock."""
+    """Returns the environment of the operator's command line: the addresses, and the permission to move the clock."""
     return os.environ | read_env(run) | {"CLOCK_SHIFT_ALLOWED": "true"}

@@ -1,9 +1,9 @@
-"""`./dev release VERSION`: the version everywhere, the changelog's section, a commit and a tag. Publishes nothing.
+"""`./dev release VERSION`: writes the version everywhere and the section of the changelog, makes a commit and a tag.
+Publishes nothing.
 
-The version stands where tools read it: in the packages, in `docker-compose.yml`, in what all units of the cluster
-share, and in the commands of a guide. The default in `docker-compose.yml` is the one that the others are compared
-with; a test holds them together. The version of the API (`gateway.API_VERSION`) and those of the clients are
-contracts of their own, and are not touched.
+The version stands in the packages, in `docker-compose.yml`, in the settings that all units of the cluster share, and
+in the commands of a guide. The default in `docker-compose.yml` is the reference; a test compares the others with it.
+The version of the API (`gateway.API_VERSION`) and those of the clients are separate and stay unchanged.
 """
 
 import re
@@ -36,7 +36,7 @@ PLACES = {
 
 
 def parsed(text: str) -> Version:
-    """Returns the three numbers. Raises NotReady."""
+    """Returns the three numbers of a version. Raises NotReady if the text is none."""
     found = re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+)", text)
     if found is None:
         raise NotReady(f"{text!r} is no version: write three numbers, such as 1.4.0")
@@ -44,7 +44,7 @@ def parsed(text: str) -> Version:
 
 
 def present(root: Path = ROOT) -> str:
-    """Returns the version that `docker-compose.yml` has."""
+    """Returns the version in `docker-compose.yml`."""
     versions = {*re.findall(r"POSTHASTE_VERSION:-([\d.]+)\}", (root / "docker-compose.yml").read_text())}
     if len(versions) != 1:
         raise NotReady(f"docker-compose.yml names several versions: {', '.join(sorted(versions))}")
@@ -52,7 +52,7 @@ def present(root: Path = ROOT) -> str:
 
 
 def places(root: Path, version: str) -> dict[Path, int]:
-    """Returns how often each file has the version, in the places where the release's version stands."""
+    """Returns for each file that holds the release's version how often the version stands there."""
     return {
         path: len(re.findall(_around(pattern, version), path.read_text(), re.MULTILINE))
         for glob, pattern in PLACES.items()
@@ -75,15 +75,16 @@ def follows(new: Version, old: Version) -> bool:
 
 
 def migrations(root: Path) -> str:
-    """Returns the newest revision of each database: "accounts 0014, ai 0010"."""
+    """Returns the newest migration of each database, such as "accounts 0014, ai 0010"."""
     newest = {path.parts[-3]: path.name[:4] for path in sorted(root.glob("services/*/migrations/[0-9]*.py"))}
     return ", ".join(f"{service} {revision}" for service, revision in sorted(newest.items()))
 
 
 def with_section(changelog: str, version: str, day: date, revisions: str) -> str:
-    """Returns the changelog with its unreleased entries under the version, and the revisions that an upgrade leads to.
+    """Returns the changelog with its unreleased entries moved under the new version, and with the migrations that an
+    upgrade runs.
 
-    Raises NotReady if there are no entries, or none about an upgrade.
+    Raises NotReady if there are no unreleased entries, or none about upgrading.
     """
     head, found, tail = changelog.partition(UNRELEASED)
     entries = tail.partition("\n## ")[0].strip()
@@ -100,7 +101,9 @@ def with_section(changelog: str, version: str, day: date, revisions: str) -> str
 
 
 def rewrite(root: Path, old: str, new: str, day: date) -> list[Path]:
-    """Writes the new version everywhere. Returns the files. Raises NotReady if a place has another version."""
+    """Writes the new version everywhere, and returns the changed files. Raises NotReady if a place has a version other
+    than `old`.
+    """
     strange = [str(path.relative_to(root)) for path, count in places(root, old).items() if count == 0]
     if strange:
         raise NotReady(f"not at {old}: {', '.join(strange)}")
@@ -121,7 +124,7 @@ def git(*words: str) -> str:
 
 
 def main(arguments: Sequence[str], lint: Callable[[Sequence[str]], int]) -> int:
-    """Makes the commit and the tag of a release. Raises NotReady; then nothing is committed."""
+    """Makes the commit and the tag of a release. Raises NotReady if a check fails; then nothing is committed."""
     if len(arguments) != 1:
         raise NotReady("usage: ./dev release 1.4.0")
     new, old = parsed(arguments[0]), present()

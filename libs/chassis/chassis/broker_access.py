@@ -36,7 +36,7 @@ _OWN_QUEUES = r"amq\.gen-.*"
 
 
 class Access(Record):
-    """RabbitMQ's permissions of one user, as patterns of names."""
+    """The permissions of one RabbitMQ user: patterns of the names that the user may declare, write to and read."""
 
     configure: str
     write: str
@@ -46,7 +46,7 @@ class Access(Record):
 
 
 def access_of(process: str) -> Access:
-    """Returns the permissions of a sender, or of the one process in which all services run."""
+    """Returns the permissions of a sender, or of the process in which all services run (SERVICES)."""
     services = tuple(SERVICES) if process == SHARED else (process,)
     sent = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
     write, read = [re.escape(_DEFAULT_EXCHANGE)], []
@@ -81,8 +81,9 @@ def _one_of(patterns: Iterable[str]) -> str:
 def definitions(
     passwords: Mapping[str, str], *, virtual_host: str = "/", queue_type: str | None = None
 ) -> dict[str, Any]:
-    """Builds RabbitMQ's definitions from process → password. `queue_type`: classic or quorum; None for RabbitMQ's
-    default."""
+    """Builds RabbitMQ's definitions. `passwords`: process → password. `queue_type`: classic or quorum; None for
+    RabbitMQ's default.
+    """
     declared: Any = _Declared(virtual_host, queue_type)  # replaces a channel
     topology.declare(declared, lambda: None)
     for service in SERVICES:
@@ -126,7 +127,9 @@ def definitions(
 
 
 class _Declared:
-    """Replaces a channel while `topology` declares exchanges and queues, and keeps them as RabbitMQ's definitions."""
+    """Stands in for a channel while `topology` declares exchanges and queues, and collects the declarations for
+    RabbitMQ's definitions.
+    """
 
     def __init__(self, virtual_host: str, queue_type: str | None) -> None:
         self._virtual_host = virtual_host

@@ -14,14 +14,15 @@ from contracts.record import Record
 
 
 class ConfigError(Exception):
-    """A setting is missing or malformed; the process must not start."""
+    """Raised when a setting is missing or malformed. The process must not start then."""
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Returns the variable, or the contents of the file that `<name>_FILE` names (a mounted secret), or the default.
+    """Returns the value of a variable. Without it returns the contents of the file that `<name>_FILE` names (a mounted
+    secret), or else the default.
 
     An empty variable or file counts as unset if the other has a value. Raises ConfigError when there is no value, or
-    two.
+    when both have one.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
@@ -37,7 +38,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def _content(name: str, path: str) -> str:
-    """Reads a file without the trailing line end that editors add."""
+    """Reads a file, without the line end at its end that editors add."""
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
@@ -45,8 +46,9 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the address of the dashboard's `page`. If DASHBOARD_URL is not set, returns that of the API's page
-    /docs/`tag`."""
+    """Returns the URL of the dashboard's page `page`. If DASHBOARD_URL is not set, returns that of the API's own page
+    /docs/`tag`.
+    """
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
     return f"{dashboard}/{page}" if dashboard else f"{public}/docs/{tag}"
@@ -83,7 +85,9 @@ def items(name: str, default: str | None = "") -> tuple[str, ...]:
 
 
 def mapping(name: str, default: str = "") -> dict[str, str]:
-    """Returns the pairs of a variable that is a comma-separated list of key=value. Raises ConfigError."""
+    """Returns the pairs of a variable that is a comma-separated list of key=value. Raises ConfigError for an item in
+    another form.
+    """
     pairs = [item.partition("=") for item in items(name, default)]
     if any(not equals for _, equals, _ in pairs):
         raise ConfigError(f"{name} must be key=value, comma-separated")
@@ -91,8 +95,9 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
 
 
 def vault_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a `Vault`, from a comma-separated variable. Raises ConfigError without a key or for a
-    malformed one."""
+    """Returns the keys of a `Vault`, from a comma-separated variable. Raises ConfigError if there is no key or a
+    malformed one.
+    """
     # Imported here: only the images of services that keep secrets contain cryptography.
     from chassis.vault import Vault
 
@@ -167,7 +172,9 @@ class RolesConfig(Record):
 
 
 def service_database_url(name: str | None = None) -> str:
-    """Returns DATABASE_URL, or DATABASE_URL_<SERVICE> for a named service. Raises ConfigError."""
+    """Returns DATABASE_URL, or DATABASE_URL_<SERVICE> for a named service. Raises ConfigError if the variable is
+    missing or malformed.
+    """
     suffix = f"_{name.upper()}" if name else ""
     return _database_address(f"DATABASE_URL{suffix}", f"DATABASE_PASSWORD{suffix}")
 
@@ -191,7 +198,9 @@ def _database_address(url_name: str, password_name: str) -> str:
 
 
 def amqp_url() -> str:
-    """Returns AMQP_URL, completed with AMQP_PASSWORD and AMQP_TLS_CA. Raises ConfigError."""
+    """Returns AMQP_URL, completed with AMQP_PASSWORD and AMQP_TLS_CA. Raises ConfigError if the URL is missing or
+    malformed.
+    """
     url = _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
     parts, query, authorities = _with_authorities(url, "AMQP_TLS_CA", "cacertfile")
     if parts.scheme not in ("amqp", "amqps"):
@@ -205,10 +214,10 @@ def amqp_url() -> str:
 
 
 def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
-    """Adds a CA file to a connection address, as the query parameter `parameter`.
+    """Adds a file of certificate authorities to a connection URL, as the query parameter `parameter`.
 
-    The path is the value of the setting `name`, unless the address names a file already. Returns the address's parts,
-    its query parameters and the path ("" without one). Raises ConfigError when the file cannot be used, so that the
+    The path is the value of the setting `name`, unless the URL names a file already. Returns the URL's parts, its
+    query parameters and the path ("" without one). Raises ConfigError when the file cannot be used, so that the
     process fails at its start and not at each attempt to connect.
     """
     parts = urlsplit(url)

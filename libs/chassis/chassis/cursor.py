@@ -30,7 +30,9 @@ def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
 
 
 def encode_position(at: datetime, row_id: str) -> str:
-    """Returns the cursor for a list that is sorted by a time and then by id, after a row with these values."""
+    """Returns the cursor that points behind the row with this time and id, in a list that is sorted by time and then
+    by id.
+    """
     return encode_cursor(at.isoformat(), row_id)
 
 

@@ -1,10 +1,10 @@
 """`python -m chassis.database_roles <service>…` creates a role and a database for each service.
 
 DATABASE_URL_<SERVICE> names both. The role gets its password and owns the database, to which no other service's role
-may connect. If the database exists already and another role owns it, its tables and functions, the new role becomes
-their owner. The previous release may still be connected with the old role: name that role in KEPT_DATABASE_ROLES,
-unless it is a superuser, and it keeps its rights. The command may be repeated at any time, and changes only what
-differs.
+may connect. If the database exists already with another owner, the new role becomes the owner of the database, its
+tables and its functions. The previous release may still be connected with the old role: name that role in
+KEPT_DATABASE_ROLES, and it keeps its rights. A superuser cannot be named there. The command may be repeated at any
+time, and changes only what differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
 would not protect the rows: an attacker in the process could read and delete them with the rights that the service
@@ -82,11 +82,11 @@ _STRAYS = """
 
 
 class Refused(Exception):
-    """The settings are refused: they would not separate the services, or would weaken a role that is used elsewhere."""
+    """Raised for settings that would not separate the services, or would weaken a role that is used elsewhere."""
 
 
 class Owner(NamedTuple):
-    """One service's role and database, as its address names them."""
+    """One service's role and database, as the URL in DATABASE_URL_<SERVICE> names them."""
 
     service: str
     role: str
@@ -96,7 +96,9 @@ class Owner(NamedTuple):
 
 
 def owners_of(urls: dict[str, str]) -> list[Owner]:
-    """Parses the addresses. Raises Refused when one names no role or no database, or two name the same."""
+    """Parses the database URLs. Raises Refused when one names no role or no database, or when two name the same role
+    or database.
+    """
     owners = []
     for service, url in urls.items():
         address = make_url(url)
@@ -113,9 +115,10 @@ def owners_of(urls: dict[str, str]) -> list[Owner]:
 def establish(
     admin_url: str, owners: Sequence[Owner], *, kept_roles: Sequence[str] = (), is_dedicated: bool = False
 ) -> None:
-    """Creates or corrects the roles and databases. Raises Refused, psycopg2.Error.
+    """Creates or corrects the roles and databases. Raises Refused for unsafe settings, and psycopg2.Error when a
+    statement fails.
 
-    If it fails half way, its changes stay, and the next run does the rest.
+    After an error its changes stay, and the next run does the rest.
     """
     with _session(admin_url) as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))

@@ -38,7 +38,7 @@ def is_id(value: str) -> bool:
 
 
 def first_id(prefix: str, unix_seconds: float) -> str:
-    """Returns the lowest id that could be made at this time. All ids made earlier sort before it, by bytes."""
+    """Returns the lowest id that could be made at this time. All ids made earlier are smaller, compared by bytes."""
     return _written(prefix, int(unix_seconds * 1_000) << 80)
 
 

@@ -36,7 +36,7 @@ def secrets_in(text: str) -> dict[str, str]:
 def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[str] | None = None) -> str:
     """Returns the value of MESSAGE_KEYS for one process: its own secret, if it has one, and its key for each receiver.
 
-    `receivers`: by default those that the contracts let this process send to.
+    `receivers`: by default those to which the contracts let this process send.
     """
     entries = {name: secret_of[name]} if name in secret_of else {}
     for receiver in sorted(receivers_of(name) if receivers is None else receivers):
@@ -45,7 +45,7 @@ def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[st
 
 
 def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
-    """Returns name of the process → its value of MESSAGE_KEYS."""
+    """Returns for each process (by name) its value of MESSAGE_KEYS."""
     return {name: message_keys(name, secret_of) for name in NAMES} | {
         SHARED: _text({name: secret_of[name] for name in SERVICES})
     }

@@ -55,7 +55,7 @@ green_loop.install(EventletHub())
 
 
 def service_class(name: str) -> type:
-    """Returns the class with this `name` in the module `<name>.service`. Raises ConfigError."""
+    """Returns the class with this `name` in the module `<name>.service`. Raises ConfigError if there is none."""
     module = importlib.import_module(f"{name}.service")
     found = [
         value

@@ -1,4 +1,6 @@
-"""Names that every `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
+"""Names that every `service.py` imports: entrypoints, database, bus, and functions that run work outside the event
+loop.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar

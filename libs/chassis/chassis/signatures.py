@@ -1,9 +1,10 @@
-"""Signatures of calls, replies and events: who sent a message, for which receiver, and that nobody changed it.
+"""Signatures of calls, replies and events. They prove who sent a message and for which receiver, and that nobody
+changed it.
 
-HMAC-SHA256 with a key for each pair of sender and receiver. A service has a secret, from which it derives the key of
-each of its senders. A sender has only its own key for each receiver. So an attacker in one process can sign only in its
-name, and can forge other senders' messages only to itself. (Ed25519 would need fewer keys, but takes 50 µs to sign and
-150 to 300 to verify a frame; this takes 3 to 7.)
+Each pair of sender and receiver has a key for HMAC-SHA256. A service has a secret, from which it derives the key of
+each of its senders. A sender has only its own key for each receiver. So an attacker in one process can sign only in
+its name, and can forge other senders' messages only to itself. (Ed25519 would need fewer keys, but takes 50 µs to sign
+and 150 to 300 to verify a frame; HMAC takes 3 to 7.)
 
 A call is valid until CLOCK_SECONDS after its deadline. An event may wait for days; its receiver's inbox detects a
 repetition. Pure.
@@ -27,11 +28,11 @@ _MOST_SENDERS = 64
 
 
 class KeysMalformed(ValueError):
-    """MESSAGE_KEYS is malformed, or a key is missing. `chassis.message_keys` creates it."""
+    """Raised when MESSAGE_KEYS is malformed or lacks a key. `chassis.message_keys` creates its value."""
 
 
 class Refused(Exception):
-    """A message has no valid signature. `reason` goes to the log and the metric."""
+    """Raised when a message has no valid signature. `reason` goes to the log and the metric."""
 
     def __init__(self, reason: str, sender: str = "") -> None:
         super().__init__(f"the signature is refused: {reason}{f' ({sender})' if sender else ''}")
@@ -41,8 +42,9 @@ class Refused(Exception):
 
 
 class Peer(NamedTuple):
-    """The sender of a frame of calls, with the queue and the key for replies to it. An unsigned sender's name is
-    empty."""
+    """The sender of a frame of calls, with the queue and the key for replies to it. The name is empty if the frame is
+    unsigned.
+    """
 
     reply_to: str
     name: str = ""
@@ -55,7 +57,7 @@ def key_of(secret: bytes, sender: str) -> bytes:
 
 
 class Signatures:
-    """The keys that one process signs and verifies with."""
+    """The keys with which one process signs and verifies messages."""
 
     def __init__(
         self,
@@ -100,21 +102,27 @@ class Signatures:
 
     @property
     def can_verify(self) -> bool:
-        """Whether this process can verify signatures, or need not because unsigned messages are allowed."""
+        """Whether this process can verify signatures. Also true if it need not, because unsigned
+        messages are allowed.
+        """
         return bool(self._secrets) or self.unsigned_allowed
 
     def can_send(self, receiver: str) -> bool:
         return receiver in self._keys or self.unsigned_allowed
 
     def call(self, receiver: str, body: bytes, until: float) -> str:
-        """Returns the signature of a frame of calls, which is valid until `until` (Unix time); "" without a key."""
+        """Returns the signature of a frame of calls, which is valid until `until` (Unix time); "" if there is no key
+        for the receiver.
+        """
         key = self._keys.get(receiver)
         if key is None:
             return ""
         return _signed("call", self.name, receiver, str(math.ceil(until)), body, key)
 
     def sender_of_call(self, reply_to: str, signature: str | None, body: bytes, now: float) -> Peer:
-        """Verifies a frame of calls, and returns its sender. `now`: Unix time. Raises Refused."""
+        """Verifies a frame of calls, and returns its sender. `now`: Unix time. Raises Refused if the signature is not
+        valid.
+        """
         if not signature:
             if self.unsigned_allowed:
                 return Peer(reply_to)
@@ -132,7 +140,8 @@ class Signatures:
         return _signed("reply", self.name, peer.name, "0", body, peer.key) if peer.key else ""
 
     def sender_of_reply(self, signature: str | None, body: bytes) -> str:
-        """Verifies a frame of replies, and returns the name of the service that sent it. Raises Refused.
+        """Verifies a frame of replies, and returns the name of the service that sent it. Raises Refused if the
+        signature is not valid.
 
         Returns "" for an unsigned frame, if unsigned messages are allowed.
         """
@@ -159,7 +168,7 @@ class Signatures:
         return headers
 
     def check_event(self, headers: Mapping[str, object], sender: str, body: bytes) -> None:
-        """Verifies that `sender` signed the event for this receiver. Raises Refused."""
+        """Verifies that `sender` signed the event for this receiver. Raises Refused if it did not."""
         signature = headers.get(EVENT_HEADER + self.name)
         if not signature:
             if self.unsigned_allowed:
@@ -193,7 +202,7 @@ def _mac(kind: str, sender: str, receiver: str, until: str, body: bytes, key: by
 
 
 def _parts_of(signature: str) -> tuple[str, str, str]:
-    """Splits a signature into sender, time and MAC. Raises Refused."""
+    """Splits a signature into sender, time and MAC. Raises Refused if it has another form."""
     parts = signature.split(" ")
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii()):
         raise Refused("malformed")

@@ -20,7 +20,9 @@ ROTATED_AT_ONCE = 25
 
 
 class UnreadableSecret(Exception):
-    """The stored secret was encrypted with a key that is not configured: add the key, or make a new secret."""
+    """Raised when a stored secret was encrypted with a key that is not configured: add the key, or make
+    a new secret.
+    """
 
 
 class Vault:
@@ -43,7 +45,7 @@ class Vault:
         return self._fernet.encrypt(secret.encode()).decode()
 
     def _decrypt(self, stored: str) -> str:
-        """Decrypts a stored secret. Raises UnreadableSecret."""
+        """Decrypts a stored secret. Raises UnreadableSecret if no configured key fits."""
         try:
             return self._fernet.decrypt(stored.encode()).decode()
         except InvalidToken:
@@ -54,7 +56,7 @@ class Vault:
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[R]) -> R:
-        """Decrypts a record of the class `kind`. Raises UnreadableSecret."""
+        """Decrypts a record of the class `kind`. Raises UnreadableSecret if no configured key fits."""
         try:
             return msgspec.json.decode(self.decrypt(stored), type=kind)
         except msgspec.MsgspecError:
@@ -62,7 +64,8 @@ class Vault:
 
     def rotate(self, stored: str) -> str | None:
         """Returns a stored secret encrypted with the first key; None if it is encrypted with that key already. Raises
-        UnreadableSecret."""
+        UnreadableSecret if no configured key fits.
+        """
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:

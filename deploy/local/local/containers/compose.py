@@ -1,4 +1,4 @@
-"""The project's own `docker-compose.yml` on the engine, with a demo account: what the tests of containers call."""
+"""Runs the project's own `docker-compose.yml` on the engine, with a demo account, for the tests with containers."""
 
 import ipaddress
 import json
@@ -49,10 +49,10 @@ UP_SECONDS = "240"
 
 
 class Composed:
-    """One stack of Compose, in a run directory with its settings (`settings.env`) and its demo account (`env`).
+    """A Compose stack. Its run directory has the settings (`settings.env`) and the demo account (`env`).
 
-    `profile`: compact (all services in one process) or core. The simulator plays the platforms for both.
-    `sources`: the checkout with the docker-compose.yml and the sources of our images.
+    `profile`: compact (all services in one process) or core. Both use the simulator in place of the platforms.
+    `sources`: the checkout with docker-compose.yml and the sources of our images.
     """
 
     def __init__(self, engine: Engine, run: Path, profile: str, sources: Path = ROOT) -> None:
@@ -111,13 +111,16 @@ class Composed:
     def build(self) -> None:
         """Builds the operator's image, then all images of the profile at once, with the project's Dockerfile.
 
-        The operator's image is built alone, because it makes the layer with the libraries, which the others use again.
+        The operator's image is built first and alone: it creates the layer with the libraries, which the other images
+        reuse.
         """
         for names in (("ctl",), ()):
             self.compose("--parallel", "2", "build", "--quiet", *names)
 
     def up(self, *names: str) -> None:
-        """Starts what is not up to date, and waits until it is healthy. Raises AssertionError with the states."""
+        """Starts the containers that are missing or out of date, and waits until they are healthy. Raises
+        AssertionError with their states if they are not.
+        """
         done = self.compose("up", "--detach", "--wait", "--wait-timeout", UP_SECONDS, *names, check=False)
         if done.returncode != 0:
             states = self.compose("ps", "--all", "--format", "{{.Service}} {{.Status}}").stdout
@@ -129,24 +132,24 @@ class Composed:
             wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=60.0)
 
     def start(self, tell: Tell) -> None:
-        """Brings everything up, with the demo account. Another stack on the engine is removed first."""
+        """Starts everything and creates the demo account. Removes any other stack from the engine before."""
         self.down()
         self.up()
         self.operator()
         account.complete(self.run, tell, self.ctl)
 
     def operator(self) -> None:
-        """Starts one container for many commands of the operator: starting one takes a second."""
+        """Starts a container in which many operator commands run, because starting one for each would take a second."""
         self.compose("run", "--detach", "--name", "operator", "--entrypoint", "sleep", "ctl", "infinity")
 
     def down(self) -> None:
-        """Removes containers and volumes, without waiting for a process to end by itself."""
+        """Removes containers and volumes. Kills the processes in them."""
         self.engine.docker("rm", "--force", "operator", check=False)
         self.compose("down", "--volumes", "--remove-orphans", "--timeout", "0")
 
     @contextmanager
     def trusted(self) -> Iterator[ssl.SSLContext]:
-        """Gives a context that trusts the authority that Caddy made for itself."""
+        """Gives a TLS context that trusts the certificate authority that Caddy has created."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "root.crt")
             self.compose("cp", "caddy:/data/caddy/pki/authorities/local/root.crt", str(path))
@@ -157,27 +160,27 @@ class Composed:
         return read_env(self.run)["BASE_URL"]
 
     def ctl(self, *arguments: str) -> Any:
-        """Runs the operator's command line in its container. Raises Refused."""
+        """Runs an operator command in its container. Raises Refused if the command fails."""
         argv = ("exec", "operator", "python", "-m", "ctl", "--json", *arguments)
         return account.decoded(arguments, self.engine.docker(*argv, check=False))
 
     def journey(self) -> Journey:
-        """Returns the demo journey on this stack, with webhooks."""
+        """Returns the demo journey for this stack, with webhooks."""
         return Journey(self.run, self.ctl, (self.receiver_host(), RECEIVER_PORT))
 
     def receiver_host(self) -> str:
-        """Returns the address of this machine on the engine's outer network, where a test may listen for webhooks."""
+        """Returns this machine's address on the engine's outer network. A test may receive webhooks there."""
         found = json.loads(self.engine.docker("network", "inspect", "posthaste_outside").stdout)
         return str(ipaddress.ip_address(found[0]["IPAM"]["Config"][0]["Gateway"]))
 
     def address(self, service: str) -> str:
-        """Returns the address of a container on the inner network, which this machine reaches."""
+        """Returns a container's address on the inner network, which this machine can reach."""
         container = self.compose("ps", "--quiet", service).stdout.strip()
         shown = json.loads(self.engine.docker("inspect", container).stdout)
         return str(shown[0]["NetworkSettings"]["Networks"]["posthaste_inside"]["IPAddress"])
 
     def containers(self) -> dict[str, str]:
-        """Returns service → id of its running container, for the images of ours that hold our code: not backup."""
+        """Returns service → id of its running container, for all images that contain our code (not backup)."""
         shown = self.compose("ps", "--format", "{{.Service}} {{.ID}} {{.Image}}").stdout.split("\n")
         rows = [line.split() for line in shown if line]
         return {

@@ -1,7 +1,7 @@
-"""The engine: dockerd in process, mount and (through `network.py`) network namespaces of its own.
+"""Runs dockerd in its own process, mount and (through `network.py`) network namespaces.
 
-One process holds it all: when that is killed, so are dockerd and every process of every container, as when a machine
-loses its power. The images, containers and volumes are in the folder, and the next `boot` finds them.
+One process holds the namespaces. When it is killed, dockerd and every process of every container are killed too, as
+when a machine loses its power. Images, containers and volumes stay in the folder, and the next `boot` finds them.
 """
 
 import json
@@ -34,7 +34,7 @@ wait $!
 
 
 class Engine:
-    """One engine, in a folder of its own. Start it in the network of the tests."""
+    """A container engine with a folder of its own. Start it in the network of the tests."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,9 @@ class Engine:
         }
 
     def boot(self) -> None:
-        """Starts dockerd, and with it the containers that ran before. Raises NotReady with the end of its log."""
+        """Starts dockerd, which starts the containers that ran before. Raises NotReady with the end of its log if it
+        does not start.
+        """
         unshare = [
             "unshare",
             "--pid",
@@ -72,7 +74,7 @@ class Engine:
             time.sleep(0.1)
 
     def power_off(self) -> None:
-        """Kills dockerd and every process of every container, at once and without a signal that they could handle."""
+        """Kills dockerd and every process of every container with SIGKILL."""
         if self.machine is not None:
             with suppress(psutil.NoSuchProcess):
                 inside = self.machine.children(recursive=True)
@@ -82,7 +84,7 @@ class Engine:
             self.machine = None
 
     def remove(self) -> None:
-        """Kills everything and deletes the images, containers and volumes; the log of dockerd stays."""
+        """Kills all processes and deletes images, containers and volumes. The log of dockerd stays."""
         self.power_off()
         shutil.rmtree(self.folder / "docker", ignore_errors=True)
         for controller in CONTROL_GROUPS.glob(f"*{self.group}"):
@@ -103,7 +105,7 @@ class Engine:
     def docker(
         self, *words: str, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command of docker's. Raises AssertionError with its output if it fails, unless `check` is false."""
+        """Runs a docker command. Raises AssertionError with its output if it fails, unless `check` is false."""
         done = subprocess.run(
             [DOCKER, *words], env=self.env, input=stdin or "", capture_output=True, text=True
         )

@@ -1,7 +1,7 @@
-"""Images that stand in for those of `docker-compose.yml` and the Dockerfile, made of Debian's packages.
+"""Builds images from Debian's packages that replace those in `docker-compose.yml` and the Dockerfile.
 
-They behave as much like the official ones as Compose asks for. What they cannot show: whether the pinned digests are
-right, and how the exact versions behave (Debian's Python, PostgreSQL, RabbitMQ and Caddy). SeaweedFS is the pinned one.
+They behave like the official ones as far as Compose needs. They cannot show whether the pinned digests are right, or
+how the exact versions behave (Python, PostgreSQL, RabbitMQ and Caddy are Debian's). SeaweedFS is the pinned version.
 """
 
 import shutil
@@ -28,7 +28,7 @@ AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def make_python(engine: Engine) -> None:
-    """Makes the image that ours are built on, and lets it use the package index as this machine does."""
+    """Builds the base image of our images, and lets it use the package index as this machine does."""
     engine.docker("import", str(packages.root("python")), "root/python:1")
     index = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
@@ -39,7 +39,7 @@ def make_python(engine: Engine) -> None:
 
 
 def make_servers(engine: Engine) -> None:
-    """Makes the images of PostgreSQL, RabbitMQ, Caddy, the storage and rclone."""
+    """Builds the images of PostgreSQL, RabbitMQ, Caddy, the storage and rclone."""
     engine.docker("import", str(packages.root("servers")), "root/servers:1")
     for name in ("postgres", "rabbitmq", "caddy"):
         _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"])
@@ -48,7 +48,7 @@ def make_servers(engine: Engine) -> None:
 
 
 def make_collector(engine: Engine, base: str, expiration_seconds: int) -> None:
-    """Makes the image that takes the collector's place, on an image of ours."""
+    """Builds the image of a simple telemetry collector, based on one of our images."""
     arguments = {"BASE": base, "EXPIRATION_SECONDS": str(expiration_seconds)}
     names = Path(prometheus_names.__file__)
     _build(engine, "collector", SETTINGS["COLLECTOR_IMAGE"], files=[names], arguments=arguments)

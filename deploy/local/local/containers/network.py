@@ -1,7 +1,7 @@
-"""A network of the tests' own: everything in it reaches the outside, and nothing outside reaches it.
+"""A network of its own for the tests with containers: processes in it reach the outside, nothing outside reaches them.
 
-Containers publish ports on its loopback, so no port of this machine is taken; `slirp4netns` is its only way out, for
-package indexes. Two processes make it, and it ends with them.
+Containers publish ports on the network's own loopback, so they use no port of this machine. The only way out is
+`slirp4netns`, which is needed for package indexes. Two processes form the network, and it ends with them.
 """
 
 import os
@@ -20,7 +20,9 @@ READY_SECONDS = 20.0
 
 @contextmanager
 def network() -> Iterator[list[str]]:
-    """Gives the words to put before a command that is to run in the network. Raises NotReady."""
+    """Gives the words to put before a command so that it runs in the network. Raises NotReady if the network cannot be
+    made.
+    """
     holder = subprocess.Popen(bound_to_parent(["unshare", "--net", "--", "sleep", "infinity"], 9))
     way_out = None
     try:

@@ -1,6 +1,6 @@
-"""The programs and root file systems of the engine: Debian's packages, installed or unpacked. Needs Debian and root.
+"""Installs or unpacks Debian's packages for the engine: its programs and its root file systems. Needs Debian and root.
 
-No image registry is asked: the images that ours stand on are made of Debian's packages (`images.py`).
+No image registry is used: the base images of ours are made of Debian's packages (`images.py`).
 """
 
 import hashlib
@@ -42,7 +42,9 @@ Tell = Callable[[str], None]
 
 
 def provide(tell: Tell) -> None:
-    """Installs and makes whatever is missing. Raises NotReady, with what apt or mmdebstrap said."""
+    """Installs the missing programs and makes the missing root file systems. Raises NotReady with the error of apt or
+    mmdebstrap.
+    """
     if os.geteuid() != 0:
         raise NotReady(
             "./dev test --containers needs root: it makes namespaces and starts a container engine"
@@ -63,12 +65,14 @@ def provide(tell: Tell) -> None:
 
 
 def provide_compose(tell: Tell) -> None:
-    """Unpacks Compose 2. Raises NotReady."""
+    """Unpacks Compose 2. Raises NotReady if that fails."""
     packages.unpack("docker-compose", COMPOSE, MISSING, tell, SERVERS_RELEASE)
 
 
 def root(name: str) -> Path:
-    """Returns the archive of a root file system, a key of ROOTS; its name changes with what is in it."""
+    """Returns the archive of the root file system `name`, a key of ROOTS. The archive's file name changes with its
+    contents.
+    """
     made_of = hashlib.sha256(" ".join([*ROOTS[name], *LEFT_OUT]).encode()).hexdigest()[:8]
     return FOLDER / f"root-{name}-{made_of}.tar"
 

@@ -1,1 +1,1 @@
-"""`./dev demo`: the main journey."""
+"""`./dev demo`: walks the main journey through the API, and fills the demo account."""

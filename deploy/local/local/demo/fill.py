@@ -1,7 +1,8 @@
-"""`./dev demo --fill`: three weeks of life in the demo account, for the dashboard to show.
+"""`./dev demo --fill`: fills the demo account with three weeks of posts, comments and events, for the dashboard to
+show.
 
-Everything goes through the API, the operator's command line and the simulator's control API, as `./dev demo` does. The
-shared clock is set back three weeks and walked forward post by post; at the end it shows the real time again.
+Uses only the API, the operator's command line and the simulator's control API, as `./dev demo` does. The clock is set
+back three weeks and moved forward from post to post; at the end it shows real time again.
 """
 
 import sys
@@ -32,7 +33,7 @@ _THIRD_BRAND = "Old Mill Café"
 
 
 class Filling:
-    """One run."""
+    """One run of `./dev demo --fill`."""
 
     def __init__(self, run: Path) -> None:
         self.run, self.walk = run, Journey(run, partial(account.ctl, run), None)
@@ -72,14 +73,14 @@ class Filling:
         self.shifted = shift
 
     def _go_to(self, days: int, hour: int) -> None:
-        """Sets the clock to an hour of a day in the past, never back."""
+        """Sets the clock to an hour of a day in the past. Never moves it back."""
         at = (self.now - timedelta(days=days)).replace(
             hour=hour, minute=days * 7 % 50, second=0, microsecond=0
         )
         self._set_clock(max(at - datetime.now(UTC), self.shifted))
 
     def _tell(self, post: story.Told) -> None:
-        """Publishes a post, and plays its visitors."""
+        """Publishes a post and adds the comments of its visitors."""
         page = self.pages[post.brand, post.platform]
         body: dict[str, Any] = {"page_id": page["id"], "message": post.text}
         if post.with_photo:
@@ -108,7 +109,7 @@ class Filling:
         print(f"  {days:<11}  {post.platform}  {post.text[:60]}", flush=True)
 
     def _fail(self) -> None:
-        """Lets some posts fail for reasons that the dashboard explains."""
+        """Makes some posts fail, for reasons that the dashboard explains."""
         for days, platform, fault, text in story.FAILED:
             page = self.pages[1, platform]
             at = datetime.now(UTC) + timedelta(days=days)
@@ -138,7 +139,7 @@ class Filling:
         print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
 
     def _draw(self) -> None:
-        """Uploads a photo, and lets AI make an image and two texts."""
+        """Uploads a photo, and lets AI make an image and write two texts."""
         photo = ("loaf.jpg", self.walk.fetch_sample(), "image/jpeg")
         self._call("POST", "/media/upload", 201, files={"file": photo})
         brand = {"brand_id": self.walk.env["BRAND_ID"]}
@@ -170,7 +171,9 @@ class Filling:
 
 @contextmanager
 def _receiver() -> Iterator[str]:
-    """A server on the loopback that answers 503 to the first try of every third delivery."""
+    """Runs a server on the loopback that answers 503 to the first attempt of every third delivery.
+    Yields its address.
+    """
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -183,7 +186,7 @@ def _receiver() -> Iterator[str]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Prints nothing."""
+            """Does nothing, so that requests are not printed."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)

@@ -1,7 +1,7 @@
-"""`./dev demo`: the main journey against the running stack, over HTTP, as a client would walk it.
+"""`./dev demo`: walks the main journey against the running stack, over HTTP, as a client does.
 
-Each step prints what it asked and what came back, and checks it. The platform's side (a visitor who likes and
-comments) is played through the simulator's control API.
+Each step prints its request and its answer, and checks the answer. A visitor who likes and comments is simulated
+through the simulator's control API.
 """
 
 import sys
@@ -29,11 +29,11 @@ CALL_SECONDS = 30.0
 
 
 class Surprise(Exception):
-    """An unexpected answer."""
+    """Raised for an unexpected answer."""
 
 
 class Journey:
-    """One run: the steps share the results of earlier ones."""
+    """One run of the demo. Later steps use the results of earlier ones."""
 
     def __init__(self, run: Path, ctl: account.Ctl, receiver: tuple[str, int] | None) -> None:
         """`receiver`: the host and port at which the stack may deliver webhooks to us; None if it may not."""
@@ -50,7 +50,7 @@ class Journey:
         print(f"\n{self.steps_count}. {title}", flush=True)
 
     def call(self, method: str, path: str, expect: int, *, quiet: bool = False, **options: Any) -> Any:
-        """Calls the API and returns the decoded body. Raises Surprise on any other status."""
+        """Calls the API and returns the decoded body. Raises Surprise if the status is not `expect`."""
         answer = self.http.request(method, self.env["BASE_URL"] + path, timeout=CALL_SECONDS, **options)
         if not quiet or answer.status_code != expect:
             print(f"   {method} {path} → {answer.status_code}", flush=True)
@@ -61,7 +61,7 @@ class Journey:
         return answer.json()
 
     def play(self, path: str, **body: Any) -> Any:
-        """Calls the control API of the simulator."""
+        """Calls the simulator's control API."""
         answer = requests.post(self.env["SIMULATOR_URL"] + path, json=body, timeout=CALL_SECONDS)
         if not answer.ok:
             raise Surprise(f"simulator: POST {path} answered {answer.status_code}: {answer.text[:1000]}")
@@ -109,7 +109,7 @@ class Journey:
         return published
 
     def find_room(self, platform: str, post: dict[str, Any]) -> None:
-        """Validates a post; if the page has used its posts of the hour, moves on to a new page."""
+        """Validates a post. If the page has used up its posts of this hour, continues with a new page."""
         verdict = self.call("POST", "/posts/validate", 200, json=post)
         if [error["code"] for error in verdict["errors"]] == ["PAGE_PUBLISH_GUARDRAIL"]:
             show(
@@ -165,8 +165,8 @@ class Journey:
 
     @contextmanager
     def subscription(self, listener: Listener) -> Iterator[Any]:
-        """Subscribes to replies while the block runs. Yields None on a stack without loopback addresses for
-        webhooks.
+        """Subscribes to events of replies during the block. Yields None on a stack that delivers no webhooks to the
+        loopback.
         """
         self.step("Subscribe a server of our own to replies")
         body = {"name": "demo", "url": listener.url, "events": ["comment.replied"]}
@@ -182,7 +182,7 @@ class Journey:
             self.call("DELETE", f"/webhooks/{made['id']}", 200, quiet=True, headers=key())
 
     def hear(self, listener: Listener, subscription: Any, reply: Any) -> None:
-        """Waits for the delivery about the reply and verifies it as a subscriber would."""
+        """Waits for the delivery about the reply and verifies its signature, as a subscriber does."""
         if subscription is None:
             return
         self.step("The reply arrives at our server; verify its signature")
@@ -241,7 +241,7 @@ class Journey:
         show(f"the painted one: {picture}")
 
     def fetch_sample(self) -> bytes:
-        """Returns a photo to upload."""
+        """Fetches a photo from the simulator and returns it."""
         address = urlsplit(self.env["SAMPLE_PHOTO_URL"])
         answer = requests.get(
             self.env["SIMULATOR_URL"] + address.path, headers={"Host": address.netloc}, timeout=CALL_SECONDS
@@ -250,7 +250,9 @@ class Journey:
         return answer.content
 
     def keep(self, media: Any) -> Path:
-        """Downloads an image from its public address, as a platform would. Returns its path for people to look at."""
+        """Downloads an image from its public URL, as a platform does. Returns the path of the file, for people to look
+        at.
+        """
         answer = requests.get(media["url"], timeout=CALL_SECONDS)
         if answer.status_code != 200 or len(answer.content) != media["size_bytes"]:
             raise Surprise(f"{media['url']} answered {answer.status_code} and {len(answer.content)} bytes")
@@ -270,7 +272,7 @@ def show(line: str) -> None:
 
 
 def main(run: Path) -> int:
-    """Returns 0 when every step went as it should, else 1."""
+    """Returns 0 when every step succeeded, else 1."""
     if supervisor_pid(run) is None:
         raise NotReady("nothing is running: ./dev up --detach first")
     may_deliver = any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(run))

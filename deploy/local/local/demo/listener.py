@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Delivery:
-    """A received request. Verify the signature before you parse the body."""
+    """A received webhook request. Verify its signature before you parse the body."""
 
     body: bytes
     signature: str | None
@@ -17,7 +17,7 @@ class Delivery:
 
 
 class Listener:
-    """Answers every POST with 204. Use it in a `with` statement. Port 0: any free one."""
+    """A server that answers every POST with 204. Use it in a `with` statement. Port 0 means any free one."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         deliveries: queue.Queue[Delivery] = queue.Queue()
@@ -32,7 +32,7 @@ class Listener:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Prints nothing: the demo reports what matters."""
+                """Does nothing, because the demo itself reports what matters."""
 
         self._deliveries = deliveries
         self._server = HTTPServer((host, port), Handler)

@@ -1,11 +1,11 @@
-"""What the filled demo account tells: the posts of a bakery and a market, and what visitors say. Data alone."""
+"""The contents of the filled demo account: the posts of a bakery and a market, and the comments of visitors."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Told:
-    """A post of the past: days ago, hour of the day in UTC, brand (1 or 2), platform, text."""
+    """A published post: days ago, hour of the day in UTC, brand (1 or 2), platform, text."""
 
     days: int
     hour: int

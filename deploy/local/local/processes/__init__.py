@@ -1,1 +1,1 @@
-"""Starts, watches and stops processes by a table."""
+"""Starts, watches and stops the processes of a table."""

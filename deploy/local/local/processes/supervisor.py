@@ -1,9 +1,10 @@
-"""The supervisor: keeps every process of a table alive, and stops them in order.
+"""The supervisor: keeps every process of a table running, and stops them in order.
 
-A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and
-started again, unless something it depends on is away (a restart would not help). If the supervisor itself is
-killed, the kernel tells its children to end.
-Run as `python -m local.processes.supervisor RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `table.py`.
+A process that ends is started again after a short wait. A process whose health check fails for a while is killed and
+started again, unless a process that it depends on is down, because a restart would not help then. If the supervisor
+itself is killed, the kernel ends its children.
+
+Run as `python -m local.processes.supervisor RUN_DIRECTORY [OWNER_PID]`. `table.py` starts it and asks for its state.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ LOG_BYTES = 20 * 2**20
 
 
 async def answers(check: str) -> bool:
-    """Whether the address answers: HTTP with 200, others by accepting a connection."""
+    """Whether the address of a health check answers: an HTTP URL with 200, any other by accepting a connection."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             kind, _, rest = check.partition(":")
@@ -58,14 +59,14 @@ async def answers(check: str) -> bool:
 
 
 def open_log(path: Path) -> int:
-    """Opens the log for appending; renames a large one first."""
+    """Opens a log for appending. If it has become large, renames it first and begins a new one."""
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_suffix(".log.1"))
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
 class Keeper:
-    """Keeps one row of the table running."""
+    """Keeps the process of one row of the table running."""
 
     def __init__(self, row: Process, supervisor: "Supervisor") -> None:
         self.row = row
@@ -88,7 +89,7 @@ class Keeper:
             self.supervisor.write_state()
 
     async def keep(self) -> None:
-        """Starts the process whenever it is down, until everything stops."""
+        """Starts the process whenever it is not running, until the supervisor stops."""
         while True:
             for name in self.row.depends:
                 await self.supervisor.keepers[name].ready.wait()
@@ -161,7 +162,7 @@ class Keeper:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Sends the stop signal, waits, then kills."""
+        """Sends the stop signal and waits; kills the process if it does not end in time."""
         if self.process and self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(self.row.stop_signal)
@@ -179,7 +180,7 @@ class Keeper:
 
 
 class Supervisor:
-    """All keepers of a run directory."""
+    """Runs a Keeper for each row of a run directory's table."""
 
     def __init__(self, run: Path) -> None:
         self.run = run
@@ -199,7 +200,9 @@ class Supervisor:
         fresh.replace(self.run / "state.json")
 
     async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
-        """Stops the keeper's process once all that depend on it have stopped. `stopped`: an event per process."""
+        """Stops the keeper's process once all processes that depend on it have stopped. `stopped`: an event for each
+        process.
+        """
         for other in self.keepers.values():
             if keeper.row.name in other.row.depends:
                 await stopped[other.row.name].wait()
@@ -207,7 +210,7 @@ class Supervisor:
         stopped[keeper.row.name].set()
 
     async def supervise(self, owner_pid: int | None) -> None:
-        """Runs until SIGTERM, SIGINT or the end of the owner, then stops everything."""
+        """Runs until SIGTERM, SIGINT or the end of the owner process, then stops everything."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.end.set)
         self.write_state()
@@ -224,7 +227,7 @@ class Supervisor:
 
 
 def main() -> int:
-    """Takes the lock and runs, unless another supervisor has it."""
+    """Takes the lock of the run directory and supervises it. Does nothing if another supervisor holds the lock."""
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
         for attempts_left in reversed(range(10)):  # a reader of our pid holds the lock for a moment

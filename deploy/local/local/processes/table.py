@@ -1,7 +1,7 @@
-"""The process table as data, and how to start, ask and stop the supervisor that keeps it.
+"""The table of a stack's processes, and functions that start, ask and stop the supervisor.
 
-Holds no process of its own: `supervisor.py` is the loop. Files in a run directory:
-`processes.json` (the table), `state.json` (what runs), `pids/<name>`, `logs/<name>.log`, `supervisor.lock`.
+The supervisor's loop is in `supervisor.py`. Files in a run directory: `processes.json` (the table), `state.json` (the
+states of the processes), `pids/<name>`, `logs/<name>.log`, `supervisor.lock`.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ FAILURES_UNTIL_GIVEN_UP = 4
 
 @dataclass(frozen=True)
 class Process:
-    """One row of the table."""
+    """A row of the table: one process to run."""
 
     name: str
     argv: list[str]
@@ -40,7 +40,7 @@ class Process:
 
 
 class NotReady(Exception):
-    """The stack did not become ready."""
+    """Raised when the stack does not become ready. The text says what to do."""
 
 
 def write_table(run: Path, table: list[Process]) -> bool:
@@ -66,7 +66,9 @@ def read_state(run: Path) -> dict[str, dict[str, object]]:
 
 
 def bound_to_parent(argv: list[str], number: int) -> list[str]:
-    """Wraps the command so that the kernel sends it the signal `number` when its parent process ends, however."""
+    """Wraps a command so that the kernel sends it the signal `number` when its parent process ends, even if the parent
+    is killed.
+    """
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return argv
@@ -74,7 +76,9 @@ def bound_to_parent(argv: list[str], number: int) -> list[str]:
 
 
 def supervisor_pid(run: Path) -> int | None:
-    """Returns the pid of this run directory's running supervisor. A lock, unlike a pid file, cannot be stale."""
+    """Returns the pid of the supervisor that runs for this run directory, or None. It asks for the holder of the lock:
+    unlike a pid file, a lock cannot be stale.
+    """
     try:
         with (run / "supervisor.lock").open() as lock:
             try:
@@ -87,7 +91,7 @@ def supervisor_pid(run: Path) -> int | None:
 
 
 def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
-    """Starts the supervisor in the background. With an owner, it stops everything when the owner ends."""
+    """Starts the supervisor in the background. If `owner_pid` is given, it stops everything when that process ends."""
     (run / "logs").mkdir(exist_ok=True)
     (run / "state.json").unlink(missing_ok=True)
     argv = [sys.executable, "-m", "local.processes.supervisor", str(run)]
@@ -103,7 +107,9 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Waits until every row is ready and reports each one with `tell`. Raises NotReady."""
+    """Waits until every process is ready, and reports each with `tell`. Raises NotReady if one fails or the time is
+    up.
+    """
     names = [row.name for row in read_table(run)]
     ready: set[str] = set()
     end = time.monotonic() + seconds
@@ -130,7 +136,9 @@ def log_end(run: Path, name: str, lines: int = 25) -> str:
 
 
 def stop_supervisor(run: Path, *, seconds: float = 45.0) -> bool:
-    """Makes the supervisor stop everything and waits for it. Returns whether there was one. Raises NotReady."""
+    """Makes the supervisor stop everything, and waits for that. Returns whether there was a supervisor. Raises
+    NotReady if it does not stop in time.
+    """
     pid = supervisor_pid(run)
     if pid is None:
         return False

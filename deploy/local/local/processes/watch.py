@@ -1,4 +1,4 @@
-"""Shows a run directory: follows the logs, and lists each process with its state and memory."""
+"""Shows the state of a run directory: follows its logs, and lists its processes with state and memory."""
 
 import time
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from local.processes.table import read_state, supervisor_pid
 
 
 def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[str]:
-    """Yields the lines of the named logs (all if none is named) as they are written, each with the log's name. Never
-    ends.
+    """Yields the lines of the named logs (without names: of all logs) as they are written, each with the log's name.
+    Never ends.
     """
     offsets: dict[Path, int] = {}
     first = True
@@ -40,8 +40,8 @@ def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[s
 
 
 def status(run: Path) -> list[dict[str, object]]:
-    """Returns a row per process: name, state, pid, starts, and the memory of the process and its children in bytes
-    (PSS).
+    """Returns a row for each process: name, state, pid, starts, and the memory (PSS, in bytes) of the process and its
+    children.
     """
     rows = []
     for name, row in read_state(run).items():
@@ -53,7 +53,9 @@ def status(run: Path) -> list[dict[str, object]]:
 
 
 def memory_bytes(pid: object) -> int:
-    """Returns the proportional set size of a process and all its descendants; 0 when it has ended."""
+    """Returns the proportional set size (PSS) of a process and all its descendants in bytes; 0 if the process has
+    ended.
+    """
     total = 0
     try:
         process = psutil.Process(int(str(pid)))

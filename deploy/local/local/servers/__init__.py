@@ -1,1 +1,1 @@
-"""The programs that a stack needs and that are not ours: PostgreSQL, RabbitMQ, S3 and, for tests, more."""
+"""Other people's programs that a stack needs: PostgreSQL, RabbitMQ, S3 and, for tests, more."""

@@ -1,6 +1,6 @@
-"""Chromium and its driver, for tests of HTML pages: finds or installs them.
+"""Finds or installs Chromium and its driver, for tests of HTML pages.
 
-Only those tests ask for them: `./dev up` needs no browser.
+Only those tests need a browser; `./dev up` does not.
 """
 
 import shutil
@@ -17,7 +17,7 @@ without a password. Install the packages chromium and chromium-driver of your sy
 
 
 class Browser(NamedTuple):
-    """The two programs, of the same release."""
+    """The paths of Chromium and of its driver, which are of the same release."""
 
     program: str
     driver: str
@@ -30,7 +30,7 @@ def find() -> Browser | None:
 
 
 def install(tell: Callable[[str], None]) -> Browser:
-    """Returns the browser; installs it if it is missing and allowed. Raises NotReady."""
+    """Returns the browser. If it is missing, installs it, if that is allowed. Raises NotReady if there is none."""
     packages.install(("chromium", "chromium-driver"), find, MISSING, tell)
     found = find()
     assert found is not None

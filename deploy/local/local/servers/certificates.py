@@ -1,4 +1,4 @@
-"""Certificates for servers on this machine, made with the operators' script (`deploy/tls`)."""
+"""Creates certificates for servers on this machine, with the script that operators use (`deploy/tls`)."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The mail server of the local stack: aiosmtpd puts what the product sends into a Maildir, which people and tests read.
+"""The mail server of the local stack: aiosmtpd stores the product's mails in a Maildir, where people and tests read
+them.
 
 No mail leaves the machine.
 """
@@ -21,14 +22,14 @@ def folder(run: Path) -> Path:
 
 
 def processes(run: Path, port: int) -> list[Process]:
-    """Returns the row of the server."""
+    """Returns the row of the mail server in the process table."""
     argv = [sys.executable, "-m", "aiosmtpd", "--nosetuid", "--smtputf8", "--listen", f"127.0.0.1:{port}"]
     argv += ["--class", "aiosmtpd.handlers.Mailbox", str(folder(run))]
     return [Process("mail", argv, check=f"tcp:127.0.0.1:{port}")]
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    """Returns the mails of the folder, newest first; none if there is no folder yet."""
+    """Returns the mails in the folder, newest first; an empty list if there is no folder yet."""
     if not folder.exists():
         return []
     box = mailbox.Maildir(folder, factory=_parse, create=False)  # type: ignore[arg-type]
@@ -37,7 +38,7 @@ def read(folder: Path) -> list[EmailMessage]:
 
 
 def link_in(mail: EmailMessage) -> str | None:
-    """Returns the first address in the text of a mail."""
+    """Returns the first URL in the text of a mail."""
     found = _LINK.search(mail.get_content())
     return found[0] if found else None
 

@@ -1,4 +1,4 @@
-"""Installs system packages that no wheel contains, with apt where that is allowed, without starting their services.
+"""Installs system packages that no wheel contains with apt, where that is allowed, without starting their services.
 Packages that only tests need are unpacked into a folder of ours.
 """
 
@@ -57,7 +57,7 @@ mv files "$2"
 def install(
     packages: Sequence[str], is_there: Callable[[], object], missing: str, tell: Callable[[str], None]
 ) -> None:
-    """Installs missing packages. Raises NotReady with apt's output, if any, and the text `missing`."""
+    """Installs missing packages. Raises NotReady with the text `missing` and apt's output, if there is any."""
     if is_there():
         return
     become = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -73,10 +73,10 @@ def install(
 
 
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None], release: str = "") -> None:
-    """Downloads a system package and unpacks it into `folder`, unless that was done before; installs nothing.
+    """Downloads a system package and unpacks it into `folder`, unless that was done before. Does not install it.
 
-    release: another release of Debian than this machine's, for a program that it does not have. `tell` gets the
-    progress. Raises NotReady with the text `missing`, as `install` does.
+    `release`: a release of Debian other than this machine's, for a program that this machine's does not have. `tell`
+    gets the progress. Raises NotReady with the text `missing`, as `install` does.
     """
     if folder.exists():
         return

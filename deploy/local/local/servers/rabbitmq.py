@@ -1,7 +1,7 @@
-"""RabbitMQ as a private instance of the system's package: installation, configuration, its two processes.
+"""A private RabbitMQ from the system's package: installation, configuration and its two processes.
 
-The package's own server script is started directly (the wrapper in /usr/sbin switches users). It gets its own
-node name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
+The package's server script is started directly, because the wrapper in /usr/sbin switches users. The node has its own
+name, folders, ports and name server (epmd), so that it does not disturb another RabbitMQ on the machine.
 """
 
 import json
@@ -35,12 +35,16 @@ def server_script() -> Path | None:
 
 
 def install(tell: Callable[[str], None]) -> None:
-    """Installs the system package if allowed, without starting its service. Raises NotReady."""
+    """Installs the system package without starting its service, if that is allowed. Raises NotReady if
+    it is missing.
+    """
     packages.install(("rabbitmq-server",), server_script, MISSING, tell)
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
-    """Writes the node's configuration. `passwords`: of our processes' users, who get their permissions in `/`."""
+    """Writes the configuration of the node. `passwords`: those of the users of our processes, who get their
+    permissions in the virtual host `/`.
+    """
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
     if not (home / STARTED_ONCE).exists():
@@ -63,13 +67,13 @@ def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, 
 
 
 def note_started(run: Path) -> None:
-    """Records that the node is up: from now on its data is kept."""
+    """Records that the node has started once. From then on its data is kept."""
     if (run / "rabbitmq").exists():
         (run / "rabbitmq" / STARTED_ONCE).touch()
 
 
 def url(port: int) -> str:
-    """Returns the administrator's URL, for tests and debugging."""
+    """Returns the administrator's URL of the broker, for tests and debugging."""
     return user_url(port, "guest", "guest")
 
 
@@ -82,7 +86,9 @@ ERLANG = "+S 2:2 +SDcpu 1:1 +SDio 2"
 
 
 def processes(run: Path, port: Mapping[str, int], erlang: str = ERLANG) -> list[Process]:
-    """Returns the rows of the name server (a node would leave one behind as a daemon) and of the broker."""
+    """Returns the rows of the process table for the broker and its name server. The name server has a row because the
+    broker would start one as a daemon that stays.
+    """
     home, names_port = run / "rabbitmq", port["amqp_names"]
     env = {
         "HOME": str(home),  # the cookie

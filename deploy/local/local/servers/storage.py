@@ -1,6 +1,6 @@
-"""S3 as a private instance: rclone serves a folder of the run directory. Media keeps its files in it.
+"""A private S3: rclone serves a folder of the run directory. Media stores its files there.
 
-In images and clusters MinIO or any other S3 stands in this place.
+In images and clusters MinIO or another S3 is used instead.
 """
 
 import sys
@@ -26,7 +26,9 @@ def url(port: int) -> str:
 
 
 def processes(run: Path, port: int, secrets: Mapping[str, str]) -> list[Process]:
-    """Returns the row of the server. The keys are in its environment, because anybody can read a command line."""
+    """Returns the row of the storage in the process table. The keys are in its environment, because any user can read
+    a command line.
+    """
     rclone = str(Path(sys.executable).parent / "rclone")
     argv = [
         rclone,

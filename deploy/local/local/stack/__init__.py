@@ -1,1 +1,1 @@
-"""One stack: our processes as data, and its life."""
+"""One stack: the table of our processes, and starting and stopping them."""

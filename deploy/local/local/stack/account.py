@@ -1,7 +1,7 @@
-"""The demo account of a stack: one Elite user, two brands, a page on every platform, a live token.
+"""The demo account of a stack: an Elite user with two brands, a page on every platform, and a token.
 
-Made through the operator's command line, like any account. What exists is remembered in `env` step by step,
-so an interrupted start goes on where it stopped and a second one changes nothing.
+It is created with the operator's command line, like any account. Each finished step is written to `env`. So an
+interrupted start continues where it stopped, and a second start changes nothing.
 """
 
 import json
@@ -23,7 +23,7 @@ BRANDS = {"BRAND_ID": "Harbour Bakery", "SECOND_BRAND_ID": "Night Market"}
 
 
 class Refused(NotReady):
-    """The command line refused; `error` is the API's error."""
+    """Raised when an operator command fails; `error` is the API's error."""
 
     def __init__(self, arguments: tuple[str, ...], error: dict[str, Any], text: str) -> None:
         super().__init__(f"ctl {' '.join(arguments)}: {text}")
@@ -35,7 +35,7 @@ Ctl = Callable[..., Any]
 
 
 def ctl(run: Path, *arguments: str) -> Any:
-    """Runs `./dev ctl --json …` and returns its decoded output. Raises Refused."""
+    """Runs `./dev ctl --json …` and returns its decoded output. Raises Refused if it fails."""
     return decoded(
         arguments,
         subprocess.run(
@@ -57,7 +57,7 @@ def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) 
 
 
 def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = None) -> None:
-    """Creates what is missing of the demo account, and writes it to `env`.
+    """Creates the missing parts of the demo account, and writes them to `env`.
 
     `elsewhere`: the command line of a stack that `./dev` did not start.
     """
@@ -100,12 +100,14 @@ def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = Non
 
 
 def link_page(operate: Ctl, brand_id: str, platform: str, name: str) -> Any:
-    """Returns a new page with its account in the simulator."""
+    """Links a page with a new account in the simulator, and returns it."""
     return operate("page", "link", "--brand", brand_id, "--platform", platform, "--name", name)
 
 
 def create_user(operate: Ctl, password: str) -> Any:
-    """Returns the demo user; with another address if the usual one exists but its tokens, shown once, are lost."""
+    """Returns the demo user. If the user exists but its tokens are lost (they are shown only once), creates one with
+    another address.
+    """
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:
             person = ("--email", email, "--password", password, "--firstname", "Dana")

@@ -1,4 +1,4 @@
-"""The platforms in the local stack: their addresses and our apps' ids, from the simulator's rows."""
+"""The platforms' settings in the local stack: their addresses and our apps' ids, taken from the simulator's table."""
 
 from collections.abc import Mapping
 
@@ -18,11 +18,13 @@ NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
-    """Returns all settings except the secrets. The first segment of an address's path names the platform's host."""
+    """Returns all platform settings except secrets. In each URL the first segment of the path names the platform's
+    host.
+    """
     return {**_IDS, **{name: f"{simulator}/{host}" for name, host in _ADDRESSES.items()}, **_MORE}
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """Returns the simulator's settings for our apps."""
+    """Returns the simulator's own settings for our apps."""
     apps = {name: told[name] for name in (*_IDS, *SECRETS)}
     return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

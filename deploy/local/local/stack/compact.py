@@ -1,7 +1,7 @@
-"""`--compact`: all six services in one process, everything sized for a small server.
+"""The settings of `--compact`: all six services in one process, with sizes for a small server.
 
-Contains only the figures, which suit one or two cores and a few thousand posts a day. The compact profile of
-docker-compose.yml takes SETTINGS as they are here (`deploy/tests/compose/test_compose.py` holds it to that).
+The figures suit one or two cores and a few thousand posts a day. The compact profile of docker-compose.yml has the
+same settings (`deploy/tests/compose/test_compose.py` compares them).
 """
 
 #: The process that replaces the six; called services come before their callers.

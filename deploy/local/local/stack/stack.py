@@ -1,6 +1,6 @@
-"""The life of one stack: servers, simulator, services and a demo account, in one run directory.
+"""Starts and stops one stack: servers, simulator, services and a demo account, in one run directory.
 
-`./dev up` keeps one under `.run`; a test or benchmark run has one of its own under `.run-test`.
+`./dev up` has its stack in `.run`; each run of tests or benchmarks has one in `.run-test`.
 """
 
 import base64
@@ -41,7 +41,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Stack:
-    """One stack. Paths and addresses depend on the run directory alone, so that it is found again."""
+    """One stack. Its paths and addresses depend only on the run directory, so that a later command finds it."""
 
     run: Path
     #: Survives a crash of the machine. False: much faster on slow disks.
@@ -58,9 +58,10 @@ class Stack:
     slow: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
-        """Starts everything and writes `env`. Returns False if it ran already, unchanged. Raises NotReady.
+        """Starts everything and writes `env`. Returns False if it was already running, unchanged. Raises NotReady if
+        it does not become ready.
 
-        With `owner_pid` everything stops when that process is gone.
+        If `owner_pid` is given, everything stops when that process ends.
         """
         self.make_folder()
         with self.alone():
@@ -77,11 +78,11 @@ class Stack:
         return started
 
     def down(self) -> bool:
-        """Stops everything. Returns False if nothing ran."""
+        """Stops everything. Returns False if nothing was running."""
         return stop_supervisor(self.run)
 
     def start(self, tell: Tell, owner_pid: int | None) -> bool:
-        """Starts the supervisor with the present table. Returns False if it runs with this table already."""
+        """Starts the supervisor with the present table. Returns False if it already runs with this table."""
         running = supervisor_pid(self.run) is not None
         port = json.loads((self.run / "ports.json").read_text()) if running else self.choose_ports()
         if running and units.PORTS.keys() - port.keys():  # it runs an older release with fewer processes
@@ -110,8 +111,8 @@ class Stack:
         return True
 
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
-        """Returns the contents of `env` and the processes to run. Servers that the environment names are not
-        started.
+        """Returns the contents of `env` and the processes to run. Servers whose addresses the environment gives are
+        not started.
         """
         own_broker = given("AMQP_URL") is None
         given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in units.DATABASES}
@@ -159,7 +160,7 @@ class Stack:
         return ports.choose(self.run, units.PORTS if self.usual_ports else dict.fromkeys(units.PORTS))
 
     def secrets(self, names: Sequence[str] = (*units.SECRETS, *storage.SECRETS)) -> dict[str, str]:
-        """Returns the keys of this stack, which are made once and readable by the owner alone."""
+        """Returns the secrets of this stack. They are created once, in a file that only the owner can read."""
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
@@ -170,7 +171,7 @@ class Stack:
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
-        """Returns for each process its address at the broker, with its user, and the keys that sign its messages."""
+        """Returns for each process its broker URL with its own user, and the keys that sign its messages."""
         made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()
         keys = all_message_keys({name: made[message_secret(name)] for name in units.SERVICES})
@@ -183,7 +184,7 @@ class Stack:
         }
 
     def amqp_passwords(self) -> dict[str, str]:
-        """Returns for each process its password at the broker."""
+        """Returns the broker password of each process."""
         made = self.secrets([amqp_password(process) for process in PROCESSES])
         return {process: made[amqp_password(process)] for process in PROCESSES}
 
@@ -196,13 +197,15 @@ class Stack:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lets one `up` run at a time per run directory. A second one waits, and finds everything done."""
+        """Makes concurrent `up` commands of one run directory run one after the other. The second one then finds
+        everything done.
+        """
         with (self.run / "up.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def remove(self) -> None:
-        """Deletes the run directory, in which nothing may run."""
+        """Deletes the run directory. No process of it may be running."""
         postgres.remove(self.run)
         shutil.rmtree(self.run, ignore_errors=True)
 
@@ -218,13 +221,14 @@ def message_secret(service: str) -> str:
 
 
 def _fernet_key() -> str:
-    """Returns 32 random bytes in Fernet's encoding, which any other secret may have too."""
+    """Returns 32 random bytes in Fernet's encoding. The other secrets in `units.SECRETS` have this form too."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def given(name: str) -> str | None:
-    """Returns the address of a server that the environment names. None in a shell that has sourced `.run/env`: there it
-    is one of our own servers."""
+    """Returns the address of a server that the environment gives, or None. Ignores addresses from `.run/env`, which a
+    shell may have sourced: they are those of our own servers.
+    """
     value = os.environ.get(name)
     return value if value and os.environ.get(SOURCED) is None else None
 

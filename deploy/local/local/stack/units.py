@@ -1,6 +1,6 @@
-"""Our processes as data: their commands, environments and health checks.
+"""The table of our processes: their commands, environments and health checks.
 
-A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. What starts them is `stack.py`.
+A new service is a row in SERVICES and, if it stores data, a name in DATABASES. `stack.py` starts the processes.
 """
 
 import sys
@@ -94,7 +94,7 @@ def settings(
     slow: bool = False,
     mail: bool = True,
 ) -> dict[str, str]:
-    """Returns all settings of the local stack's processes, besides each one's database and port."""
+    """Returns all settings of the local stack's processes, except the database and the port of each process."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
     return {
         "AI_CAPTION_PROVIDER": "openai",
@@ -145,7 +145,7 @@ def settings(
 
 
 def _receivers_on_loopback(taken: Iterable[int]) -> str:
-    """Returns WEBHOOK_ALLOWED_CIDRS: every account may have receivers at all ports of the loopback but those of the
+    """Returns WEBHOOK_ALLOWED_CIDRS: webhook receivers may be at every port of the loopback except those of the
     stack's own servers.
     """
     edges = [0, *sorted(set(taken)), 65_536]
@@ -162,7 +162,7 @@ def processes(
     compact: bool = False,
     bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
-    """Returns our rows of the process table. `servers` are the rows that must be ready before ours.
+    """Returns the rows of our processes. `servers` are the rows that must be ready before them.
 
     `bus`: process → its AMQP_URL and MESSAGE_KEYS.
     """
@@ -188,7 +188,9 @@ def processes(
 
 
 def _migration(database_urls: Mapping[str, str], servers: list[str]) -> Process:
-    """Returns the row that migrates all databases, in one process: seven would each load SQLAlchemy and Alembic."""
+    """Returns the row that migrates all databases in one process. Seven processes would each load SQLAlchemy and
+    Alembic.
+    """
     env = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in DATABASES}
     return Process("migrate", [*PYTHON, "chassis.migrate", *DATABASES], env, depends=servers, once=True)
 
@@ -198,7 +200,7 @@ def dashboard_url(port: Mapping[str, int]) -> str:
 
 
 def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
-    """Returns the row of the dashboard, which knows the API's address and nothing of the servers."""
+    """Returns the row of the dashboard. It gets only the API's address, no server's."""
     env = {
         "API_URL": told["PUBLIC_BASE_URL"],
         "DASHBOARD_URL": dashboard_url(port),
@@ -211,7 +213,7 @@ def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
-    """Returns the row of a process with these services in it."""
+    """Returns the row of a process that runs these services."""
     return Process(
         row,
         [*PYTHON, "chassis.run", *names],

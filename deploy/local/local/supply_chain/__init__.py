@@ -1,1 +1,1 @@
-"""Locks, advisories, digests of images, bills of materials."""
+"""Lock files, security advisories, digests of images, and bills of materials."""

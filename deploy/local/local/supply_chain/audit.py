@@ -1,7 +1,7 @@
-"""`./dev lint --audit`: compares every locked version with an advisory database on this machine.
+"""`./dev lint --audit`: compares every locked version with a database of security advisories on this machine.
 
 The database is a folder or a zip file of advisories in the OSV format, JSON or YAML: OSV's own export of an ecosystem,
-or a checkout of the Python Packaging Advisory Database. Nothing is asked over the network, nothing is downloaded.
+or a checkout of the Python Packaging Advisory Database. Nothing is downloaded.
 """
 
 import json
@@ -54,7 +54,7 @@ class Affected(msgspec.Struct):
 
 
 class Advisory(msgspec.Struct):
-    """The fields of an OSV record that are used here."""
+    """An advisory: the fields of an OSV record that are used here."""
 
     id: str
     modified: Any = None  # text in JSON, in YAML also a time
@@ -75,7 +75,7 @@ class Advisory(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Pin:
-    """One version of one package, and the locks in which it stands."""
+    """One version of one package, and the lock files that contain it."""
 
     ecosystem: str
     name: str
@@ -108,7 +108,7 @@ class Report:
 
 
 def pins() -> list[Pin]:
-    """Returns every locked version: of the checkout, the images, and the tests with packages of their own."""
+    """Returns every locked version: those of the checkout, of the images, and of tests with their own lock."""
     folders = {str(folder.relative_to(ROOT)): folder for folder in sorted(lock.cuts())}
     parts = {name: lock.read(folder / "requirements.lock") for name, folder in folders.items()}
     found = []
@@ -144,7 +144,7 @@ def documents(database: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def advisories(database: Path) -> Iterator[Advisory]:
-    """Yields every advisory that is not withdrawn. Raises NotReady if one cannot be read."""
+    """Yields every advisory that is not withdrawn. Raises NotReady for one that cannot be read."""
     for name, text in documents(database):
         try:
             data = msgspec.json.decode(text) if name.endswith(".json") else yaml.load(text, yaml.CSafeLoader)
@@ -158,7 +158,9 @@ def advisories(database: Path) -> Iterator[Advisory]:
 
 
 def is_affected(version: str, affected: Affected) -> bool:
-    """Applies OSV's rule: the version is listed, or is in one of the ranges. An unreadable range counts as a match."""
+    """Whether a version is affected by OSV's rule: it is listed, or lies in one of the ranges. A range that cannot be
+    read counts as a match.
+    """
     if version in affected.versions:
         return True
     try:
@@ -180,7 +182,9 @@ def _is_version(text: str) -> bool:
 
 
 def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
-    """Whether `own` is vulnerable after the last event at or before it. Raises InvalidVersion."""
+    """Whether `own` is vulnerable: the last event at or before it introduced the problem. Raises InvalidVersion for a
+    malformed version.
+    """
     inside = False
     steps = [(kind, text) for event in events for kind, text in event.items()]
     lowest = Version("0.dev0")
@@ -195,8 +199,9 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compares versions with advisories. Ids are accepted until their date; a vulnerability with two ids is reported
-    once."""
+    """Compares versions with advisories. `accepted`: ids that are ignored until their date. A vulnerability with two
+    ids is reported once.
+    """
     by_name = {(it.ecosystem, canonicalize_name(it.name)): it for it in pinned}
     report, told = Report(), set[tuple[str, str]]()
     valid = {name for name, until in accepted.items() if today <= until}
@@ -220,7 +225,7 @@ def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, 
 
 
 def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
-    """Returns the fixed versions above ours, in order."""
+    """Returns the fixed versions that are newer than ours, in order."""
     texts = {
         event["fixed"]
         for it in affected.ranges
@@ -235,7 +240,7 @@ def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
 def accepted(pyproject: str) -> dict[str, date]:
     """Returns advisory → last day on which it is accepted, from `[[tool.posthaste.accepted-advisories]]`.
 
-    Raises NotReady for one without a reason or a date.
+    Raises NotReady for an entry without a reason or a date.
     """
     rows = tomllib.loads(pyproject)["tool"].get("posthaste", {}).get("accepted-advisories", [])
     for row in rows:
@@ -247,7 +252,9 @@ def accepted(pyproject: str) -> dict[str, date]:
 
 
 def main(database: str) -> int:
-    """Prints the findings. `database`: a path, or empty for the environment's. Returns 1 if there are findings."""
+    """Prints the findings. `database`: a path; if empty, the path in the environment. Returns 1 if there
+    are findings.
+    """
     database = database or os.environ.get(VARIABLE, "")
     if not database:
         print(

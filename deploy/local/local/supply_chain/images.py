@@ -1,8 +1,8 @@
-"""`./dev images`: the third-party images that we build on or run, each with tag and digest.
+"""`./dev images`: lists the third-party images that we build on or run, each with tag and digest.
 
-A tag can be moved to another image at any time, a digest cannot: it is the hash of the image's manifest list, the
-same on every architecture and in every registry that mirrors the image. One name and tag has the same digest wherever
-it stands; `./dev lint` refuses anything else.
+A tag can be moved to another image at any time. A digest cannot: it is the hash of the image's manifest list, the same
+on every architecture and in every registry that mirrors the image. `./dev lint` requires that a name and tag has the
+same digest in every file.
 """
 
 import json
@@ -51,7 +51,9 @@ class Reference:
 
 
 def image_of(line: re.Match[str]) -> str | None:
-    """Returns the image in a matching line (the default if a variable may replace it), or None if it is ours."""
+    """Returns the third-party image in a matching line, or None if the image is ours. If a variable may replace it,
+    returns the default.
+    """
     image = line["image"].strip("\"'")
     if OURS.match(image):
         return None
@@ -72,7 +74,9 @@ def references(root: Path = ROOT) -> Iterator[Reference]:
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """Returns the problems of the references, one sentence each, with file and line."""
+    """Returns a sentence, with file and line, for each reference without a tag or digest, or with another digest than
+    the same tag has elsewhere.
+    """
     digests: dict[str, Reference] = {}
     found = []
     for one in references(root):
@@ -89,7 +93,7 @@ def problems(root: Path = ROOT) -> list[str]:
 
 
 def current_digest(tagged: str) -> str:
-    """Returns the current digest of a tag in its registry. Raises NotReady with what to do."""
+    """Asks the registry for the present digest of a tag. Raises NotReady with what to do if it does not answer."""
     docker = shutil.which("docker")
     if docker is None:
         raise NotReady("docker with its buildx plugin is needed to ask a registry for a digest")
@@ -109,9 +113,9 @@ def current_digest(tagged: str) -> str:
 
 
 def pin(root: Path = ROOT) -> list[str]:
-    """Writes the current digest of each tag into all files. Returns the tags whose digest changed.
+    """Writes the present digest of each tag into all files. Returns the tags whose digest has changed.
 
-    Asks for all of them before it writes anything. Raises NotReady.
+    Asks for all digests before it writes. Raises NotReady if one is missing.
     """
     known = {one.tagged: one.digest for one in references(root) if one.tagged}
     asked = {tagged: current_digest(tagged) for tagged in sorted(known)}

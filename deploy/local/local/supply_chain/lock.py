@@ -1,11 +1,11 @@
-"""`./dev lock`: exact versions of everything and the hashes of their files, from the pyproject.toml files.
+"""`./dev lock`: writes lock files with exact versions and the hashes of their files, from the pyproject.toml files.
 
-One lock for the checkout (every package, the servers and the developers' tools), one for each thing that is deployed
-alone, and one for what builds our packages, all cut from the same versions. One more, with versions of its own, for the
-clients of others that only tests run. An entry is `name==version` with the
-SHA-256 of every file of that release, for every platform, and nothing else: no address, so that any registry serves.
-pip installs with --require-hashes and refuses a file that is not one of them. uv resolves, because pip cannot list
-the hashes of files that it does not install.
+There is one lock for the checkout (every package, the servers and the developers' tools), one for each thing that is
+deployed alone, and one for what builds our packages. All of them have the same versions. One more lock, with its own
+versions, is for other people's clients that only tests run. An entry is `name==version` with the SHA-256 of every file
+of that release, for every platform. It has no address, so that any registry may be used. pip installs with
+--require-hashes and refuses other files. uv resolves the versions, because pip cannot list the hashes of files that it
+does not install.
 """
 
 import re
@@ -46,7 +46,9 @@ def packages() -> dict[str, Path]:
 
 
 def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
-    """Returns what one of our distributions needs from a registry, directly or through our other distributions."""
+    """Returns the third-party requirements of one of our distributions, including those of our other distributions
+    that it needs.
+    """
     project = tomllib.loads((packages()[distribution] / "pyproject.toml").read_text())["project"]
     wanted = list(project.get("dependencies", []))
     for extra in extras:
@@ -66,7 +68,7 @@ def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
 
 
 class Entry(NamedTuple):
-    """One distribution of a lock."""
+    """One distribution in a lock."""
 
     name: str
     version: str
@@ -74,7 +76,7 @@ class Entry(NamedTuple):
     hashes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Returns the entry as written in a lock."""
+        """Returns the entry in the format of a lock."""
         return (
             f"{self.name}=={self.version}"
             + "".join(f" \\\n    --hash=sha256:{it}" for it in self.hashes)
@@ -83,7 +85,7 @@ class Entry(NamedTuple):
 
 
 def read(path: Path) -> dict[str, Entry]:
-    """Returns a lock's entries by name. Raises ValueError for an unexpected line."""
+    """Returns a lock's entries by name. Raises ValueError for a malformed line."""
     text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE)
     entries = {}
     for match in ENTRY.finditer(text):
@@ -96,10 +98,10 @@ def read(path: Path) -> dict[str, Entry]:
 
 
 def resolve(requirements: Iterable[str], held: Path, options: Sequence[str]) -> str:
-    """Returns the closure of `requirements` with hashes, in pip's format; installs nothing.
+    """Returns `requirements` with all that they need in turn, with hashes, in pip's format. Installs nothing.
 
     `held`: a lock whose versions are kept where they fit, unless `options` say otherwise. Raises SystemExit with uv's
-    own words when there is no answer.
+    message when no set of versions fits.
     """
     with tempfile.TemporaryDirectory() as folder:
         wanted, made = Path(folder, "wanted.in"), Path(folder, "requirements.lock")
@@ -136,7 +138,7 @@ def build_requirements() -> set[str]:
 
 
 def cuts() -> dict[Path, set[str]]:
-    """Returns the folder of every lock except the checkout's, and the requirements that it must satisfy."""
+    """Returns the folder of every lock except the checkout's, with the requirements that the lock must contain."""
     deployed = {
         folder: third_party(name)
         for name, folder in packages().items()
@@ -146,9 +148,9 @@ def cuts() -> dict[Path, set[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Resolves the checkout's lock first and derives the others from it, so that versions never differ.
+    """Resolves the checkout's lock, and derives the other locks from it, so that versions never differ.
 
-    Versions that fit stay. The named distributions get their newest version; with --upgrade all do.
+    Versions that still fit are kept. The named distributions get their newest version; with --upgrade all do.
     """
     options = [it if it == "--upgrade" else f"--upgrade-package={it}" for it in arguments]
     everything = {

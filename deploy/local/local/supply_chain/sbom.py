@@ -1,6 +1,7 @@
 """`./dev sbom IMAGE…`: extracts the bill of materials of built images and checks it against the CycloneDX schema.
 
-The images write it themselves while they are built (deploy/images/sbom.py), so it is bound to an image's digest.
+Each image has written its own while it was built (deploy/images/sbom.py), so it belongs to exactly that image's
+digest.
 """
 
 import argparse
@@ -21,7 +22,7 @@ READ_SECONDS = 60
 
 
 def read(image: str) -> str:
-    """Returns the document in a local image. Raises NotReady."""
+    """Returns the bill of materials in a local image. Raises NotReady if there is none."""
     docker = shutil.which("docker")
     if docker is None:
         raise NotReady("docker is needed to read an image")
@@ -39,7 +40,7 @@ def read(image: str) -> str:
 
 
 def fault(document: str) -> str:
-    """Returns the error of a document by the strict schema of CycloneDX 1.6, or an empty string."""
+    """Returns the error of a document by the strict schema of CycloneDX 1.6; empty if it has none."""
     # Here, because it takes a moment that no other command of ./dev should wait for.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
@@ -56,7 +57,9 @@ def summary(document: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes IMAGE's bill of materials to a file in the folder. Raises NotReady; exits with 2 on wrong usage."""
+    """Writes each image's bill of materials to a file in the folder. Raises NotReady if one is missing or invalid;
+    returns 2 on wrong usage.
+    """
     parser = argparse.ArgumentParser(prog="./dev sbom")
     parser.add_argument("image", nargs="+", help="a local image, such as posthaste/quota:1.3.0")
     parser.add_argument("--into", type=Path, default=Path("sbom"), help="the folder (default: sbom)")

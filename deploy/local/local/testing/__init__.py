@@ -1,1 +1,1 @@
-"""`./dev test` and `./dev bench`: servers or a stack for one run."""
+"""`./dev test` and `./dev bench`: start servers or a stack for one run."""

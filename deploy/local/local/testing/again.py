@@ -1,4 +1,4 @@
-"""Runs failed tests again, without others: a test may fail because the machine was busy."""
+"""Runs failed tests again, each alone: a test may fail because the machine was busy."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ Pytest = Callable[[Sequence[str]], int]
 
 
 def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[str], None]) -> int:
-    """Runs pytest with `selection`, then the tests that failed. Returns 0 if these passed `TIMES` times without others.
+    """Runs pytest with `selection`, then the failed tests alone. Returns 0 if these passed `TIMES` times.
 
-    `cache` is a folder for pytest's notes on this run alone.
+    `cache`: a folder for pytest's notes on this run.
     """
     code = pytest([*selection, "-o", f"cache_dir={cache}"])
     failed = failed_tests(cache)
@@ -34,7 +34,7 @@ def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[s
 
 
 def failed_tests(cache: Path) -> list[str]:
-    """Returns the ids of the tests that failed in the run that kept its notes here."""
+    """Returns the ids of the tests that failed in the run whose notes are in `cache`."""
     try:
         return sorted(json.loads((cache / "v" / "cache" / "lastfailed").read_text()))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`./dev test --changed`: which test files a change can break, by the imports that lead to the changed files.
+"""`./dev test --changed`: finds the test files that a change can break, by the imports that lead to the changed files.
 
 Reads the imports of all Python files. Rules add what imports cannot show: a module that imports by name depends on its
 whole package; a package's tests depend on its migrations and on its files that are not Python; tests of documents and
@@ -49,7 +49,7 @@ def tests(root: Path, changed: Collection[Path]) -> list[Path]:
 
 
 def _users(root: Path, sources: Sequence[Path]) -> dict[Path, set[Path]]:
-    """Returns for each file the files that depend on it directly."""
+    """Returns for each file the files that import it directly."""
     modules = _modules(root, sources)
     users: dict[Path, set[Path]] = defaultdict(set)
     for path in sources:
@@ -72,7 +72,7 @@ def _users(root: Path, sources: Sequence[Path]) -> dict[Path, set[Path]]:
 
 
 def _modules(root: Path, sources: Iterable[Path]) -> dict[str, Path]:
-    """Returns the file of each dotted name, for all roots of imports."""
+    """Returns the file of each dotted module name, for all folders from which modules are imported."""
     roots = [root / name for name in ROOTS]
     roots += [path for group in ("libs", "services") for path in (root / group).glob("*/")]
     return {_dotted(path, base): path for base in roots for path in sources if path.is_relative_to(base)}
@@ -93,9 +93,9 @@ def _names(path: Path) -> set[str]:
 
 
 def _run_by(name: str, folder: Path, modules: Mapping[str, Path]) -> Iterable[Path]:
-    """Yields the files that run when `name` is imported: the module and the `__init__.py` of its packages.
+    """Yields the files that run when `name` is imported: the module, and the `__init__.py` of its packages.
 
-    Helpers beside tests are looked up in `folder`, the importing file's own.
+    Helpers beside a test are looked up in `folder`, the folder of the importing file.
     """
     parts = name.split(".")
     beside = folder / f"{parts[0]}.py"
@@ -107,7 +107,7 @@ def _run_by(name: str, folder: Path, modules: Mapping[str, Path]) -> Iterable[Pa
 
 
 def _reached(users: dict[Path, set[Path]], changed: Iterable[Path]) -> set[Path]:
-    """Returns the changed files and all that depend on them."""
+    """Returns the changed files and all files that depend on them, directly or not."""
     reached, waiting = set(changed), list(changed)
     while waiting:
         for user in users.get(waiting.pop(), ()):

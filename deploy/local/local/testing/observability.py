@@ -1,4 +1,4 @@
-"""Reads the queries of `deploy/observability`."""
+"""Reads the PromQL queries in `deploy/observability`."""
 
 import json
 import re
@@ -16,13 +16,13 @@ _RECORDED = re.compile(r"\bposthaste:[a-z0-9_:]+")
 
 
 def rules() -> list[dict[str, Any]]:
-    """Returns the recording rules and alerts."""
+    """Returns the recording rules and alerts of Prometheus."""
     document = yaml.safe_load((FOLDER / "rules.yaml").read_text(encoding="utf-8"))
     return [rule for group in document["groups"] for rule in group["rules"]]
 
 
 def queries_of_dashboards() -> list[str]:
-    """Returns the queries of the panels."""
+    """Returns the queries of all panels of Grafana's dashboards."""
     return [
         target["expr"]
         for path in sorted((FOLDER / "grafana" / "dashboards").glob("*.json"))
@@ -33,7 +33,7 @@ def queries_of_dashboards() -> list[str]:
 
 
 def series_in(queries: Iterable[str]) -> set[str]:
-    """Returns the series in queries, without recorded ones."""
+    """Returns the names of the series in queries, without those that recording rules make."""
     return {name for query in queries for name in _SERIES.findall(_LABELS.sub(" ", query))}
 
 
@@ -50,7 +50,7 @@ def labels_in(queries: Iterable[str]) -> set[str]:
 
 
 def recorded_in(queries: Iterable[str]) -> set[str]:
-    """Returns the recorded series in queries."""
+    """Returns the names of the series in queries that recording rules make."""
     return {name for query in queries for name in _RECORDED.findall(query)}
 
 

@@ -1,4 +1,6 @@
-"""Programs that only tests need: the system's own, or a package of Debian's, unpacked below `.run-test`."""
+"""Finds programs that only tests need: the system's own, or one of a Debian package that is unpacked below
+`.run-test`.
+"""
 
 import os
 import shutil
@@ -11,9 +13,9 @@ from local.servers import packages
 
 
 def program_or_skip(name: str, package: str, release: str = "") -> str:
-    """Returns the path of a program; unpacks its package if it is missing and allowed. Installs nothing.
+    """Returns the path of a program. If it is missing, unpacks its package, if that is allowed. Installs nothing.
 
-    Skips the test where there is neither; in CI that is a failure. `release`: as in `packages.unpack`.
+    If there is no program, skips the test; in CI fails it. `release`: as in `packages.unpack`.
     """
     folder = RUN_TEST / "packages" / package
     found = shutil.which(name)

@@ -1,4 +1,4 @@
-"""A real Prometheus as a process of this machine, with settings and rules that a test gives it."""
+"""Runs a real Prometheus on this machine, with settings and rules that a test gives."""
 
 import json
 import signal
@@ -22,7 +22,9 @@ Ask = Callable[..., Any]
 
 @contextmanager
 def running(program: str, folder: Path, files: Mapping[str, str]) -> Iterator[Ask]:
-    """Runs Prometheus in the folder with these files: prometheus.yml, and those that it names."""
+    """Runs Prometheus in the folder with these files: prometheus.yml, and the files that it names. Yields a function
+    that queries it.
+    """
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     here = f"127.0.0.1:{ports.any_free()}"

@@ -1,4 +1,4 @@
-"""Caddy with the Caddyfile and nginx with nginx.conf, in front of servers that a test names."""
+"""Runs Caddy with our Caddyfile, or nginx with our nginx.conf, in front of servers that a test names."""
 
 import json
 import os
@@ -25,7 +25,7 @@ Addresses = Mapping[str, str]
 
 
 class Proxy:
-    """A running proxy with our file, in front of the gateway, the dashboard and the storage."""
+    """A running proxy with our configuration, in front of the gateway, the dashboard and the storage."""
 
     def __init__(self, port: int, authority: Path) -> None:
         self.port = port
@@ -44,7 +44,7 @@ class Proxy:
 
 
 def replaced(text: str, pairs: dict[str, str]) -> str:
-    """Returns the text with each key's value in its place. Every key must be in it."""
+    """Returns the text with each key replaced by its value. Asserts that the text contains every key."""
     for old, new in pairs.items():
         assert old in text, old
         text = text.replace(old, new)
@@ -59,7 +59,9 @@ def running(
         process = subprocess.Popen(bound_to_parent(argv, 15), env=os.environ | env, stdout=log, stderr=log)
 
     def listens() -> bool:
-        """Whether it has its certificate, too, which Caddy makes after it has begun to listen."""
+        """Whether the proxy accepts TLS connections. Caddy creates its certificate only after it has
+        begun to listen.
+        """
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         try:
             context = ssl.create_default_context(cafile=str(authority))
@@ -114,7 +116,7 @@ def on_caddy(folder: Path, at: Addresses) -> Iterator[Proxy]:
 
 @contextmanager
 def on_nginx(folder: Path, at: Addresses, ports: tuple[int, int] | None = None) -> Iterator[Proxy]:
-    """Runs nginx with nginx.conf. `ports`: for http and https; without it any free ones."""
+    """Runs nginx with nginx.conf. `ports`: those for http and https; without it, any free ones."""
     http_port, port = ports or (any_free(), any_free())
     keys = certificates.make(folder / "certificates", DOMAIN)
     guide = (ROOT / "docs/install.md").read_text()

@@ -1,4 +1,4 @@
-"""`./dev test` and `./dev bench`: starts servers or a stack for one run and removes them afterwards."""
+"""`./dev test` and `./dev bench`: start servers or a stack for one run, and remove them afterwards."""
 
 import math
 import os
@@ -48,11 +48,13 @@ NO_ENGINE = 77
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
-    Without a path, runs all tests in several processes, each file in one of them: first four processes share a stack,
-    then three run the tests marked `alone`, each with its own stack. A few failures are run again alone (again.py).
-    With paths, starts only the servers that these need, or uses those of `./dev servers up`.
+    Without a path, runs all tests in several processes, each file in one of them: first four processes that share a
+    stack, then three processes with a stack each, for the tests marked `alone`. If only a few tests fail, they run
+    again alone (again.py). With paths, starts only the servers that these tests need, or uses those of `./dev servers
+    up`.
+
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
-    --containers those on a container engine, with --core a small part of each. With --slow the platforms are as slow
+    --containers those on a container engine; with --core a small part of them. With --slow the platforms are as slow
     as the real ones, and tests wait longer.
     """
     ours = {"--faults", "--containers", "--core", "--slow", "--changed"} & {*arguments}
@@ -89,10 +91,10 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
-    """Runs the tests under faults. Returns pytest's exit code, or 1 when their time is up.
+    """Runs the tests under faults. Returns pytest's exit code, or 1 when the time is up.
 
-    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the posts
-    under faults go to slow platforms, which the core does anyway.
+    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the
+    platforms are slow in the tests of posts. The core runs these tests with quick and with slow platforms anyway.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
@@ -127,7 +129,7 @@ def containers(arguments: Sequence[str], core: bool, tell: Tell) -> int:
 
 
 def worst(*codes: int) -> int:
-    """Returns the worst of pytest's exit codes. A part without tests is not a failure."""
+    """Returns the worst of pytest's exit codes. A run without any test is not a failure."""
     return max(set(codes) - {NO_TESTS}, default=NO_TESTS)
 
 
@@ -143,7 +145,7 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
 def whole(
     run: Path, tell: Tell, *, durable: bool, slow: bool = False, payments: bool = False
 ) -> dict[str, str]:
-    """Starts a whole stack. Returns the environment for tests."""
+    """Starts a whole stack. Returns the environment variables for tests."""
     Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
         tell, owner_pid=os.getpid()
     )
@@ -163,9 +165,10 @@ def needs_stack(arguments: Sequence[str]) -> bool:
 
 
 def servers_for(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Returns the servers that these test files and folders need, by their folder: `unit` none, `store` no broker.
+    """Returns the servers that these test files and folders need. The folder decides: `unit` needs none, `store` no
+    broker.
 
-    A test checks that the files in these folders keep to that.
+    A test checks that the files in these folders need no more.
     """
     needed: set[str] = set()
     for path in paths:
@@ -176,14 +179,14 @@ def servers_for(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def paths_of(arguments: Sequence[str]) -> list[Path]:
-    """Returns the files and folders among pytest's arguments."""
+    """Returns those of pytest's arguments that are files or folders."""
     paths = [Path(it.split("::")[0]).resolve() for it in arguments if not it.startswith("-")]
     return [path for path in paths if path.exists()]
 
 
 @contextmanager
 def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
-    """Gives a fresh run directory. At the end, however it comes, stops everything in it; the logs stay."""
+    """Gives a fresh run directory. After the block, even if it failed, stops everything in it. The logs stay."""
     RUN_TEST.mkdir(exist_ok=True)
     for old in RUN_TEST.glob(f"{kind}-[0-9]*"):
         if supervisor_pid(old) is None and not psutil.pid_exists(int(old.name.rpartition("-")[2])):
@@ -206,7 +209,9 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
 
 
 def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:
-    """Runs a command in the foreground. Returns its exit code. If interrupted, ends it. Raises TimeoutExpired."""
+    """Runs a command in the foreground and returns its exit code. Ends the command if we are interrupted. Raises
+    TimeoutExpired after `seconds`.
+    """
     process = subprocess.Popen(bound_to_parent(argv, signal.SIGTERM), cwd=ROOT, env=os.environ | env)
     try:
         return process.wait(seconds)
@@ -219,7 +224,7 @@ def child(argv: list[str], env: dict[str, str], seconds: float | None = None) ->
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
-    """Kills processes that a test left behind: their environment names the run directory, or one in it."""
+    """Kills processes that a test has left: those whose environment names the run directory or one in it."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             own = Path(process.environ().get("TEST_RUN_DIR", "")).is_relative_to(run)

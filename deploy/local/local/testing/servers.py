@@ -21,7 +21,9 @@ S3 = ("S3_URL", *storage.SECRETS)
 def up(
     run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None, names: Collection[str] = ALL
 ) -> dict[str, str]:
-    """Starts these servers unless they run. Returns the environment for tests. Raises NotReady."""
+    """Starts those of these servers that do not run. Returns the environment variables for tests. Raises NotReady if
+    one does not start.
+    """
     run.mkdir(parents=True, exist_ok=True)
     if supervisor_pid(run) is None:
         port = ports.choose(run, dict.fromkeys(PORTS))
@@ -50,8 +52,9 @@ def up(
 
 
 def test_env(run: Path) -> dict[str, str]:
-    """Returns the environment for tests: an administrator's database, a broker with vhosts for tests, a bucket, the
-    folder."""
+    """Returns the environment variables for tests: the administrator's database, the broker with its virtual hosts for
+    tests, the bucket and its folder.
+    """
     env = read_env(run)
     broker = os.environ.get("TEST_AMQP_URL") or env.get("AMQP_ADMIN_URL")
     return {

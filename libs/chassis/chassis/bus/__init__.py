@@ -1,1 +1,1 @@
-"""Everything between a service and RabbitMQ: calls, events, and who signed them."""
+"""Everything between a service and RabbitMQ: calls, events, and the signatures that prove their senders."""

@@ -38,14 +38,14 @@ class Pending(Protocol[ResultOut]):
         """Returns the answer as the contract's record."""
 
     def json(self) -> Raw:
-        """Returns the answer as the JSON that the service wrote."""
+        """Returns the answer as JSON, exactly as the service wrote it."""
 
 
 class RemoteMethod(Protocol[RequestIn, ResultOut]):
     """One RPC method of a service, as its client offers it."""
 
     def __call__(self, caller: Caller, request: RequestIn, *, timeout_seconds: float) -> ResultOut:
-        """Calls the method and waits for the answer. Raises ApiError."""
+        """Calls the method and waits for the answer. Raises ApiError if the call fails or no answer comes in time."""
 
     def start(
         self,

@@ -18,7 +18,7 @@ MOST_BYTES = 64 * 1024
 
 
 class Chunks(deque[bytearray]):
-    """Bytes that wait for a socket, in order. Small chunks are joined with the one before."""
+    """A queue of bytes that wait to be written to a socket. Small chunks are joined with the one before."""
 
     def __init__(self, chunks: Iterable[bytes] = ()) -> None:
         super().__init__()

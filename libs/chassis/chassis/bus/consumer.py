@@ -1,5 +1,5 @@
-"""Receives events, as nameko extensions. An event's inbox row and its effect share a transaction. An event that fails
-is tried again after delays, then quarantined.
+"""Receives events, as nameko extensions. An event's inbox row is written in the transaction of the event's effect. An
+event that fails is tried again after delays, then quarantined.
 
 While the service's database is away, an event waits without using up its retries.
 """

@@ -1,10 +1,10 @@
 """Detects frames that must not run again, by their order. Pure.
 
-A sender numbers its frames to a service, and the broker keeps their order. So a frame whose number is not above the
-highest one of its connection is a replay, unless the broker marks it as redelivered. A redelivered frame runs, unless
-this process has begun it before and lost its acknowledgement with the connection. This needs no clocks.
+A sender numbers its frames to a service, and the broker keeps their order. So a frame is a replay if its number is not
+above the highest one of its connection. The exception is a frame that the broker marks as redelivered. It runs, unless
+this process has begun it before and lost only the acknowledgement with the connection. This needs no clocks.
 
-Each process knows only its own frames. A replica that received no later frame of that connection accepts a replay,
+Each process knows only its own frames. A replica that received no later frame of that connection accepts a replay
 until the deadline in the frame's signature.
 """
 

@@ -88,7 +88,7 @@ def failure_of(error: ApiError) -> Failure:
 def error_of(failure: Failure) -> ApiError:
     """Turns the failure in a reply into an ApiError.
 
-    An unknown code (of a newer service) becomes SERVER_ERROR with the same message.
+    A code that this release does not know, from a newer service, becomes SERVER_ERROR with the same message.
     """
     return ApiError(ERRORS.get(failure.code, SERVER_ERROR), failure.message, **failure.extras)
 

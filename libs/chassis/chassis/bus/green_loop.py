@@ -1,10 +1,12 @@
-"""pika's I/O loop in a green thread: it waits in the process's hub, which watches its sockets all the time.
+"""pika's I/O loop in a green thread. It waits in the hub of the process's green threads, which watches the loop's
+sockets all the time.
 
 pika's own loop, with `select` patched, makes and removes a listener for each socket at every wait, and other green
 threads wake it through a pipe. Here the listeners stay, and green threads of the same process wake the loop without a
 system call. Real threads still use the pipe.
 
-Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). Others use pika's loop.
+Processes with green threads install their hub (`chassis.run`, `chassis.runtime.green`). Other processes use pika's
+loop.
 """
 
 import time

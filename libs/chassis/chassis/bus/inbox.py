@@ -41,7 +41,7 @@ def record_all(connection: Connection, event_ids: Sequence[str]) -> set[str]:
 
 
 def sweep(database: Database) -> int:
-    """Deletes records older than KEPT, in one transaction per small batch. Returns how many."""
+    """Deletes records older than KEPT, in a transaction for each small batch. Returns how many it deleted."""
     swept, batch = 0, _BATCH
     while batch == _BATCH:
         with database.transaction() as connection:

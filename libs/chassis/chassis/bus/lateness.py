@@ -1,7 +1,7 @@
-"""Measures how much later than usual a frame arrives, independently of the sender's clock. Pure.
+"""Measures how much later than usual a frame arrives, without relying on the sender's clock. Pure.
 
-Two machines' clocks may differ by minutes when a time service fails. Then all frames of a sender seem late, or none. So
-a frame is compared with the sender's fastest recent frame, which was measured with the same two clocks.
+Two machines' clocks may differ by minutes when a time service fails. Then all frames of a sender seem late, or none.
+So a frame is compared with the sender's fastest recent frame, which was measured with the same two clocks.
 """
 
 #: The fastest frame of this window and of the previous one counts. A window ends, because clocks drift and are set.

@@ -1,7 +1,7 @@
-"""One AMQP connection that is kept open for the life of the process, with all its I/O in one thread.
+"""One AMQP connection that is kept open for the life of the process. All its I/O runs in one thread.
 
-The thread is a real one in the gateway and a green one in a service. Everything that uses the channel runs in that
-thread, through `call_soon`. A lost connection is opened again after 0.1 s, then after longer pauses of up to 2 s;
+The thread is a real one in the gateway and a green one in a service. Code that uses the channel must run in that
+thread: pass it to `call_soon`. A lost connection is opened again after 0.1 s, then after longer pauses of up to 2 s;
 `on_lost` reports the loss.
 """
 
@@ -34,7 +34,7 @@ _ACCESS_REFUSED = 403
 
 
 class NotConfirmed(Exception):
-    """The broker did not confirm a message in time, returned it, or the link was lost."""
+    """Raised when the broker did not confirm a message in time or returned it, or when the link was lost."""
 
 
 class Link:
@@ -292,7 +292,7 @@ class Message:
 
 
 class _Batch:
-    """Waits for the confirms of several messages."""
+    """Several messages that are published together, until the broker has confirmed all of them."""
 
     def __init__(self, count: int) -> None:
         self._left = count
@@ -318,7 +318,9 @@ class _Batch:
 
 
 class _Confirms:
-    """The channel with publisher confirms: knows which delivery tags belong to which batch. I/O thread only."""
+    """The channel with publisher confirms. Knows to which batch each delivery tag belongs. Used in the I/O thread
+    only.
+    """
 
     def __init__(self) -> None:
         self._channel: Channel | None = None

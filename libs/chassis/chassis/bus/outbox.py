@@ -28,7 +28,7 @@ _BATCH = 200
 
 
 class Staging(NamedTuple):
-    """An event that is about to be staged. `event` is a name in contracts.events, `data` the record of that event."""
+    """An event to be staged. `event` is a name in contracts.events, `data` the record of that event."""
 
     event: str
     data: Record
@@ -82,7 +82,8 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
 
 
 def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
-    """Sends up to `limit` staged events in their order, and signs those that are not broadcasts. Returns how many.
+    """Signs and sends up to `limit` staged events in their order; broadcasts are not signed. Returns how many events
+    it sent.
 
     If the broker does not confirm them, raises NotConfirmed, and the events stay in the outbox.
     """

@@ -17,9 +17,9 @@ log = structlog.get_logger()
 
 
 class ServiceAway(ApiError):
-    """SERVICE_UNAVAILABLE because no process of the service runs, or the broker is away.
+    """SERVICE_UNAVAILABLE because no process of the service runs, or because the broker is away.
 
-    A call that is repeated soon will be refused too.
+    A call that is repeated soon after this error will be refused too.
     """
 
 
@@ -62,11 +62,11 @@ class PendingCall:
             self.then(self)
 
     def result(self) -> Any:
-        """Waits for the answer, and returns it as the contract's record. Raises ApiError."""
+        """Waits for the answer, and returns it as the contract's record. Raises ApiError if the call fails."""
         return msgspec.json.decode(self.json(), type=self._method.result)
 
     def json(self) -> Raw:
-        """Waits for the answer, and returns the service's JSON. Raises ApiError."""
+        """Waits for the answer, and returns the service's JSON. Raises ApiError if the call fails."""
         if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
             self.forget(self.call.id)
             late = unavailable(f"{self.service} did not answer in time")
@@ -79,7 +79,9 @@ class PendingCall:
 
 
 def unavailable(reason: str, error_type: type[ApiError] = ApiError) -> ApiError:
-    """Builds SERVICE_UNAVAILABLE with the reason in a note, which the operator sees and clients do not. Logs it too."""
+    """Builds the error SERVICE_UNAVAILABLE and logs it. Its note has the reason, which the operator sees and clients
+    do not.
+    """
     log.warning("service_unavailable", reason=reason)
     error = error_type(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     error.add_note(reason)
@@ -96,5 +98,7 @@ def failed(service: str, failure: Failure | None) -> ApiError | None:
 
 
 def reason_of(error: ApiError) -> str:
-    """Returns why a call failed, for the operator: the note of `unavailable`, or the service's message."""
+    """Returns the reason why a call failed, for the operator: the note that `unavailable` added, or the service's
+    message.
+    """
     return next(iter(getattr(error, "__notes__", ())), error.message)

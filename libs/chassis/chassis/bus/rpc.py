@@ -1,16 +1,16 @@
 """Calls services over one connection per process, with calls batched into frames.
 
 `bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller,
-request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the service's
-refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the
+service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
-If no process consumes the service's calls (`consumer_watch.py`) or the broker is away, a call raises `ServiceAway`, a
-kind of SERVICE_UNAVAILABLE, within 2 s. Further calls are refused at once as long as such an outage lasts. If a process
-or connection is lost during a call, the call may have run, or may still run until its deadline. So after any
-SERVICE_UNAVAILABLE repeat a write with the same operation id.
+If the broker is away, or no process consumes the service's calls (`consumer_watch.py`), a call raises `ServiceAway`
+within 2 s. `ServiceAway` is a kind of SERVICE_UNAVAILABLE. Further calls are refused at once as long as the outage
+lasts. If a process or connection is lost during a call, the call may have run, or may still run until its deadline. So
+after any SERVICE_UNAVAILABLE repeat a write with the same operation id.
 
-Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
-answer, or for 2 ms, and is sent together with other waiting calls.
+Batching is adaptive. A call is sent at once while no frame to its service is unanswered. Otherwise it waits for the
+answer to that frame, or for 2 ms, and is sent together with other waiting calls.
 """
 
 import itertools
@@ -102,13 +102,15 @@ class Bus(Clients):
         self.link.start()
 
     def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
-        """Pings a service. Raises ApiError when it or its database does not answer in time."""
+        """Pings a service. Raises ApiError when the service or its database does not answer in time."""
         self.start_ping(service, timeout_seconds).result()
 
     def start_ping(
         self, service: str, timeout_seconds: float, then: Callable[[PendingCall], None] | None = None
     ) -> PendingCall:
-        """Sends a ping without waiting for its answer. `then` is called with the ended call."""
+        """Sends a ping without waiting for its answer. `then` is called with the call once it is answered or has
+        failed.
+        """
         method = Method(name=PING, request=Nothing, result=Nothing)
         caller = Caller(account_id="", user_id="")
         return self.start(service, method, caller, Nothing(), timeout_seconds, then)
@@ -116,7 +118,7 @@ class Bus(Clients):
     def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
         """Receives broadcasts from now on, and passes each to `on_event`.
 
-        `on_reset` is called when some may have been missed. Both must be quick.
+        `on_reset` is called when some broadcasts may have been missed. Both functions must be quick.
         """
         self._on_event, self._on_reset = on_event, on_reset
         self.link.call_soon(self._consume_broadcasts)
@@ -133,7 +135,8 @@ class Bus(Clients):
         timeout_seconds: float,
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        """Sends a call without waiting for its answer. `then` is called with the ended call.
+        """Sends a call without waiting for its answer. `then` is called with the call once it is answered or has
+        failed.
 
         If no answer comes, `then` is called soon after the call's deadline.
         """
@@ -247,11 +250,13 @@ class Bus(Clients):
         self._on_reset()
 
     def refuse(self, pending: PendingCall, reason: str) -> None:
-        """Fails a call that was not sent."""
+        """Fails a call that was not sent, with this reason."""
         self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Fails the calls in frames after `after_frame`, which wait in the queue of a service that does not run."""
+        """Fails the calls in frames after `after_frame`. These frames wait in the queue of a service that does not
+        run.
+        """
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
                 self._fail(pending.call.id, NOBODY, ServiceAway)

@@ -1,11 +1,11 @@
 """The service's side of RPC, as nameko extensions: receives framed calls and sends framed replies.
 
-A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
-without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
-After a time without any process that consumes the queue, the frames that waited in it are refused, because their
-callers may know already that the calls failed. If that time is shorter than a caller's interval between two checks,
-they are handled as usual. Replies are transient and unconfirmed; replies that are ready at the same time share a
-message.
+A frame is acknowledged once all its calls have begun, before they end. If the process then dies, the call is not run
+again without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same
+operation id. If no process has consumed the queue for a while, the frames that waited in it are refused, because their
+callers may know already that the calls failed. After a pause that is shorter than a caller's interval between two
+checks, they are handled as usual. Replies are transient and unconfirmed; replies that are ready at the same time share
+a message.
 """
 
 import math
@@ -309,7 +309,9 @@ class RpcServer(SharedExtension, ProviderCollector):
             self._to_flush.release()
 
     def _gather_replies(self) -> None:
-        """Sends replies at once when no other call is running, otherwise after GATHER_SECONDS, together with others."""
+        """Sends replies at once when no other call is running. Otherwise waits GATHER_SECONDS and sends them together
+        with other replies.
+        """
         while True:
             self._to_flush.acquire()
             if self._running:
@@ -323,7 +325,9 @@ def _ack(channel: Channel, tag: int) -> None:
 
 
 class Rpc(Entrypoint):
-    """The nameko entrypoint behind `@rpc`: the method answers calls of its name, with the types of the Protocol."""
+    """The nameko entrypoint behind `@rpc`: the marked method answers the calls of its name, with the types of the
+    Protocol.
+    """
 
     server = RpcServer()
     expected_exceptions = (ApiError,)
@@ -350,7 +354,7 @@ class Rpc(Entrypoint):
 def rpc(function: F) -> F:
     """Marks a service method `def name(self, caller, request) -> result` as callable over the bus.
 
-    Its log lines carry the caller's request id, because each call has its own green thread and context.
+    The log lines of a call have the caller's request id, because each call has its own green thread and context.
     """
 
     @wraps(function)

@@ -31,11 +31,11 @@ def retry_queue(receiver: str, seconds: int) -> str:
 
 
 def declare(channel: Channel, done: Callable[[], None]) -> None:
-    """Declares the exchanges, the quarantine and every service's event queue, so that no event is sent before its queue
-    exists.
+    """Declares the exchanges, the quarantine and every service's event queue, so that no event is sent before its
+    queue exists.
 
-    `done()` runs when all are declared. The broker handles channels concurrently: publish on another channel only after
-    that.
+    `done()` runs when all are declared. The broker handles channels concurrently, so publish on another channel only
+    after `done`.
     """
     channel.exchange_declare(EVENT_EXCHANGE, "topic", durable=True)
     channel.exchange_declare(BROADCAST_EXCHANGE, "fanout", durable=True)

@@ -1,11 +1,11 @@
-"""Group commit: what waits at the same time in this process shares one transaction.
+"""Group commit: items that wait at the same time in this process share one transaction.
 
 `Batches` is for callers that wait for their results. The first caller becomes the leader: it processes all waiting
 items, then makes a caller that came meanwhile the next leader. There is no timer and no additional thread: a single
 call runs at once, and under load more calls share a transaction.
 
-`LaterBatches` is for items that may be lost with the process: their callers do not wait, and a periodic task writes
-them.
+`LaterBatches` is for items that may be lost when the process dies: their callers do not wait, and a periodic task
+writes the items.
 """
 
 import threading
@@ -23,7 +23,7 @@ MAX_BATCH = 256
 
 
 class _Call(Generic[Item, Result]):
-    """One waiting call. Its `signal` is released when it has a result or becomes the leader."""
+    """A waiting call. Its `signal` is set when the call has a result or becomes the leader."""
 
     __slots__ = ("error", "item", "leads", "result", "signal")
 

@@ -29,7 +29,7 @@ def shift_seconds(connection: Connection) -> float:
 
 
 def set_shift(connection: Connection, seconds: float) -> None:
-    """Shifts this database's clock. Only the operator's tool of the local stack calls this."""
+    """Sets the clock shift of this database. Only the operator's command line calls this, on a local stack."""
     connection.execute(
         text("UPDATE clock_shift SET shift = make_interval(secs => :seconds)"), {"seconds": seconds}
     )
@@ -42,10 +42,11 @@ def refuse_shifted(connection: Connection, *, allowed: bool) -> None:
 
 
 class LocalClock:
-    """Tells the business time without asking the database: the local clock plus its measured difference.
+    """Gives the business time without asking the database: the local clock plus its measured difference to the
+    database's.
 
-    The gateway checks at every request whether the token has expired, and a query for that would slow every read. While
-    the database is away, the last known difference stays in use.
+    The gateway checks at every request whether the token has expired, and a query for that would slow every read.
+    While the database is away, the last known difference stays in use.
     """
 
     def __init__(self, database: Database) -> None:
@@ -56,6 +57,6 @@ class LocalClock:
         return datetime.now(UTC) + self._ahead
 
     def measure(self) -> None:
-        """Measures how far the database's clock is ahead. Raises SERVICE_UNAVAILABLE when the database is away."""
+        """Measures by how much the database's clock is ahead. Raises SERVICE_UNAVAILABLE when the database is away."""
         with self._database.reading() as connection:
             self._ahead = now(connection) - datetime.now(UTC)

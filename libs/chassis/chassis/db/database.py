@@ -57,8 +57,8 @@ class Database:
     """A pool of connections to one PostgreSQL database.
 
     All connections are in autocommit. A single statement costs one round trip. A transaction sends BEGIN together with
-    its first statement, and with `end_with` COMMIT together with its last one. A driver would use a round trip for
-    each.
+    its first statement, and with `end_with` COMMIT together with its last one. psycopg2 itself would use a separate
+    round trip for BEGIN and for COMMIT.
     """
 
     def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
@@ -137,7 +137,8 @@ def fetch(connection: Connection, statement: str, parameters: Any = None) -> lis
     """Runs a statement directly on the driver, and returns all rows.
 
     Used for frequent statements, because SQLAlchemy's overhead is as large as a small query. Values are passed to the
-    driver unchanged. Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    driver unchanged. Raises LockTimeout, ApiError SERVICE_UNAVAILABLE when the database is away, and psycopg2.Error
+    for other failures.
     """
     if connection.info.get(_STATE) == _ASKED:
         connection.info[_STATE] = _OPEN
@@ -174,9 +175,11 @@ class Compiled:
 
 
 class Prepared:
-    """A prepared statement: the server parses and plans it once per connection, which is most of a small query's cost.
+    """A prepared statement. The server parses and plans it once per connection; for a small query that is most of its
+    cost.
 
-    Made from a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are ambiguous.
+    It is made from a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are
+    ambiguous.
     """
 
     def __init__(self, statement: Any) -> None:
@@ -202,7 +205,9 @@ class Prepared:
 
 
 def end_with(connection: Connection, statement: str, parameters: Any) -> None:
-    """Runs the last statement of a transaction and COMMIT in one round trip. Nothing may follow in the block."""
+    """Runs the last statement of a transaction together with COMMIT, in one round trip. Nothing may follow in the
+    block.
+    """
     fetch(connection, f"{statement}; COMMIT", parameters)
     connection.info[_STATE] = _ENDED
 

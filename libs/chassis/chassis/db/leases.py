@@ -87,7 +87,9 @@ def create_workers(op: Any) -> None:
 
 
 def held_by(worker_id: str) -> str:
-    """Returns a SQL condition: the worker whose id is in the column named `worker_id` has a valid lease."""
+    """Returns a SQL condition: the worker whose id is in the column `worker_id` (the column's name) has
+    a valid lease.
+    """
     return (
         f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"
         " AND w.lease_until > clock_timestamp())"
@@ -179,9 +181,9 @@ class WorkerLease:
             self._deadline = asked_at + self._lease_seconds * _LOCAL_SHARE
 
     def lock(self, connection: Connection) -> str:
-        """Returns the worker's id for new claims. The worker cannot be reaped until this transaction ends.
+        """Returns the worker's id for new claims. Until this transaction ends, no other process can reap this worker.
 
-        Raises ApiError SERVICE_UNAVAILABLE.
+        Raises ApiError SERVICE_UNAVAILABLE when this process has no lease.
         """
         for _ in range(2):
             worker_id = self._id
@@ -191,14 +193,14 @@ class WorkerLease:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
 
     def holds(self, worker_id: str | None) -> bool:
-        """Whether this worker's claims are certainly still valid, by this process's own clock, without a query."""
+        """Whether this worker's claims are certainly still valid, by this process's own clock. Makes no query."""
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
         """Ends the claims of workers whose lease has expired, by calling `lapse`. Returns how many claims it ended.
 
-        Locked rows are left to the next call. Does nothing until this process's own renewals have succeeded for
-        GRACE_SECONDS.
+        Rows that are locked are left to the next call. Does nothing until this process's own renewals have succeeded
+        for GRACE_SECONDS.
         """
         steady_since = self._steady_since
         if steady_since is None or self.now() - steady_since < GRACE_SECONDS:

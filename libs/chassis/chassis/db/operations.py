@@ -1,8 +1,8 @@
 """Write operations that take effect once, however many tries run (docs/decisions.md, "Idempotency").
 
 A service keeps a row for each operation id, and every try locks it before it stores anything. The row holds the
-operation's result, and the last voided try. A try that refuses its client voids itself and all earlier tries, so that
-none of them stores anything later.
+operation's result and the number of the last voided try. A try that refuses its client voids itself and all earlier
+tries, so that none of them stores anything later.
 """
 
 from collections.abc import Callable, Collection
@@ -75,7 +75,7 @@ _OPEN = frozenset(row.code for row in (PLATFORM_OUTCOME_UNKNOWN, IDEMPOTENCY_IN_
 
 
 class Operation(NamedTuple):
-    """The state of an operation, as seen by one try."""
+    """The state of an operation, as one try sees it."""
 
     #: Its result; None: none.
     result: str | None
@@ -86,7 +86,7 @@ class Operation(NamedTuple):
         """Returns normally if this try should do the work.
 
         Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
-        this try was voided. `own` is the result that this try itself may have stored already.
+        this try was voided. `own` is a result that this try itself may have stored already.
         """
         if self.result not in (None, own):
             raise Done(self.result)
@@ -118,14 +118,15 @@ def voided() -> ApiError:
 
 
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
-    """Runs `work` and returns its result. If another try was first, returns `again` of that try's stored result.
+    """Runs `work` and returns its result. If another try has finished before, returns `again(result)`, where `result`
+    is the stored result of that try.
 
-    If `work` raises a refusal, this try and all earlier ones are voided, so that none of them stores anything later. If
-    an earlier try has already stored a result (for example, its commit worked but the answer was lost), returns `again`
-    of that result. Otherwise raises the refusal.
+    If `work` raises a refusal, this try and all earlier ones are voided, so that none of them stores anything later.
+    If an earlier try has already stored a result (for example, its commit worked but the answer was lost), returns
+    `again(result)`. Otherwise raises the refusal.
 
-    `again` returns None for a result that does not count, such as a post that its platform refused. Then the refusal is
-    raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
+    `again` returns None for a result that does not count, such as a post that its platform refused. Then the refusal
+    is raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
     """
     try:
         return work()
@@ -150,7 +151,8 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
 def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
     """Returns the result that the operation has although this try raised `error`, or None.
 
-    For a refusal, first voids the earlier tries, so that None is final. Raises ApiError SERVICE_UNAVAILABLE.
+    For a refusal, first voids the earlier tries, so that None is final. Raises ApiError SERVICE_UNAVAILABLE when the
+    database is away.
     """
     if caller.operation_id is None or error.code in _OPEN:
         return None
@@ -193,8 +195,8 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids all tries of operations up to a number. Takes pairs of operation id and number. Returns for each id the
-        operation's result, or None if it has none.
+        """Voids tries of operations: of each pair (operation id, number) all tries up to the number. Returns for each
+        id the operation's result, or None if it has none.
 
         Waits for a try that is storing something now.
         """
@@ -210,7 +212,7 @@ class Operations:
         return rows[0][0] if rows else None
 
     def forget(self, before: str, limit: int) -> int:
-        """Deletes at most `limit` operations whose ids sort before `before`. Returns how many."""
+        """Deletes at most `limit` operations whose ids sort before `before`. Returns how many it deleted."""
         return self._connection.execute(_FORGET, {"before": before, "limit": limit}).rowcount
 
 
@@ -220,7 +222,9 @@ def create_operations(op: Any) -> None:
 
 
 def forget_old(database: Database) -> int:
-    """Deletes a small batch of operations older than KEPT_DAYS, by the database's clock. Returns how many."""
+    """Deletes a small batch of operations older than KEPT_DAYS, by the database's clock. Returns how
+    many it deleted.
+    """
     with database.transaction() as connection:
         seconds = connection.execute(
             text("SELECT extract(epoch FROM clock_timestamp())::float8")

@@ -5,7 +5,8 @@ Used where a list reads the newest rows of each value from an index. The cost do
 
 
 def distinct_values(name: str, table: str, column: str, condition: str) -> str:
-    """Returns a recursive query `name` (`column`), for use after WITH RECURSIVE. Its last row is null.
+    """Returns a recursive query with the name `name`, whose only column is `column`. Use it after WITH RECURSIVE. Its
+    last row is null.
 
     Needs an index of `table` whose first columns are those of `condition`, followed by `column`.
     """

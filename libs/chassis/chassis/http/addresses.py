@@ -58,7 +58,9 @@ _HIGHEST_PORT = 65_535
 
 
 class UnsafeAddress(Exception):
-    """The address is not on the public internet, or not in plain form. `reason` may be shown to clients."""
+    """Raised for an address that is not on the public internet, or not in plain form. `reason` may be shown to
+    clients.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -67,7 +69,7 @@ class UnsafeAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetwork:
-    """A private network of the deployment, with a range of ports, that a stranger's URL may lead to."""
+    """A private network of the deployment, with a range of ports, to which URLs given by strangers may lead."""
 
     network: IPv4Network | IPv6Network
     first_port: int
@@ -204,8 +206,9 @@ def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: 
 
 
 def _plain_name(text: str) -> str:
-    """Returns the name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized. Raises
-    UnsafeAddress."""
+    """Returns the host name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized.
+    Raises UnsafeAddress if it is not a plain name.
+    """
     name = text.lower()
     if not name.isascii():
         try:
@@ -219,9 +222,9 @@ def _plain_name(text: str) -> str:
 
 
 def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
-    """Returns an IP address that may be connected to. Raises UnsafeAddress.
+    """Returns an IP address to which a connection is permitted. Raises UnsafeAddress for any other.
 
-    It must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
+    The address must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
     """
     try:
         ip = ip_address(text)

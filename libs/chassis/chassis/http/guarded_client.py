@@ -45,7 +45,7 @@ class FetchProblem(StrEnum):
 
 
 class FetchFailed(Exception):
-    """The fetch failed. A retry can help only if `retryable`."""
+    """Raised when the fetch failed. A retry can help only if `retryable` is true."""
 
     def __init__(self, problem: FetchProblem, message: str) -> None:
         super().__init__(message)

@@ -1,8 +1,9 @@
-"""Calls to servers that the configuration names (platforms, providers, object storage), over kept connections.
+"""Calls to servers that the configuration names (platforms, providers, object storage), over connections that are kept
+open.
 
-Every call has a ceiling: the longest time that the server may make us wait in all. urllib3's own timeouts start again
-with each byte, so a server that moves a byte now and then could block its caller for ever. For addresses given by
-strangers use `guarded_client` and `webhook_connection`.
+Every call has a ceiling: the longest time in all for which the caller waits for the server. urllib3's own timeouts
+start again with each byte, so a server that moves a byte now and then could block its caller for ever. For addresses
+given by strangers use `guarded_client` and `webhook_connection`.
 """
 
 import math
@@ -58,10 +59,11 @@ class Limits:
 
 
 class Outbound(urllib3.PoolManager):
-    """A connection pool that ends each call at its ceiling (seconds of waiting). Thread-safe. No redirects, no proxies.
+    """A connection pool that ends each call at its ceiling (seconds of waiting). Thread-safe. Follows no redirects and
+    uses no proxies.
 
-    Only the time that the server makes us wait counts, not our own time to create a body or to use an answer.
-    A call that reaches its ceiling raises urllib3's ProtocolError or ReadTimeoutError with a TimeoutError as cause.
+    Only the time for which we wait for the server counts, not the time in which we create a body or use an answer. A
+    call that reaches its ceiling raises urllib3's ProtocolError or ReadTimeoutError with a TimeoutError as cause.
     """
 
     def __init__(
@@ -74,8 +76,8 @@ class Outbound(urllib3.PoolManager):
     ) -> None:
         """Makes a pool that keeps up to `connections` open for each host.
 
-        Without `ssl_context`, it trusts the public authorities. A call that is repeated by `retries` gets its full time
-        again.
+        Without `ssl_context`, it trusts the public authorities. A call that is repeated by `retries` may take its full
+        time again.
         """
         silence = None if math.isinf(limits.silence_seconds) else limits.silence_seconds
         super().__init__(
@@ -115,7 +117,7 @@ def with_system_authorities() -> ssl.SSLContext:
 
 
 def _version_of(path: str | None) -> tuple[int, int, int] | None:
-    """Returns values that change when the file or folder at `path` changes; None if there is none."""
+    """Returns values that change whenever the file or folder at `path` changes; None if nothing is there."""
     try:
         found = os.stat(path or "")
     except OSError:

@@ -23,11 +23,11 @@ _Answer = Future[Sequence[str]]
 
 
 class NoTurn(TimeoutError):
-    """The lookup did not begin before the timeout passed: other lookups took all threads."""
+    """Raised when the lookup did not begin before the timeout, because other lookups used all threads."""
 
 
 class Resolver:
-    """Looks up host names in a few threads. One per process: `resolver()`."""
+    """Looks up host names in a few threads. A process has one: `resolver()`."""
 
     def __init__(self, at_once: int) -> None:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="look-up")
@@ -40,7 +40,7 @@ class Resolver:
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
         """Returns the addresses that `resolve` finds for a host.
 
-        Raises TimeoutError when it takes too long, NoTurn if it did not even begin in time, and the errors of
+        Raises TimeoutError when the lookup takes too long, NoTurn if it did not even begin in time, and the errors of
         `resolve`.
         """
         asked = (resolve, host, port)

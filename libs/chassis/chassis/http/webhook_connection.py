@@ -56,13 +56,14 @@ class PostProblem(StrEnum):
 
 
 class PostFailed(Exception):
-    """The server gave no answer. It may have received the request."""
+    """Raised when the server gave no answer. It may have received the request."""
 
     def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
-        """`is_ours` says that this machine or its network failed, so the server got no request.
+        """`is_ours`: this machine or its network failed, so the server got no request. That is a guess if a DNS lookup
+        got no answer or there is no route.
 
-        If a DNS lookup got no answer or there is no route, that is a guess. `others_at` (monotonic) is when another
-        host last succeeded: if other hosts go on succeeding while this one fails, the fault is this host's.
+        `others_at` (monotonic): when another host last succeeded. If other hosts go on succeeding while this one
+        fails, the fault is this host's.
         """
         super().__init__(problem.value)
         self.problem = problem
@@ -72,7 +73,9 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The status and body of the server's answer. `body` is None if the server's address is not public."""
+    """The status and body of the server's answer. `body` is None if the server's address is not public, because nobody
+    may then read it.
+    """
 
     status: int
     #: The beginning of the body, up to the limit. None for a server outside the public internet: a stranger must not
@@ -89,7 +92,7 @@ class WebhookConnection:
         resolve: Resolve = resolve,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`allowed` are the deployment's own networks and ports that URLs may lead to."""
+        """`allowed` are the deployment's own networks and ports to which URLs may lead."""
         self._allowed = allowed
         self._resolve = resolve
         self._ssl_context = ssl_context
@@ -120,7 +123,9 @@ class WebhookConnection:
             return self._exchange(target, body, headers, deadline, max_bytes)
 
     def _checked(self, url: str) -> ParsedTarget:
-        """Checks and parses a URL, again only when it differs from the last one. Raises UnsafeAddress."""
+        """Checks and parses a URL; a URL equal to the last one is not checked again. Raises UnsafeAddress for a URL
+        that is not permitted.
+        """
         if self._target is None or self._target[0] != url:
             self._target = url, check_url(url, allowed=self._allowed)
         return self._target[1]
@@ -131,7 +136,9 @@ class WebhookConnection:
         self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
-        """Returns the IP addresses of the target's host, all public or allowed. Raises PostFailed, UnsafeAddress."""
+        """Returns the IP addresses of the target's host. Raises UnsafeAddress if one is neither public nor allowed,
+        and PostFailed if the lookup fails.
+        """
         if is_address(target.host):
             return [target.host]  # checked with the URL
         others_at = resolver().found.others_succeeded_at(target.host)
@@ -155,8 +162,8 @@ class WebhookConnection:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing has arrived on the idle connection. If anything has, data or its end, the server is closing
-        the connection.
+        """Whether nothing has arrived on the idle connection. If something has, be it data or the end of the
+        connection, the server is closing it.
 
         Returns True without a check for a connection that was used just now.
         """
@@ -207,7 +214,7 @@ class WebhookConnection:
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
     """Connects to the first address that answers. Returns the socket and the address.
 
-    Raises OSError, or PostFailed if a fault of this machine kept us from trying one of them.
+    Raises OSError if none answers, or PostFailed if a fault of this machine kept us from trying one of them.
     """
     problem: Exception = OSError("no address")
     for number, address in enumerate(addresses):

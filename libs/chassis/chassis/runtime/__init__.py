@@ -1,1 +1,1 @@
-"""What a process needs while it runs: green threads, worker loops, health and gauges."""
+"""What a running process needs: green threads, worker loops, health checks and gauges."""

@@ -1,4 +1,4 @@
-"""nameko's service containers, without what this project does not use."""
+"""nameko's service containers, without the features that this project does not use."""
 
 import sys
 from collections.abc import Callable

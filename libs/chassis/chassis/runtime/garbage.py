@@ -8,7 +8,7 @@ _THRESHOLDS = 10_000, 10, 10
 
 
 def settle() -> None:
-    """Freezes the present objects, so that they are never scanned again, and makes collections rarer.
+    """Excludes all objects that exist now from garbage collection, and makes collections rarer.
 
     Call it when everything is loaded and before a fork, so that children share these pages (17 MB each).
     """

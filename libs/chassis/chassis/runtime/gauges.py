@@ -1,4 +1,4 @@
-"""Gauges of every process with a database: its connections, workers, outbox and backlog."""
+"""Gauges that every process with a database reports: its connections, workers, outbox and backlog."""
 
 from collections.abc import Callable, Iterable
 

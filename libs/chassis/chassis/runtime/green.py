@@ -1,4 +1,4 @@
-"""Green threads (gevent) for the gateway, PostgreSQL included. `patch` runs before any other import.
+"""Green threads (gevent) for the gateway, also for its waits for PostgreSQL. `patch` runs before any other import.
 
 Services use eventlet, because nameko does (`run.py`). In the gateway, a waiting request costs a switch of a few
 microseconds instead of a thread of the operating system: switching threads took a third of its CPU.

@@ -14,8 +14,9 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Counts the slots that each holder has. A holder gets at most the share `max_share`, rounded up, of the slots that
-    the others leave."""
+    """Counts the slots that each holder has. A holder gets at most the share `max_share`, rounded up, of the slots
+    that the other holders leave.
+    """
 
     def __init__(self, count: int, max_share: Fraction) -> None:
         self._free, self._max_share = count, max_share
@@ -67,8 +68,9 @@ class Limiter:
 
     @contextmanager
     def slot(self, holder: Hashable = None, wait_seconds: float | None = None) -> Iterator[None]:
-        """Takes a slot for the length of the block. `wait_seconds` replaces the limiter's default. Raises as `take`
-        does."""
+        """Takes a slot for the length of the block. `wait_seconds` replaces the limiter's default. Raises the same
+        errors as `take`.
+        """
         self.take(holder, wait_seconds)
         try:
             yield

@@ -26,7 +26,7 @@ FINISH_SECONDS = 120.0
 
 
 class TickTimedOut(Exception):
-    """A run did not end within its deadline."""
+    """Raised in a run of a worker loop that did not end within its deadline."""
 
 
 class Waker:

@@ -30,7 +30,8 @@ class Pool:
         return self.size - sum(self._running.values())
 
     def start(self, task: Task, kind: str = "") -> None:
-        """Runs the task in a thread of its own, which waits if no place is free: check `free` first, as `fill` does.
+        """Runs the task in a thread of its own. If no place is free, the thread waits: check `free` first, as `fill`
+        does.
 
         Errors of the task are logged.
         """
@@ -40,10 +41,10 @@ class Pool:
         _thread.start_new_thread(self._run, (task, kind))
 
     def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
-        """Claims tasks for the free places and starts them. Returns how many.
+        """Claims tasks for the free places and starts them. Returns how many it started.
 
-        `claim` gets the number of free places, but no more than `most`. Kinds that share a pool claim one after the
-        other, so that no place is promised twice.
+        `claim` gets the number of free places, but no more than `most`. Kinds of tasks that share a pool claim one
+        after the other, so that no place is promised twice.
         """
         with self._filling:
             places = self._free_for(kind)

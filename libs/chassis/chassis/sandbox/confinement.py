@@ -53,7 +53,7 @@ class Sandbox:
     """The rules that confine a process, prepared once in the fork server; each forked process calls `enter`."""
 
     def __init__(self) -> None:
-        """Prepares the rules, and leaves the network at once where the kernel allows that."""
+        """Prepares the rules, and enters an empty network namespace at once where the kernel allows that."""
         on_linux = sys.platform == "linux"
         landlock_abi, has_seccomp = landlock.abi() if on_linux else 0, seccomp.is_available()
         modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)

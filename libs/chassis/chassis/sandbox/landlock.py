@@ -1,8 +1,9 @@
 """Landlock: permanently takes the rights to files, TCP and signals from this process and its children.
 
-Linux 5.13 has the first ABI. The numbers, and the ABI that added each right: Linux, `include/uapi/linux/landlock.h` and
-`Documentation/userspace-api/landlock.rst`. Containers may use it where the default seccomp profile allows the three
-calls: Docker's since moby pull request 43199, containerd's since pull request 6494.
+Linux 5.13 has the first ABI (version of the interface). The numbers, and the ABI that added each right: Linux,
+`include/uapi/linux/landlock.h` and `Documentation/userspace-api/landlock.rst`. Containers may use Landlock where the
+default seccomp profile allows the three calls: Docker's since moby pull request 43199, containerd's since pull request
+6494.
 """
 
 import ctypes
@@ -36,8 +37,8 @@ def abi() -> int:
 def make_ruleset(readable: Iterable[str], executable: Iterable[str] = ()) -> int:
     """Returns a descriptor of rules that permit reading under `readable` and executing the files `executable`.
 
-    Writing and TCP connections are refused. Paths that do not exist, or that this process cannot reach anyway, are left
-    out. Raises OSError.
+    Writing and TCP connections are refused. Paths that do not exist, or that this process cannot reach anyway, are
+    left out. Raises OSError if the kernel refuses a rule.
     """
     version = abi()
     files = (1 << _FILE_RIGHTS[max(1, min(version, max(_FILE_RIGHTS)))]) - 1
@@ -57,7 +58,7 @@ def make_ruleset(readable: Iterable[str], executable: Iterable[str] = ()) -> int
 
 
 def enter(ruleset: int) -> None:
-    """Puts this process under the rules. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
+    """Puts this process under the rules. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError if the kernel refuses."""
     _call(_RESTRICT_SELF, ruleset, 0)
 
 
@@ -73,7 +74,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
-    """Makes a system call and returns its result. Raises OSError."""
+    """Makes a system call and returns its result. Raises OSError if it fails."""
     passed = [ctypes.c_long(it) if isinstance(it, int) else it for it in arguments]
     result: int = _system.syscall(ctypes.c_long(number), *passed)
     if result < 0:

@@ -52,15 +52,15 @@ _system = ctypes.CDLL(None)
 
 
 class WorkFailed(Exception):
-    """The work raised an exception. The text of this one is that exception's name and message."""
+    """Raised when the work raised an exception. The text is the name and message of that exception."""
 
 
 class OutOfLimits(WorkFailed):
-    """The work exceeded its limits of time, memory or output, or crashed its process."""
+    """Raised when the work exceeded its limits of time, memory or output, or crashed its process."""
 
 
 class NotStarted(Exception):
-    """No process could be started for the work. A retry may help."""
+    """Raised when no process could be started for the work. A retry may help."""
 
 
 class Limits(Record):
@@ -123,7 +123,9 @@ class SandboxPool:
         return self._answer(order, files, has_turn=has_turn)
 
     def confinement(self) -> Confinement:
-        """Returns which parts of the sandbox the kernel enforces, as a process inside it reports. Raises NotStarted."""
+        """Returns which parts of the sandbox the kernel enforces, as a process inside it reports. Raises NotStarted if
+        no process can be started.
+        """
         try:
             return msgspec.convert(self._answer(_Order(limits=self._limits), ()), Confinement)
         except WorkFailed as error:
@@ -154,8 +156,8 @@ class SandboxPool:
     def turn(self) -> Iterator[None]:
         """Reserves one of the pool's processes for the block. Raises NotStarted when none becomes free in time.
 
-        Used for programs that run one after another. Also used for work whose files are fetched first: so the disk
-        holds files only for work that has a process.
+        Used for programs that run one after another, and for work whose files are fetched first: then the disk holds
+        files only for work that has a process.
         """
         if not self._turns.acquire(timeout=_TURN_SECONDS):
             raise NotStarted("too many tasks are waiting")
@@ -170,7 +172,9 @@ class SandboxPool:
             self._end()
 
     def _answer(self, order: _Order, files: Sequence[int], *, has_turn: bool = False) -> Any:
-        """Runs one piece of work and returns its result. Raises WorkFailed, OutOfLimits, NotStarted."""
+        """Runs one piece of work and returns its result. Raises WorkFailed, OutOfLimits or NotStarted,
+        as `run` does.
+        """
         with self._sent(order, files, has_turn=has_turn) as channel:
             try:
                 return _read_answer(channel)
@@ -194,8 +198,9 @@ class SandboxPool:
                 yield ours
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
-        """Passes the descriptors to the fork server for its next fork. If the server has died, starts a new one. Raises
-        NotStarted."""
+        """Passes the descriptors to the fork server for its next fork. If the server has died, starts a new one.
+        Raises NotStarted if that fails.
+        """
         with self._lock:
             for last in (False, True):
                 try:
@@ -331,7 +336,9 @@ def _confined_answer(order: _Order, module: str, descriptors: list[int], sandbox
 
 
 def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
-    """Sets the order's limits and enters the sandbox, which the kernel enforces from then on. Raises OSError."""
+    """Sets the order's limits and enters the sandbox, which the kernel enforces from then on. Raises OSError if the
+    kernel refuses a part.
+    """
     channel, *files = descriptors
     places = files if order.program else []
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -68,7 +68,7 @@ _Instruction = tuple[int, int, int, int]
 
 
 def is_available() -> bool:
-    """Whether this kernel and this kind of processor support `enter`."""
+    """Whether this kernel, on this kind of processor, supports the filter of `enter`."""
     if sys.platform != "linux" or platform.machine() not in _MACHINES:
         return False
     # A kernel that takes filters answers EFAULT to a call without one.
@@ -105,7 +105,9 @@ def decoder_filter(machine: str, *, may_execute: bool = False, has_threads: bool
 
 
 def enter(program: bytes) -> None:
-    """Puts this process under the filter `program`. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
+    """Puts this process under the filter `program`. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError if the kernel
+    refuses.
+    """
     held = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
     if _system.prctl(_SET_SECCOMP, _FILTER, described, 0, 0) < 0:

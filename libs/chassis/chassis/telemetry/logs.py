@@ -89,7 +89,9 @@ def summary_of(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Returns an error's message. Of a database error, only the first line and the code, without the quoted row."""
+    """Returns an error's message. For an error of the database, returns only the first line and the code, without the
+    quoted row.
+    """
     found: BaseException | None = getattr(error, "orig", error)  # SQLAlchemy's errors wrap the driver's
     diagnosis = getattr(found, "diag", None)
     if diagnosis is not None:

@@ -1,4 +1,4 @@
-"""Which traces are recorded: the SDK's samplers, with OpenTelemetry's names."""
+"""Decides which traces are recorded: the SDK's samplers, under OpenTelemetry's names."""
 
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 
@@ -6,7 +6,7 @@ from chassis.config import ConfigError
 
 
 def sampler_of(name: str, ratio: float) -> Sampler:
-    """Returns the sampler of this name. Raises ConfigError.
+    """Returns the sampler of this name. Raises ConfigError for an unknown name.
 
     With `parentbased_…`, a span that has a parent is recorded if its parent is.
     """

@@ -1,6 +1,6 @@
-"""Spans, while tracing is on. Only `tracing` calls this.
+"""Creates spans while tracing is on. Only `tracing` uses this module.
 
-Recorded spans are the SDK's. Attributes contain no URL, statement, token or text. They hold only the host of an
+Recorded spans are the SDK's. Their attributes contain no URL, statement, token or text. They hold only the host of an
 address, the code or type of an error, and the first 16 hex digits of the SHA-256 of an account's id.
 """
 
@@ -60,7 +60,9 @@ def written(context: SpanContext) -> str:
 
 
 class NotRecorded(NonRecordingSpan):
-    """A span of a trace that is not recorded (nine in ten): keeps only the traceparent, which is parsed when needed."""
+    """A span of a trace that is not recorded (nine in ten traces). It keeps only the traceparent, which is parsed when
+    needed.
+    """
 
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
@@ -219,7 +221,7 @@ class Spans:
     """Does the work of the hooks in `tracing` while tracing is on. One per process."""
 
     def __init__(self, tracer: Tracer, *, follows: bool) -> None:
-        """`follows`: the tracer's sampler records a span if its parent is recorded."""
+        """`follows`: whether the tracer's sampler records a span exactly if its parent is recorded."""
         self._tracer, self._follows = tracer, follows
 
     def traceparent(self) -> str:

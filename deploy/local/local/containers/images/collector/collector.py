@@ -1,7 +1,8 @@
-"""As much of the collector as Prometheus needs: takes metrics by OTLP at port 4318, shows the newest values at 8889.
+"""A telemetry collector with the features that Prometheus needs: receives metrics by OTLP on port 4318, and shows the
+newest values on port 8889.
 
-The names are those of its exporter for Prometheus. Traces are taken and forgotten. A process that sends nothing any
-more is forgotten after METRIC_EXPIRATION_SECONDS.
+The metrics have the names that the real collector gives them for Prometheus. Traces are accepted and dropped. The
+values of a process that has sent nothing for METRIC_EXPIRATION_SECONDS are dropped.
 """
 
 import os
@@ -83,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Logs nothing."""
+        """Does nothing, so that requests are not logged."""
 
 
 if __name__ == "__main__":
