@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
 from dashboard.kept import forget, kept
+from dashboard.platforms import recent_platforms
 from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 from posthaste.records import FullPost, PublishedPost, ScheduledPost
@@ -77,6 +78,28 @@ def show(post_id: str) -> str:
     return _shown(post_id)
 
 
+@screens.get("/<post_id>/engagement")
+def engagement(post_id: str) -> str | Response:
+    """Asks the platform for the figures of a post, which may be slow, and shows them as a part of the post's screen.
+
+    Without JavaScript, shows the post's screen again: the API keeps the figures that it has read.
+    """
+    if "HX-Request" not in request.headers:
+        api.patient().get_engagement(post_id)
+        return redirect(url_for("posts.show", post_id=post_id))
+    platform = request.args.get("platform", "")
+    with api.slow_place() as is_free:
+        if not is_free:
+            return render_template("post_figures.html", post_id=post_id, platform=platform, is_later=True)
+        try:
+            found = api.patient().get_engagement(post_id).engagement
+        except ApiError as error:
+            if error.status in (401, 404):
+                raise
+            return render_template("post_figures.html", problem=words.said(error))
+    return render_template("post_figures.html", found=found)
+
+
 @screens.post("/<post_id>/<action>")
 def act(post_id: str, action: str) -> tuple[str, int] | Response:
     """Does `action` to a post: retries, releases, cancels or changes it, or dismisses a failed one.
@@ -123,7 +146,9 @@ def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
 
 def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | None = None) -> str:
     client = api.reader()
-    view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
+    view, places, platforms = api.together(
+        lambda: client.get_post(post_id), recent_places(client), recent_platforms(client)
+    )
     post = view.post
     zone = places.zone(post.brand_id)
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
@@ -131,6 +156,7 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
         "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
         done=done or request.args.get("done", ""), begins=begins, zones=times.zones(),
         form=request.form if problem else {}, figures=post.metrics, undo=undo,
+        is_counted=post.status == "published" and platforms[post.platform].engagement,
     )  # fmt: skip
 
 
