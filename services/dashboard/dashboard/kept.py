@@ -37,6 +37,12 @@ def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
     return find
 
 
+def kept_for(name: str, seconds: float) -> Any | None:
+    """Returns a value of the present session that was kept at most `seconds` ago, else None."""
+    kept_at, value = _values.get((_session(), name), (-seconds, None))
+    return value if time.monotonic() - kept_at < seconds else None
+
+
 def keep(name: str, value: object) -> None:
     """Keeps a value of the present session that a screen has just read anyway."""
     _put((_session(), name), value)

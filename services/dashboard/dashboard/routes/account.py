@@ -7,7 +7,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates, languages, times, words
-from dashboard.kept import forget, kept
+from dashboard.kept import forget, keep, kept, kept_for
 from posthaste import Posthaste
 from posthaste.errors import ApiError
 from posthaste.records import WaitingEmailChange
@@ -19,6 +19,10 @@ _SESSIONS = 10
 
 #: Name and time of the kept answer whether signing in asks for a code.
 CODES, _CODES_SECONDS = "codes", 60.0
+
+#: Name of the person as they have just changed it, and how long it is shown: for so long a process of the API may still
+#: tell what there was before (CALLER_CACHE_SECONDS).
+_CHANGED, _CHANGED_SECONDS = "account", 10.0
 
 #: Field of a form → what is wrong with it.
 _PROBLEMS = {
@@ -36,14 +40,16 @@ def show() -> str:
 @screens.post("/account/name")
 def rename() -> tuple[str, int] | Response:
     form = request.form
-    return _changed(
-        lambda: api.own().edit_account(
+
+    def change() -> None:
+        user = api.own().edit_account(
             firstname=form.get("firstname", "").strip(),
             lastname=form.get("lastname", "").strip(),
             idempotency_key=form.get("key") or None,
-        ),
-        url_for("account.show", done="name"),
-    )
+        )
+        keep(_CHANGED, user)
+
+    return _changed(change, url_for("account.show", done="name"))
 
 
 @screens.post("/account/password")
@@ -104,6 +110,7 @@ def choose_dates() -> tuple[str, int] | Response:
             language=form.get("language", ""),
             idempotency_key=form.get("key") or None,
         )
+        keep(_CHANGED, user)
         dates.remember(user.timezone, user.language)
 
     return _changed(change, url_for("account.show", done="dates"))
@@ -125,7 +132,6 @@ def _changed(
         named = [it.field for it in error.fields]
         problem = _PROBLEMS[named[0]] if len(named) == 1 and named[0] in _PROBLEMS else words.said(error)
         return (again or _shown)(problem), error.status
-    forget("account")
     return redirect(then)
 
 
@@ -202,7 +208,8 @@ def _shown(problem: str = "") -> str:
     if request.args.get("done") != "dates":  # the API may still show what was chosen before
         dates.remember(told.user.timezone, told.user.language)
     return render_template(
-        "account.html", account=told, sessions=sessions.sessions, after=sessions.next_cursor,
+        "account.html", account=told, user=kept_for(_CHANGED, _CHANGED_SECONDS) or told.user,
+        sessions=sessions.sessions, after=sessions.next_cursor,
         is_first=cursor is None, problem=problem, has_codes=has_codes,
         dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
     )  # fmt: skip

@@ -4,6 +4,7 @@ of a page from another browser.
 
 import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_who_is_signed_out_sees_no_screen(address: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "k" * 20, "fixed" * 20])
-def test_a_session_that_somebody_else_planted_is_not_taken_over(given: str) -> None:
+def test_a_key_of_forms_that_somebody_else_planted_is_of_no_use_without_the_session(given: str) -> None:
     """Somebody else set the cookie of the form key before the sign-in. A key that is too short is replaced; a longer
     one is of no use without the session.
     """
@@ -79,6 +80,47 @@ def test_a_session_that_somebody_else_planted_is_not_taken_over(given: str) -> N
     made = browser.get("/sign-in").headers.get("Set-Cookie", "")
     assert ("posthaste_form=" in made) == (len(given) < 32)
     assert "posthaste_session" not in made
+
+
+class SignInApi:
+    """Gives a new session to whoever signs in."""
+
+    def log_in(self, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(session_token="svc_sess_new", timezone="UTC", language="en-GB")
+
+    def list_shared_brands(self, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(brands=[])
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-in?ended=1&next=/posts"])
+def test_whoever_signs_in_gets_a_session_of_their_own_whatever_was_planted(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The session that was planted is neither kept nor given to the API, nor is the brand that came with it."""
+    for name in ("reader", "own"):
+        monkeypatch.setattr(api, name, lambda *_: SignInApi())
+    window = APP.test_client()
+    window.set_cookie("posthaste_session", "svc_sess_planted")
+    window.set_cookie("posthaste_brand", "planted")
+    window.set_cookie("posthaste_form", KEY)
+    form = {"form_token": form_token(KEY, "svc_sess_planted"), "email": "a@b.test", "password": "x"}
+    answer = window.post(path, data=form)
+    assert answer.status_code == 302
+    made = dict(it.split(";")[0].split("=", 1) for it in answer.headers.getlist("Set-Cookie"))
+    assert (made["posthaste_session"], made["posthaste_brand"]) == ("svc_sess_new", "")
+    assert form_token(KEY, "svc_sess_planted") != form_token(KEY, made["posthaste_session"])
+    old = window.post("/posts/x/cancel", data=form)  # a form that was filled during the planted session
+    assert (old.status_code, "This form is too old" in old.text) == (403, True)
+
+
+def test_over_https_a_session_counts_only_under_the_name_that_no_other_host_can_set() -> None:
+    window = create_app(
+        Config(api_url="http://127.0.0.1:9", public_url="https://posts.example.com")
+    ).test_client()
+    window.set_cookie("posthaste_session", "svc_sess_planted")
+    assert window.get("/posts").location.startswith("/sign-in")
+    window.set_cookie("__Host-posthaste_session", SESSION)
+    assert window.get("/posts").status_code == 503  # there is no API here
 
 
 class LinkingApi:
