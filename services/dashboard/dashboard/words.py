@@ -116,19 +116,26 @@ SCOPES = {
     "manage:tokens": "Manage tokens",
     "manage:account": "Manage the account",
 }
-#: What is done on a brand → who may do it; the API's answer to POST /auth/brands/{id}/session has the scopes.
+#: What is done on a brand → the scopes that it takes, and who has them; the API's answer to POST
+#: /auth/brands/{id}/session has the scopes of a role.
 RIGHTS = (
-    ("See posts, pages, comments and files", ("owner", "full", "limited")),
-    ("Write, schedule, change and cancel posts", ("owner", "full", "limited")),
-    ("Answer comments", ("owner", "full", "limited")),
-    ("Upload and delete files", ("owner", "full", "limited")),
-    ("Connect and unlink pages", ("owner", "full")),
-    ("Make texts, images and videos, which costs the owner's credits", ("owner", "full")),
-    ("See the limits and credits of the account", ("owner", "full")),
-    ("Make webhooks, and tokens of their own for this brand", ("owner", "full")),
-    ("Invite and remove people, see the audit log", ("owner",)),
-    ("Change, archive and restore the brand", ("owner",)),
-)
+    ("See posts, pages, comments and files", "read:posts read:pages read:comments read:media",
+     ("owner", "full", "limited")),
+    ("Write, schedule, change and cancel posts", "write:posts", ("owner", "full", "limited")),
+    ("Answer comments", "write:comments", ("owner", "full", "limited")),
+    ("Upload and delete files", "write:media", ("owner", "full", "limited")),
+    ("Connect and unlink pages", "write:pages", ("owner", "full")),
+    ("Make texts, images and videos, which costs the owner's credits", "write:ai", ("owner", "full")),
+    ("See the limits and credits of the account", "read:account", ("owner", "full")),
+    ("Make webhooks, and tokens of their own for this brand", "manage:webhooks", ("owner", "full")),
+    ("Invite and remove people, see the audit log", "manage:brands", ("owner",)),
+    ("Change, archive and restore the brand", "manage:brands", ("owner",)),
+)  # fmt: skip
+#: Code of a refusal → the same in words for people: the API's own are for developers, who have tokens.
+_DENIED = {
+    "MISSING_SCOPE": "Your role does not permit this: ask the owner of the brand.",
+    "BRAND_NOT_AUTHORIZED": "You have no access to this brand.",
+}
 EVENTS = {
     "post.published": "A post was published",
     "post.failed": "A post failed",
@@ -301,7 +308,7 @@ def beside(field: str | None) -> str:
 
 def fields_of(error: ApiError) -> list[FieldError]:
     """Returns the messages of an error by field; if it names no fields, its own message."""
-    return list(error.fields) or [FieldError("", error.message)]
+    return list(error.fields) or [FieldError("", _DENIED.get(error.code, error.message))]
 
 
 def said(error: ApiError) -> str:

@@ -1,13 +1,20 @@
 """A collaborator in the dashboard works on the brand that is shared, as the role permits, and no longer than that."""
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import requests
 from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import schedule
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import HEARD_SECONDS, until
+
+from dashboard import words
+from dashboard.cookies import SharedWork
 
 SCREENS = (
     "/",
@@ -22,6 +29,19 @@ SCREENS = (
     "/usage",
     "/account",
 )
+
+
+#: Read → the scope that it takes.
+TRIED = {
+    "/brands/{brand}": "read:brands",
+    "/pages": "read:pages",
+    "/posts/scheduled": "read:posts",
+    "/media": "read:media",
+    "/account": "read:account",
+    "/webhooks": "manage:webhooks",
+    "/brands/{brand}/collaborators": "manage:brands",
+    "/audit": "manage:brands",
+}
 
 
 @dataclass
@@ -128,6 +148,65 @@ def test_every_screen_is_right_and_offers_nothing_that_the_role_forbids(guest: G
     assert found == {}
     permitted = {"/developers", "/pages/connect", "ai"} if role == "Full" else set()
     assert {it for it in forbidden if not it.endswith("/unlink")} == permitted
+
+
+@pytest.mark.parametrize("role", ["full", "limited"])
+def test_the_table_of_what_a_role_may_do_is_what_the_api_permits(
+    owner: Account, accounts: Accounts, role: str
+) -> None:
+    entered = accounts.enter(owner.brand_id, role)
+    work = SharedWork("", "", "", "", role, entered["scopes"])
+    permitted = {what: all(map(work.may, scopes.split())) for what, scopes, _ in words.RIGHTS}
+    assert {what: role in roles for what, _, roles in words.RIGHTS} == permitted
+    session = accounts.client(entered["session_token"])
+    for path, scope in TRIED.items():
+        assert (session.call("GET", path.format(brand=owner.brand_id)).status_code == 200) == work.may(
+            scope
+        ), path
+
+
+def test_the_table_leaves_out_no_scope_of_the_api(stack: Stack) -> None:
+    told = {scope for _, scopes, _ in words.RIGHTS for scope in scopes.split()}
+    description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
+    needed = set(re.findall(r"Needs the scope `([a-z:]+)`", json.dumps(description)))
+    assert needed == set(words.SCOPES)
+    # Everybody sees the brand; a collaborator's tokens and account are the person's own.
+    assert needed - told == {"read:brands", "manage:tokens", "manage:account"}
+
+
+@pytest.mark.parametrize("guest", ["limited"], indirect=True)
+def test_what_the_role_forbids_is_refused_in_words_that_help(guest: Guest) -> None:
+    """Whoever knows the addresses, or had a screen open when the role was changed."""
+    person, window = guest.person, guest.person.window
+    window.press("[aria-labelledby=shared] button")
+    brand, page = guest.owner.brand_id, guest.owner.page_id()
+    for path in ("/developers", "/developers/requests", "/activity/audit", "/compose/ai"):
+        person.open(path)
+        refused(window, path)
+    assert flaws(window, 360, 1280) == []
+    window.emulate_phone(0, 0, "")
+    for path, fields in (
+        ("/pages/connect", {"platform": "FB", "brand_id": brand}),
+        (f"/pages/{page}/unlink", {"cancel": "yes"}),
+        (f"/brands/{brand}", {"name": "Mine", "zone": "UTC"}),
+        (f"/brands/{brand}/archive", {}),
+        (f"/brands/{brand}/invitations", {"email": "x@example.test", "role": "full"}),
+        ("/compose/ai/image", {"ai_brand": brand, "ai_prompt": "Bread"}),
+        ("/developers/webhooks", {"name": "x", "url": "https://example.com/", "event": "post.failed"}),
+    ):
+        person.open("/posts")
+        window.send(path, **fields)
+        refused(window, path)
+    assert guest.owner.api.get(f"/brands/{brand}")["brand"]["name"] == "Corner Bakery"
+    assert guest.owner.api.get("/pages")["pages"] != []
+
+
+def refused(window: Any, path: str) -> None:
+    """Checks that the screen says what is the matter and what to do, in no words for developers."""
+    told = window.text("main")
+    assert "Your role does not permit this: ask the owner of the brand." in told, (path, told)
+    assert "token" not in told.lower(), (path, told)
+    assert "You are working on Ada’s" in " ".join(told.split()), path
 
 
 def test_who_has_no_brand_begins_with_the_shared_one(

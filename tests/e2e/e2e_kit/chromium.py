@@ -36,6 +36,17 @@ window.fetch = (...call) => new Promise((go) => (window.goOn = () => {
 it.click();
 setTimeout(() => done(getComputedStyle(it).cursor === "progress"), 100);
 """
+#: Sends a form with the token of the page's own forms.
+_SEND = """
+const [path, fields] = %s, form = document.createElement("form");
+fields.form_token = document.querySelector("[name=form_token]").value;
+Object.assign(form, {method: "post", action: path, hidden: true});
+for (const [name, value] of Object.entries(fields))
+  form.append(Object.assign(document.createElement("textarea"), {name, value}));
+document.body.append(form);
+window.isLeft = false;
+form.submit();
+"""
 #: The key of an element's id in WebDriver.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
@@ -60,8 +71,12 @@ class Chromium:
         """Clicks on an element that leads to another page, and waits until that page is loaded."""
         self.run("window.isLeft = false")
         self._ask("POST", f"/element/{self._find(css)}/click")
-        arrived = "return window.isLeft === undefined && document.readyState === 'complete'"
-        until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
+        self._arrive(css)
+
+    def send(self, path: str, **fields: str) -> None:
+        """Sends a form that the present page does not show, as one of its own, and waits until the answer is loaded."""
+        self.run(_SEND % json.dumps([path, fields]))
+        self._arrive(path)
 
     def click(self, css: str) -> None:
         """Clicks on an element that changes the present page.
@@ -153,6 +168,17 @@ class Chromium:
             "POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features}
         )
 
+    def permit_scripts(self, permitted: bool) -> None:
+        """Switches the scripts of pages off or on again. `run` works without them too."""
+        self._ask(
+            "POST", "/goog/cdp/execute", cmd="Emulation.setScriptExecutionDisabled", params={"value": not permitted}
+        )  # fmt: skip
+
+    def set_text_size(self, pixels: int) -> None:
+        """Sets the size of text that pages do not size themselves, as in the browser's settings. Usual are 16."""
+        sizes = {"standard": pixels, "fixed": pixels * 13 // 16}
+        self._ask("POST", "/goog/cdp/execute", cmd="Page.setFontSizes", params={"fontSizes": sizes})
+
     def keep_picture(self, path: Path) -> None:
         """Saves a screenshot as PNG."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
@@ -179,6 +205,10 @@ class Chromium:
     def close(self) -> None:
         self._ask("DELETE", "")
         self._http.close()
+
+    def _arrive(self, by: str) -> None:
+        arrived = "return window.isLeft === undefined && document.readyState === 'complete'"
+        until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{by} leads somewhere")
 
     def _find(self, css: str) -> str:
         found: str = self._ask("POST", "/element", using="css selector", value=css)[_ELEMENT]
