@@ -37,6 +37,37 @@ def test_a_brand_is_made_and_changed(person: Any) -> None:
     assert not window.has("[role=status] button")
 
 
+def test_a_brand_without_pages_is_archived_and_restored(person: Any, accounts: Accounts) -> None:
+    window, api = person.window, person.account.api
+    market = accounts.brand(person.account.user_id, "Night Market")["id"]
+    person.open(f"/brands/{person.account.brand_id}")  # which has pages
+    assert "To archive it, first unlink its pages." in window.text("[aria-labelledby=archive]")
+    assert window.run("return document.querySelector('form[action$=archive] button').disabled")
+    person.open(f"/brands/{market}")
+    window.press("form[action$=archive] button")
+    assert "The brand is archived. Its posts stay; it gets no new pages." in window.text("[role=status]")
+    assert "Archived" in window.text(".heading")
+    assert market not in {it["id"] for it in api.get("/brands")["brands"]}
+    person.open("/brands")
+    assert "Night Market" not in window.text("[aria-labelledby=own]")
+    window.press("a[href='/brands?archived=yes']")
+    assert "Night Market" in window.text("[aria-labelledby=own]")
+    window.press(f"a[href='/brands/{market}']")
+    window.press("form[action$=restore] button")
+    assert "The brand is restored." in window.text("[role=status]")
+    assert not window.has(".heading .status")
+    assert market in {it["id"] for it in api.get("/brands")["brands"]}
+
+
+def test_a_brand_with_pages_is_not_archived_even_if_the_button_is_forced(person: Any) -> None:
+    window, brand = person.window, person.account.brand_id
+    person.open(f"/brands/{brand}")
+    window.run("document.querySelector('form[action$=archive] button').disabled = false")
+    window.press("form[action$=archive] button")
+    assert "page" in window.text("[role=alert]")
+    assert brand in {it["id"] for it in person.account.api.get("/brands")["brands"]}
+
+
 def test_what_a_role_may_do_has_room_on_a_phone(person: Any) -> None:
     window = person.window
     window.emulate_phone(360, 800, "light")

@@ -6,8 +6,9 @@ from typing import Any
 
 import requests
 from e2e_kit.api import Api
+from e2e_kit.operator import Accounts
 from e2e_kit.receiver import Receiver
-from e2e_kit.waiting import until
+from e2e_kit.waiting import HEARD_SECONDS, until
 
 
 def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
@@ -54,6 +55,65 @@ def test_a_token_without_an_end_works_only_from_its_addresses(person: Any) -> No
     [made] = [it for it in session.get("/tokens")["tokens"] if it["name"] == "For the office"]
     assert made["expires_at"] is None
     assert made["ip_allowlist"] == ["203.0.113.0/24", "2001:db8::1"]
+
+
+def make(person: Any, name: str, *scopes: str, brand_id: str = "") -> str:
+    """Makes a token on the screen and returns it."""
+    window = person.window
+    person.open("/developers")
+    window.click("[aria-labelledby=tokens] .make summary")
+    window.type("#token-name", name)
+    for scope in scopes:
+        window.click(f"input[name=scope][value='{scope}']")
+    if brand_id:
+        window.click(f"input[name=brand_id][value='{brand_id}']")
+    window.press("form[action$='/tokens'] button")
+    token: str = window.run("return document.querySelector('#secret').value")
+    window.press("main a.primary")
+    return token
+
+
+def test_a_token_is_replaced_with_one_of_the_same_rights(person: Any, accounts: Accounts) -> None:
+    window = person.window
+    first = accounts.client(make(person, "For the till", "read:posts", "read:pages"))
+    before = first.get("/me")["api_key"]
+    window.click("summary[aria-label='Manage For the till']")
+    window.press("button[aria-label='Replace with a new one: For the till']")
+    assert "it is shown only this once" in window.text("main")
+    second = accounts.client(window.run("return document.querySelector('#secret').value"))
+    after = second.get("/me")["api_key"]
+    assert (after["name"], after["scopes"], after["expires_at"]) == (
+        before["name"],
+        before["scopes"],
+        before["expires_at"],
+    )
+    until(lambda: first.call("GET", "/me").status_code == 401, HEARD_SECONDS, "the old token works no more")
+    window.press("main a.primary")
+    told = rows(person, "For the till")
+    assert [("Revoked" in it, "read:pages, read:posts" in it) for it in told] == [(False, True), (True, True)]
+
+
+def rows(person: Any, name: str) -> list[str]:
+    """Returns what the list tells of each token with this name."""
+    script = "return [...document.querySelectorAll('[aria-labelledby=tokens] .row')].map(it => it.innerText)"
+    return [it for it in person.window.run(script) if name in it]
+
+
+def test_a_token_for_one_brand_reaches_no_other(stranger: Any, accounts: Accounts) -> None:
+    person, account = stranger, stranger.account
+    market = accounts.brand(account.user_id, "Night Market")["id"]
+    person.open("/")
+    person.sign_in()
+    token = accounts.client(make(person, "For the market", "read:brands", "read:pages", brand_id=market))
+    [told] = rows(person, "For the market")
+    assert "For Night Market" in told
+    assert [it["id"] for it in token.get("/brands")["brands"]] == [market]
+    assert token.get("/pages")["pages"] == []
+    assert token.call("GET", f"/brands/{account.brand_id}").status_code == 403
+    everywhere = accounts.client(make(person, "For all", "read:brands"))
+    assert {it["id"] for it in everywhere.get("/brands")["brands"]} == {account.brand_id, market}
+    [told] = rows(person, "For all")
+    assert "All brands" in told
 
 
 def test_a_token_without_scopes_is_refused_and_its_name_stays(person: Any) -> None:

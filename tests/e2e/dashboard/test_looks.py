@@ -59,6 +59,7 @@ def full(person: Any) -> Iterator[Any]:
     body = {"page_id": page, "message": "Rye bread today", "scheduled_at": at}
     person.post_id = api.post("/posts/schedule", body)["scheduled_post"]["id"]
     yield person
+    person.window.set_text_size(16)
     person.window.emulate_phone(0, 0, "")
 
 
@@ -142,15 +143,24 @@ def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
     assert found == {}
 
 
-def test_no_screen_is_wider_than_its_window_with_text_of_twice_the_size(full: Any) -> None:
-    """Uses a window of half the width: a browser that enlarges everything to twice the size gives a page that width."""
+@pytest.mark.parametrize(
+    ("width", "text_size"), [(640, 16), (1280, 32), (640, 32)], ids=["zoomed", "larger text", "both"]
+)
+def test_nothing_is_cut_off_or_wider_than_the_window_with_text_of_twice_the_size(
+    full: Any, width: int, text_size: int
+) -> None:
+    """Uses a window of half the width, as a browser gives a page that it enlarges to twice the size, a browser whose
+    settings ask for text of twice the size, and both together.
+    """
     window, found = full.window, {}
-    window.emulate_phone(640, 400, "light")
+    window.emulate_phone(width, 400, "light")
+    window.set_text_size(text_size)
     for screen in SCREENS:
         full.open(screen.format(post=full.post_id, brand=full.account.brand_id))
         settle(window)
         window.run(OPENED)
-        if (wide := window.run("return document.documentElement.scrollWidth")) > 640:
+        assert window.run("return getComputedStyle(document.documentElement).fontSize") == f"{text_size}px"
+        if (wide := window.run("return document.documentElement.scrollWidth")) > width:
             found[screen] = wide
         if cut := window.run(CUT):
             found[screen, "cut"] = cut

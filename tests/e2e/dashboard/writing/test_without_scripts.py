@@ -1,0 +1,125 @@
+"""In a browser that runs no scripts: from the sign-in to a scheduled post that is moved, and to an answered comment."""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_kit.simulator import Simulator
+from e2e_kit.waiting import until
+
+
+@pytest.fixture
+def scriptless(stranger: Any) -> Iterator[Any]:
+    """Somebody who is not signed in, whose browser runs no scripts."""
+    stranger.window.permit_scripts(False)
+    stranger.window.emulate_phone(1280, 1000, "light")
+    yield stranger
+    stranger.window.permit_scripts(True)
+    stranger.window.emulate_phone(0, 0, "")
+
+
+def goes_out_at(window: Any, day: dt.date, date: str, time: str, at: str) -> None:
+    """Types a day and a time into their fields, as an English browser takes them."""
+    window.type(date, f"{day:%m%d%Y}")
+    window.type(time, at)
+
+
+def test_from_the_sign_in_to_a_post_that_is_scheduled_and_moved(
+    scriptless: Any, picture: Path, simulator: Simulator
+) -> None:
+    person, window, api = scriptless, scriptless.window, scriptless.account.api
+    person.open("/compose")
+    person.sign_in()
+    assert window.text("h1") == "New post"
+    for platform in ("FB", "IG"):
+        window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
+    window.type("#message", "Lanterns on Friday")
+    window.click("#composer details summary")
+    window.type(f"#own-{person.account.page_id('IG')}", "Lanterns, and soup")
+    window.press("button[value=check]")
+    assert "Instagram does not take posts without" in window.text("#beside-media")
+    assert "Lanterns, and soup" in window.text("#previews")
+    window.type("#files-input", str(picture))
+    day = (dt.datetime.now(dt.UTC) + dt.timedelta(days=5)).date()
+    window.click("input[name=when][value=later]")
+    goes_out_at(window, day, "#date", "#time", "0930AM")
+    window.press("button[value=check]")
+    assert "bread.jpg" in window.text("#files")
+    assert window.run("return document.querySelectorAll('#findings .finding.good').length") == 2
+    window.press("#send")
+    assert window.text("h1") == "Scheduled"
+    made = api.get("/posts/scheduled")["scheduled_posts"]
+    assert sorted(it["message"] for it in made) == ["Lanterns on Friday", "Lanterns, and soup"]
+    assert [len(it["media"]) for it in made] == [1, 1]
+    window.press("main a[href^='/calendar']")
+    assert "09:30" in window.text(f"[data-day='{day}']")
+    moves(person, next(it["id"] for it in made if it["message"] == "Lanterns on Friday"), day)
+    finds(person)
+
+
+def moves(person: Any, post_id: str, day: dt.date) -> None:
+    """By the link that a keyboard reaches, and back again."""
+    window, api = person.window, person.account.api
+    begun = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
+    window.press(f"a[href='/calendar/move/{post_id}']")
+    goes_out_at(window, day + dt.timedelta(days=1), "#move-date", "#move-time", "0615PM")
+    window.press("main form button.primary")
+    assert window.text("h1") == "Moved"
+    moved = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
+    assert dt.datetime.fromisoformat(moved) - dt.datetime.fromisoformat(begun) == dt.timedelta(
+        days=1, hours=8, minutes=45
+    )
+    window.press("main form button")
+    assert api.get(f"/posts/{post_id}")["post"]["scheduled_at"] == begun
+
+
+def finds(person: Any) -> None:
+    """Narrows the list of posts."""
+    window = person.window
+    person.open("/posts")
+    window.type("[name=search]", "soup")
+    window.press(".filters button.without-script")
+    assert "Lanterns, and soup" in window.text("#posts")
+    assert "Lanterns on Friday" not in window.text("#posts")
+
+
+def test_a_post_goes_out_and_its_comment_is_answered(scriptless: Any, simulator: Simulator) -> None:
+    person, window, api = scriptless, scriptless.window, scriptless.account.api
+    person.open("/")
+    person.sign_in()
+    window.press("a.new")
+    window.click(f"input[name=page_id][value={person.account.page_id('FB')}]")
+    window.type("#message", "Fresh rye")
+    window.press("#send")
+    assert window.text("h1") == "Published"
+    [post] = api.get("/posts/published")["published_posts"]
+    simulator.comment("FB", post["remote_id"], "Spelt, too?")
+    person.open("/comments")
+    window.press(".threads a.without-script")
+    assert "Spelt, too?" in window.text(".conversations")
+    window.type(".conversations textarea", "Every Friday.")
+    window.press(".conversations form button")
+    assert window.text("h1") == "Answered"
+    window.press("main a[href^='/comments/of']")
+    assert "Every Friday." in window.text(".conversations")
+
+
+def test_what_a_script_would_load_has_a_link(scriptless: Any) -> None:
+    person, window = scriptless, scriptless.window
+    person.open("/")
+    person.sign_in()
+    window.press("main a[href='/overview/account']")
+    assert "This month" in window.text("main")
+    person.open("/pages")
+    window.click(".manage summary")
+    window.press(".unlink a")
+    assert window.text("h1") == "Posts"
+    person.open("/library")
+    assert window.has("button.without-script")
+    window.click(".work summary")
+    window.press(".work a")
+    assert window.text("h1") == "Brands"
+    window.press(".leave button")
+    until(lambda: window.title.startswith("Sign in"), 10, "the person is signed out")
