@@ -79,7 +79,7 @@ def _add_words(app: Flask, config: Config) -> None:
         url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached, cached=_cached,
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
         CAROUSELS=words.CAROUSELS, plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
-        api_public_url=config.api_public_url, reason=words.said, browser_name=words.browser_name,
+        api_public_url=config.api_public_url, reason=words.said, COUNTED=words.COUNTED, browser_name=words.browser_name,
         legal=[it for it in (("Terms", config.terms_url), ("Privacy", config.privacy_url)) if it[1]],
     )  # fmt: skip
 

@@ -26,8 +26,6 @@ class Platform:
     mixed_media: bool
     first_comment: bool
     comments: bool
-    #: Whether the API reads the likes, comments and shares of its posts.
-    engagement: bool
     comment_limit: int
 
     #: The field of a post with its settings, such as `youtube_settings`, and what a form asks for.

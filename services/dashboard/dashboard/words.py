@@ -18,6 +18,8 @@ PLATFORMS = {
 }
 #: Platforms that show several pictures one after the other, not side by side.
 CAROUSELS = ("IG", "LN", "TT")
+#: Platforms whose likes, comments and shares the API reads (`engagement` of `x-platforms`).
+COUNTED = ("FB", "IG")
 #: Characters of a text that a platform shows before "more". Guesses: the platforms document no figure, and their apps
 #: cut by lines of the window.
 _SHOWN_AT_ONCE = {"FB": 470, "IG": 125, "LN": 210, "TT": 100, "YT": 100}

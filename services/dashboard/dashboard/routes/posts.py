@@ -7,7 +7,6 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
 from dashboard.kept import forget, kept
-from dashboard.platforms import recent_platforms
 from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 from posthaste.records import FullPost, PublishedPost, ScheduledPost
@@ -146,9 +145,7 @@ def _edited(post_id: str, key: str | None) -> tuple[str, int] | Response:
 
 def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | None = None) -> str:
     client = api.reader()
-    view, places, platforms = api.together(
-        lambda: client.get_post(post_id), recent_places(client), recent_platforms(client)
-    )
+    view, places = api.together(lambda: client.get_post(post_id), recent_places(client))
     post = view.post
     zone = places.zone(post.brand_id)
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
@@ -156,7 +153,6 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
         "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
         done=done or request.args.get("done", ""), begins=begins, zones=times.zones(),
         form=request.form if problem else {}, figures=post.metrics, undo=undo,
-        is_counted=post.status == "published" and platforms[post.platform].engagement,
     )  # fmt: skip
 
 

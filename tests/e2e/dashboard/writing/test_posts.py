@@ -3,10 +3,14 @@
 from typing import Any
 
 import pytest
+import requests
 from e2e_kit.operator import Accounts, Clock
 from e2e_kit.posting import await_post, tomorrow
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
+
+from dashboard import words
 
 
 def held(person: Any, accounts: Accounts, text: str) -> str:
@@ -80,8 +84,15 @@ def test_the_last_figures_stay_when_the_platform_gives_none(person: Any, simulat
     assert "7 likes" in window.text("#figures")
 
 
-def test_a_post_on_a_platform_without_figures_does_not_ask_for_them(person: Any) -> None:
+def test_a_post_on_a_platform_without_figures_neither_asks_for_them_nor_shows_zeros(
+    person: Any, stack: Stack
+) -> None:
+    platforms = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()["x-platforms"]
+    assert {code for code, it in platforms.items() if it["engagement"]} == set(words.COUNTED)
     body = {"page_id": person.account.page_id("TW"), "message": "Fresh rye"}
     post = person.account.api.post("/posts/publish", body)
-    person.open(f"/posts/{post['post_id']}")
-    assert not person.window.has("[hx-get*=engagement]")
+    for path in (f"/posts/{post['post_id']}", "/posts?tab=published"):
+        person.open(path)
+        assert "Fresh rye" in person.window.text("main")
+        assert "0 likes" not in person.window.text("main")
+        assert not person.window.has("[hx-get*=engagement]")
