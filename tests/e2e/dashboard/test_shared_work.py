@@ -205,7 +205,8 @@ def refused(window: Any, path: str) -> None:
     """Checks that the screen says what is the matter and what to do, in no words for developers."""
     told = window.text("main")
     assert "Your role does not permit this: ask the owner of the brand." in told, (path, told)
-    assert "token" not in told.lower(), (path, told)
+    reason = window.text("[role=alert]") if window.has("[role=alert]") else told
+    assert "token" not in reason.lower(), (path, reason)
     assert "You are working on Ada’s" in " ".join(told.split()), path
 
 

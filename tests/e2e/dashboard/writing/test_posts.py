@@ -66,7 +66,7 @@ def test_the_figures_of_a_post_are_shown_in_the_list_and_on_its_own_screen(
     person.open("/posts?tab=published")
     assert " ".join(window.text(".figures").split()) == "0 likes 0 comments 0 shares"  # nobody has asked yet
     window.press("#posts .row a")
-    until(lambda: "figures of now" not in window.text("main"), 20, "Facebook has told its figures")
+    until(lambda: "Read a moment ago." in window.text("main"), 20, "Facebook has told its figures")
     assert "1,234 likes" in window.text("#figures")
     person.open("/posts?tab=published")
     assert " ".join(window.text(".figures").split()) == "1,234 likes 1 comment 56 shares"
