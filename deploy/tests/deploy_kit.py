@@ -51,8 +51,9 @@ class Environment:
     python: Path
 
     def evaluate(self, code: str) -> Any:
-        """Runs `code` in the environment. Returns what the code assigns to `found`, through JSON. `-I` ignores
-        PYTHONPATH and the current folder.
+        """Runs `code` in the environment. Returns what the code assigns to `found`, through JSON.
+
+        Python's option `-I` makes it ignore PYTHONPATH and the current folder.
         """
         done = subprocess.run(
             [self.python, "-I", "-W", "ignore", "-c", f"import json\n{code}\nprint(json.dumps(found))"],

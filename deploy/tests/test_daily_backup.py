@@ -266,7 +266,9 @@ def test_files_come_back_and_a_deleted_one_is_kept_as_long_as_a_dump_that_names_
 def test_seven_daily_four_weekly_and_six_monthly_backups_stay_where_they_are_kept(
     installation: Backups,
 ) -> None:
-    """There are removed files of the same ages: each is kept until every dump is newer."""
+    """A file that was deleted after a backup is kept until every dump is newer than that. The test has such files of
+    the same ages as the dumps.
+    """
     earlier = days(400, TODAY - timedelta(days=1))
     for name in earlier[::9]:
         installation.kept.put(f"dumps/{name}/began_at.bin", b"RCLONE")

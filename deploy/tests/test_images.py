@@ -2,8 +2,8 @@
 program.
 
 The files come from the two scripts that the Dockerfile runs. In an image's environment, only the packages of its lock
-and our own can be imported. Then each program runs as docker-compose.yml says: it is migrated, started and healthy.
-SIGTERM stops it in the middle of work, which it finishes, and while messages wait, none of which is lost.
+and our own can be imported. Each program runs as docker-compose.yml says: it is migrated, started and healthy. When
+SIGTERM comes in the middle of work, it finishes the work, and no waiting message is lost.
 """
 
 import base64

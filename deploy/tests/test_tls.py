@@ -57,7 +57,7 @@ OWNERS = ("gateway", *SERVICES)
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the servers' certificates and their authority."""
+    """The folder with the servers' certificates and their certificate authority."""
     folder = tmp_path_factory.mktemp("certificates")
     return certificates.make(folder, *(f"{server},{HOST}" for server in ("postgres", "rabbitmq")))
 

@@ -92,7 +92,7 @@ def test_a_whole_stack_is_started_only_for_tests_that_ask_it(
 
 
 def test_only_tests_that_call_a_stack_are_marked_alone() -> None:
-    """`./dev test` looks for this mark only among the tests that call a stack."""
+    """`./dev test` looks for tests with the mark `alone` only among those that call a stack."""
     mark, folders = "pytest.mark." + "alone", ("libs", "services", "simulator", "deploy", "clients", "bench")
     marked = [
         path for folder in folders for path in (ROOT / folder).rglob("test_*.py") if mark in path.read_text()

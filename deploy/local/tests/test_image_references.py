@@ -1,4 +1,6 @@
-"""`./dev images` and its part of `./dev lint`: a tag has the same digest in every place, which is the registry's."""
+"""`./dev images` and its part of `./dev lint`: each tag has the same digest in every file, and it is the one in the
+registry.
+"""
 
 import subprocess
 import sys

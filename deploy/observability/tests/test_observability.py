@@ -125,7 +125,7 @@ def test_names_for_prometheus_are_those_of_the_collector(
 def test_every_unit_is_one_whose_spelling_is_known_and_no_name_repeats_it(
     declared: dict[str, metrics.Instrument],
 ) -> None:
-    """The collector knows more units than our own spelling of names does, such as ms. It does not append a word that
+    """Our code spells names as the collector does, but only for these units. The collector does not append a word that
     the name already has.
     """
     for name, it in declared.items():

@@ -65,7 +65,7 @@ def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:
 
 
 def resolved(value: str, told: dict[str, str]) -> str:
-    """Returns the value as Compose writes it into the container, with these settings in .env."""
+    """Returns the value as Compose writes it into the container, if .env has the settings `told`."""
     return re.sub(r"\$\{(\w+)(?::?-([^}]*))?\}", lambda it: told.get(it[1], it[2] or ""), value)
 
 

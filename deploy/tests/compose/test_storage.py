@@ -40,7 +40,9 @@ esac
 
 
 def rendered(docker_compose: str, folder: Path, profiles: str, file: str, **told: str) -> dict[str, Any]:
-    """Returns docker-compose.yml merged with `file` as Compose renders them, with the demo's settings and these."""
+    """Returns docker-compose.yml merged with `file`, as Compose renders them with the demo's settings and those in
+    `told`.
+    """
     settings = values_of(ENV_FILES["demo"]) | {"COMPOSE_PROFILES": profiles, "DOMAIN": "x.test"} | told
     (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     files = ("-f", "docker-compose.yml", *(["-f", f"deploy/compose/{file}"] if file else []))

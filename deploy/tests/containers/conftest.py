@@ -76,7 +76,9 @@ def servers(engine: Engine, builds: Builds) -> None:
 
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
 def stack(builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
-    """The stacks, one after another. Each one is removed when the next one starts, and the last one with the engine."""
+    """One stack after another. Each is removed when the next one starts, and the last one is removed with the
+    engine.
+    """
     stack = builds.wait(request.param)
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")

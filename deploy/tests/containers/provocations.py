@@ -1,4 +1,4 @@
-"""Traffic on a stack of Compose, and each failure that deploy/observability has a series for, once."""
+"""Traffic on a stack of Compose, and every kind of failure for which deploy/observability has a series, once each."""
 
 import hashlib
 import hmac

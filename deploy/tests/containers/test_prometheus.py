@@ -64,7 +64,7 @@ def of_alert(expression: str) -> str:
 
 
 def queries() -> list[str]:
-    """Returns the queries of panels, and those of rules without their limits."""
+    """Returns the queries of panels and rules. Leaves out the limits with which alerts compare them."""
     panels = [it.replace("$__rate_interval", "10m") for it in queries_of_dashboards()]
     return [shortened(it) for it in (*panels, *(of_alert(rule["expr"]) for rule in rules()))]
 

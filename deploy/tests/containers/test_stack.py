@@ -43,9 +43,7 @@ def test_the_root_file_system_is_read_only_even_for_root(stack: Composed) -> Non
 
 
 def test_services_have_no_way_out_of_the_inner_network(stack: Composed) -> None:
-    """quota and media call nobody outside. In the profile `compact` one process has all services and needs what any of
-    them needs.
-    """
+    """quota and media call nobody outside. In the profile `compact` they share a process with services that do."""
     for service, container in stack.containers().items():
         assert has_a_way_out(stack, container) is (service not in ("quota", "media")), service
 

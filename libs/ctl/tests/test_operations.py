@@ -1,5 +1,5 @@
-"""A command whose answer was lost: it repeats the call as the same operation, and the operator can run it again as the
-same.
+"""A command whose answer was lost repeats the call as the same operation. The operator can also run the command again
+as the same operation.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ POST = ScheduledPost(
 
 
 def answers(*given: Any) -> Callable[[Any], Any]:
-    """Returns an answer to a method: one value after another. Raises the errors among them."""
+    """Returns a function that gives these answers in turn, and raises those that are errors."""
     left = list(given)
 
     def answer(_request: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Creates the request log, and the number of requests per day."""
+"""Creates the request log, and the counts of requests per day."""
 
 import sqlalchemy as sa
 from alembic import op

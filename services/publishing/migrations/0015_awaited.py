@@ -1,5 +1,5 @@
-"""Adds until when the client of a publish at once waits. This decides whether the answer or an event reports the
-outcome.
+"""Adds the time until which the client of a publish at once waits. It decides whether the answer or an event reports
+the outcome.
 """
 
 from alembic import op

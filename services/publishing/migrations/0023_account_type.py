@@ -1,4 +1,4 @@
-"""Adds to a linking which of a platform's logins it uses: LinkedIn has one for members and one for company pages.
+"""Adds to link sessions the login that they use: LinkedIn has one for members and one for company pages.
 
 The column may be null. The previous release ignores it, and has only one app.
 """

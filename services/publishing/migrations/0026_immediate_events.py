@@ -1,4 +1,6 @@
-"""Adds whether an account gets events of the posts that it publishes at once. The previous release ignores it."""
+"""Adds the setting whether an account gets events of the posts that it publishes at once. The previous release ignores
+it.
+"""
 
 from alembic import op
 

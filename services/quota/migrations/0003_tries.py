@@ -1,5 +1,5 @@
-"""Adds to a charge its try number and the last try whose unit was returned, and creates the position up to which
-publishing was asked about charges.
+"""Adds to a charge its try number and the last try whose unit was returned. Creates a table with the position up to
+which publishing was asked about charges.
 
 The columns `units` and `refunded` of unit_charges are only for the previous release. The next release drops them.
 """

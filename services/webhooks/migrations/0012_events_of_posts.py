@@ -1,5 +1,5 @@
-"""Adds the post of an event, so that an entry of the request log leads to its deliveries. Adds to a subscription
-whether it gets events of posts that were made at once.
+"""Adds the post of an event, so that an entry of the request log leads to its deliveries. Adds to subscriptions the
+setting whether they get events of posts that were published at once.
 
 The previous release neither reads nor writes the columns.
 """

@@ -1,4 +1,4 @@
-"""The checks of a stored token."""
+"""The checks of a token when a request authenticates with it."""
 
 from datetime import UTC, datetime, timedelta
 

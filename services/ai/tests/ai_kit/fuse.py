@@ -35,8 +35,9 @@ class Fuse:
 
     @contextmanager
     def lit(self, length: int | None) -> Iterator[None]:
-        """Runs a block that dies after `length` steps; None: that runs to its end. `finished` says whether it did.
-        Committed changes stay.
+        """Runs a block that dies after `length` steps, or never if that is None. Committed changes stay.
+
+        Afterwards `finished` tells whether the block ran to its end.
         """
         self.left, self.finished = length, False
         try:

@@ -167,9 +167,7 @@ class TestKilledGateway:
     def test_giving_up_twice_frees_no_key_that_a_later_request_has_claimed(
         self, keys, database, key_count
     ) -> None:
-        """The database committed the first release of the key, but its answer was lost. So the gateway releases the key
-        again later.
-        """
+        """The gateway gave up the key, but the answer to its commit was lost. So it gives up the key again later."""
         refused = keys.claim("tok_1", "k", b"f", 60.0)
         assert refused is not None
         keys.give_up(refused, outcome_open=False)

@@ -47,8 +47,9 @@ def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **o
 
 
 def converted(mime_type: str) -> bytes:
-    """Returns the image of `picture` as AVIF or HEIC, with PROFILE and a location. The HEIC file turns it by an
-    orientation.
+    """Returns the image of `picture` as AVIF or HEIC, with PROFILE and a location.
+
+    The HEIC file also has an orientation, so that readers turn the image.
     """
     return avif() if mime_type == "image/avif" else _HEIC.read_bytes()
 
@@ -124,8 +125,9 @@ def _track(
     references: bytes = _WITHOUT_PATH,
     shown: int = 1,
 ) -> bytes:
-    """Returns a track. `samples`: offset and length of its only sample, which is shown `shown` times. None if fragments
-    follow.
+    """Returns a track. `samples`: offset and length of its only sample, which is shown `shown` times.
+
+    `samples` is None if fragments follow.
     """
     count, (offset, length) = 0 if samples is None else shown, samples or (0, 0)
     many, one = struct.pack(">I", count), struct.pack(">I", min(count, 1))

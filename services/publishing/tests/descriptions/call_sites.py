@@ -69,8 +69,8 @@ def sending_calls(platform: str) -> set[Site]:
 
 
 def _functions(module: ast.Module) -> Iterator[_Function]:
-    """Yields every function with the names by which it can be called, and its calls. Calls of functions inside it are
-    left out.
+    """Yields every function with the names by which it can be called, and its calls. Leaves out calls that inner
+    functions make.
     """
     methods = {
         node

@@ -85,7 +85,7 @@ def test_every_call_of_a_platform_without_one_document_names_its_source_and_a_da
 
 
 def test_the_calls_in_the_code_are_found() -> None:
-    """Every folder with a connector is tested here, and the calls are found in each kind of its files."""
+    """Every folder with a connector is tested here, and the search finds calls in every kind of module."""
     assert {path.parent.name for path in ROOT.glob("*/connector.py")} == set(PLATFORMS) == set(CASES)
     for platform in PLATFORMS:
         code = " ".join(site.code for site in sending_calls(platform))

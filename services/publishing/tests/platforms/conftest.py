@@ -1,4 +1,4 @@
-"""Runs the connectors against the simulator: one process for all these tests, and a new account for each."""
+"""Runs the connectors against one simulator process. Each test has a new account."""
 
 import os
 import socket

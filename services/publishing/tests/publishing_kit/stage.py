@@ -101,7 +101,7 @@ class Stage:
         return app
 
     def elapsed(self) -> float:
-        """Returns the time that processes take for their monotonic clock."""
+        """Returns the processes' monotonic time, which `leases_end` moves forward."""
         return _ELAPSED() + self.paused_seconds
 
     def connector_of(self, process: Process) -> Any:
@@ -188,7 +188,7 @@ class Stage:
             due_posts.send_queue(app, page, posts)
 
     def recover(self, process: Process) -> None:
-        """Runs each loop that continues the work of other processes once, including look-ups."""
+        """Runs each loop that continues other processes' work, including look-ups. Each runs a single time."""
         app = self.app(process)
         claim_recovery.recover_claims(app)
         for look in reconciliation._claim(app, 8):

@@ -31,7 +31,7 @@ def run(*works: Callable[[Answer], Any], left: Left | None = None) -> list[Any]:
     """Runs the works as parts of one request. Returns their results. For an error: its code, with the post's id if it
     has one.
 
-    `left` is the state of a part that has not ended in time. None: the database cannot be reached.
+    `left` is the state of a part that has not ended in time. None stands for a database that cannot be reached.
     """
 
     def leave(caller: Caller) -> Left:

@@ -1,6 +1,4 @@
-"""Subscriptions with the URL log:, whose deliveries are only logged, and the reading of deliveries with their
-signatures.
-"""
+"""Subscriptions with the URL `log:`. Their deliveries are only logged, and can be read with their signatures."""
 
 import json
 from typing import Any

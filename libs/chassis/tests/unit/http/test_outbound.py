@@ -241,7 +241,7 @@ def test_a_kept_connection_has_a_new_ceiling_for_every_call(serving: Any) -> Non
 
 
 def secured_with(certificate: Path, work: Work) -> Work:
-    """Does the same work behind TLS."""
+    """Returns work that does the same behind TLS."""
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.load_cert_chain(certificate)
 

@@ -1,5 +1,5 @@
-"""A due post from its claim to its end: with two workers, paused processes, look-ups, and a client who cancels or edits
-it.
+"""A due post from its claim to its end: with two workers, paused processes, look-ups, and a client who changes the
+post.
 """
 
 import random

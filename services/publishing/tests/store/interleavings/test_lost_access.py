@@ -57,7 +57,9 @@ class Removal:
         self._look(self._stage.world.app)
 
     def _look(self, app: Any) -> None:
-        """Runs the worker that holds posts until it has nothing to do. It may also hold posts of other examples."""
+        """Runs the worker that holds posts until it has nothing to do. The worker may hold posts of other examples
+        too.
+        """
         self._stage.world.run(
             "UPDATE post_holds SET wake_at = clock_timestamp() WHERE id = :id", id=self._event.id
         )
@@ -76,7 +78,7 @@ ENDED = ("published", "failed", "cancelled")
 
 
 def events(stage: Stage, page: api.Page) -> list[str]:
-    """Returns the ids of the page's posts that the events posts.held name."""
+    """Returns the ids of the page's posts that are named by events `posts.held`."""
     rows = stage.world.ask("SELECT body FROM outbox WHERE event = 'posts.held' ORDER BY position")
     named = [one for row in rows for one in msgspec.json.decode(bytes(row.body), type=Event).data["postIds"]]  # type: ignore[attr-defined]
     own = {row.id for row in stage.posts(page)}

@@ -18,7 +18,7 @@ from testkit.interleaving import Ended, Try, explore
 
 def refusal_of(ended: Ended) -> str | None:
     """Returns the code of a refusal after which the gateway releases the key, so that the client may send something
-    else. None for other ends.
+    else. Returns None if the try ended otherwise.
     """
     error = ended.error
     if isinstance(error, ApiError):

@@ -1,5 +1,5 @@
-"""quota asks about the unit of an operation while its tries run, late or killed: the unit is returned unless there is a
-post.
+"""quota asks about the unit of an operation while its tries run, are late or are killed. The unit is returned unless
+there is a post.
 """
 
 from functools import partial

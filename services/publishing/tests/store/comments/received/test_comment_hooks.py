@@ -1,5 +1,5 @@
-"""Webhooks about comments: read from Instagram first, ignored for foreign posts, and refused without a valid
-signature.
+"""Webhooks about comments. For Instagram the comment is read from the platform first. A webhook about a foreign post is
+ignored, and one without a valid signature is refused.
 """
 
 from collections.abc import Callable
