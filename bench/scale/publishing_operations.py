@@ -13,12 +13,14 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
 from publishing.pages import linked_pages, page_list, unlinking
-from publishing.posts import cancellation, post_lists, publish_now, schedule, validation
+from publishing.posts import cancellation, full_posts, post_lists, publish_now, schedule, validation
 from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.store.page_queues import MOST_COUNTED, PageQueues
 from publishing.store.polls import Polls
 
 _LIMIT = 25
+#: As many posts of each kind as the dashboard's calendar asks for.
+_MONTH = 300
 _NOWHERE = "zebra"
 QUEUES = 48
 #: The small set has enough due pages for twice this number of claims.
@@ -35,7 +37,12 @@ def lists() -> list[Op]:
         Op("GET /posts/scheduled, the same account", _scheduled()),
         Op("GET /posts/scheduled, status=all", _scheduled(status="all")),
         Op("GET /posts/scheduled, one of its pages", _scheduled(of_page=True)),
-        Op("GET /posts/calendar, two weeks around now", _calendar),
+        Op("GET /posts/calendar, two weeks around now", _calendar(Pages.QUIET, days=7, limit=_LIMIT)),
+        Op(
+            "GET /posts/calendar, six weeks around now, as a month",
+            _calendar(Pages.LONG, days=21, limit=_MONTH),
+        ),
+        Op("GET /posts of ten ids, after a list that names them", _by_ids),
         Op("GET /posts/published, the same account", _published()),
         Op("GET /posts/published, its quiet page", _published(page=Pages.QUIET)),
         Op("GET /posts/published, a token of one brand", _published(of_brand=True)),
@@ -129,12 +136,21 @@ def _published(
     return run
 
 
-def _calendar(world: Publishing, number: int) -> object:
-    now = datetime.now(UTC)
-    request = api.ListCalendarPosts(
-        since=now - timedelta(days=7), until=now + timedelta(days=7), limit=_LIMIT
-    )
-    return post_lists.calendar(world.app, world.caller(Pages.QUIET), request)
+def _calendar(owner: int, *, days: int, limit: int) -> Run:
+    def run(world: Publishing, number: int) -> object:
+        now, around = datetime.now(UTC), timedelta(days=days)
+        request = api.ListCalendarPosts(since=now - around, until=now + around, limit=limit)
+        return post_lists.calendar(world.app, world.caller(owner), request)
+
+    return run
+
+
+def _by_ids(world: Publishing, number: int) -> object:
+    caller = world.caller(Pages.LONG)
+    named = post_lists.published(world.app, caller, api.ListPublishedPosts(limit=10)).published_posts
+    found = full_posts.show_list(world.app, caller, api.ListPosts(post_ids=",".join(it.id for it in named)))
+    assert len(found.posts) == 10
+    return found
 
 
 def _validate(page_of: Callable[[Publishing, int], int]) -> Run:

@@ -64,6 +64,9 @@ class _OnePlatform:
     def __init__(self, platform: InstantPlatform) -> None:
         self._platform = platform
 
+    def __contains__(self, _code: str) -> bool:
+        return True
+
     def connector(self, _code: str) -> InstantPlatform:
         return self._platform
 

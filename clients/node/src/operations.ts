@@ -385,9 +385,27 @@ export abstract class Operations {
    *
    * `GET /api/v1/brands/{id}/invitations`. Needs the scope `manage:brands`.
    */
-  async listInvitations(id: string, options: UnkeyedOptions = {}): Promise<records.InvitationList> {
+  async listInvitations(
+    id: string,
+    query: { limit?: number | undefined; cursor?: string | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): Promise<records.InvitationList> {
     const path = pathOf("/api/v1/brands/{id}/invitations", { id });
-    return this.call({ method: "GET", path }, options);
+    return this.call({ method: "GET", path, query }, options);
+  }
+
+  /**
+   * List the invitations to a brand that wait for an answer, newest first.
+   *
+   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listInvitations`.
+   */
+  iterateInvitations(
+    id: string,
+    query: { limit?: number | undefined } = {},
+    options: UnkeyedOptions = {},
+  ): AsyncGenerator<records.Invitation, void> {
+    const path = pathOf("/api/v1/brands/{id}/invitations", { id });
+    return this.iterate({ method: "GET", path, query }, "invitations", options);
   }
 
   /**
@@ -640,6 +658,22 @@ export abstract class Operations {
   }
 
   /**
+   * Count the scheduled posts that are queued, held or failed.
+   *
+   * `GET /api/v1/posts/scheduled/counts`. Needs the scope `read:posts`.
+   */
+  async countScheduledPosts(
+    query: {
+      page_id?: string | undefined;
+      brand_id?: string | undefined;
+      platform?: "FB" | "IG" | "LN" | "TT" | "TW" | "YT" | undefined;
+    } = {},
+    options: UnkeyedOptions = {},
+  ): Promise<records.ScheduledPostCounts> {
+    return this.call({ method: "GET", path: "/api/v1/posts/scheduled/counts", query }, options);
+  }
+
+  /**
    * List the posts of a span of days in brief, planned and published ones together, soonest first.
    *
    * `GET /api/v1/posts/calendar`. Needs the scope `read:posts`.
@@ -768,6 +802,7 @@ export abstract class Operations {
       until?: Date | string | undefined;
       brand_id?: string | undefined;
       search?: string | undefined;
+      with_comments?: boolean | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -790,6 +825,7 @@ export abstract class Operations {
       until?: Date | string | undefined;
       brand_id?: string | undefined;
       search?: string | undefined;
+      with_comments?: boolean | undefined;
       limit?: number | undefined;
     } = {},
     options: UnkeyedOptions = {},
@@ -1050,7 +1086,11 @@ export abstract class Operations {
    * `GET /api/v1/webhooks`. Needs the scope `manage:webhooks`.
    */
   async listWebhooks(
-    query: { limit?: number | undefined; cursor?: string | undefined } = {},
+    query: {
+      status?: "active" | "disabled" | undefined;
+      limit?: number | undefined;
+      cursor?: string | undefined;
+    } = {},
     options: UnkeyedOptions = {},
   ): Promise<records.SubscriptionList> {
     return this.call({ method: "GET", path: "/api/v1/webhooks", query }, options);
@@ -1062,7 +1102,7 @@ export abstract class Operations {
    * Further pages are fetched as they are needed; `limit` is the size of a page. See `listWebhooks`.
    */
   iterateWebhooks(
-    query: { limit?: number | undefined } = {},
+    query: { status?: "active" | "disabled" | undefined; limit?: number | undefined } = {},
     options: UnkeyedOptions = {},
   ): AsyncGenerator<records.Subscription, void> {
     return this.iterate({ method: "GET", path: "/api/v1/webhooks", query }, "webhooks", options);

@@ -470,6 +470,7 @@ export interface Invitation {
 
 export interface InvitationList {
   invitations: Invitation[];
+  next_cursor?: string | null;
 }
 
 export interface InvitationWithdrawn {
@@ -806,6 +807,17 @@ export interface Metrics {
   likes?: number;
   comments?: number;
   shares?: number;
+}
+
+/**
+ * How many scheduled posts are in each state that still needs somebody or something. Each number is at
+ * most 1,000: further posts are not counted.
+ */
+export interface ScheduledPostCounts {
+  /** With those being sent right now. */
+  queued: number;
+  held: number;
+  failed: number;
 }
 
 /**

@@ -532,6 +532,7 @@ class Invitation:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InvitationList:
     invitations: list[Invitation]
+    next_cursor: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -905,6 +906,18 @@ class Metrics:
     likes: int = 0
     comments: int = 0
     shares: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScheduledPostCounts:
+    """How many scheduled posts are in each state that still needs somebody or something. Each number is at
+    most 1,000: further posts are not counted.
+    """
+
+    #: With those being sent right now.
+    queued: int
+    held: int
+    failed: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

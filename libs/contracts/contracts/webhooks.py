@@ -101,6 +101,7 @@ class SubscriptionId(Record):
 
 
 class ListSubscriptions(Record):
+    status: Literal["active", "disabled"] | None = None
     limit: Limit = 50
     cursor: str | None = None
 

@@ -16,6 +16,7 @@ from accounts.store.invitations import InvitationStore
 from accounts.store.mails import MailStore
 from accounts.store.users import UserStore
 from accounts.users import credentials, limits, mails, totp, users
+from chassis.cursor import decode_position, encode_position
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
@@ -77,9 +78,16 @@ def invite_person(
 
 
 def list_invitations(connection: Connection, caller: Caller, request: ListInvitations) -> InvitationList:
-    """Returns the invitations to a brand of the caller's account that wait for an answer, newest first."""
+    """Returns one page of the invitations to a brand of the caller's account that wait for an answer, newest first.
+    Raises NOT_FOUND."""
     brand = access.own_brand(connection, caller, request.brand_id)
-    return InvitationList(invitations=tuple(InvitationStore(connection).list_newest_first(brand.id)))
+    limit = fields.limit(request.limit)
+    found = InvitationStore(connection).list_newest_first(
+        brand.id, limit=limit + 1, before=decode_position(request.cursor)
+    )
+    page, more = found[:limit], len(found) > limit
+    cursor = encode_position(page[-1].created_at, page[-1].id) if more else None
+    return InvitationList(invitations=tuple(page), next_cursor=cursor)
 
 
 def withdraw_invitation(

@@ -327,6 +327,10 @@ def plainly(field: str | None, message: str) -> str:
     return text
 
 
+#: The API counts the posts of a state up to this number.
+MOST_COUNTED = 1_000
+
+
 def count(number: int, one: str, many: str) -> str:
     """Returns a number with its noun: `1 post`, `2 posts`."""
     return f"{number:,} {one if number == 1 else many}"

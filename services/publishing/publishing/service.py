@@ -87,6 +87,7 @@ class PublishingService:
     validate_post = call(validation.validate)
     validate_posts = call(validation.validate_on_pages)
     list_scheduled_posts = call(post_lists.scheduled)
+    count_scheduled_posts = call(post_lists.count)
     list_calendar_posts = call(post_lists.calendar)
     get_scheduled_post = call(reading.show)
     get_post = call(full_posts.show)

@@ -118,6 +118,7 @@ def test_a_token_for_one_brand_sees_that_brand_alone(two_brands: Json) -> None:
     assert [page["id"] for page in api.get("/pages")["pages"]] == [account.page_id()]
     assert [post["message"] for post in api.get("/posts/scheduled")["scheduled_posts"]] == ["first"]
     assert api.get("/posts/published")["published_posts"] == []
+    assert api.get("/posts/scheduled/counts") == {"queued": 1, "held": 0, "failed": 0}
     both = account.api.get("/posts/scheduled")["scheduled_posts"]
     some = api.get("/posts", post_ids=",".join(post["id"] for post in both))["posts"]
     assert [post["message"] for post in some] == ["first"]

@@ -56,7 +56,7 @@ OPERATIONS = (
     "GET /billing/auto-refill", "PUT /billing/auto-refill", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
-    "GET /posts", "GET /posts/{id}", "GET /posts/calendar",
+    "GET /posts", "GET /posts/{id}", "GET /posts/calendar", "GET /posts/scheduled/counts",
     "PATCH /posts/scheduled/{id}", "DELETE /posts/scheduled/{id}", "POST /posts/scheduled/{id}/retry",
     "POST /posts/held/release", "POST /posts/held/cancel",
     "GET /posts/published", "GET /posts/published/{id}/engagement", "GET /comments", "POST /comments/reply",

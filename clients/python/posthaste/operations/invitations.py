@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
 from posthaste import records
@@ -32,13 +33,36 @@ class InvitationsOperations(Caller):
             )
         )
 
-    def list_invitations(self, id: str) -> records.InvitationList:
+    def list_invitations(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.InvitationList:
         """List the invitations to a brand that wait for an answer, newest first.
 
         `GET /api/v1/brands/{id}/invitations`. Needs the scope `manage:brands`.
         """
         return self._call(
-            Call("GET", path_of("/api/v1/brands/{id}/invitations", id=id), records.InvitationList)
+            Call(
+                "GET",
+                path_of("/api/v1/brands/{id}/invitations", id=id),
+                records.InvitationList,
+                query={"limit": limit, "cursor": cursor},
+            )
+        )
+
+    def iterate_invitations(self, id: str, *, limit: int | None = None) -> Iterator[records.Invitation]:
+        """List the invitations to a brand that wait for an answer, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_invitations`.
+        """
+        return self._iterate(
+            Call(
+                "GET",
+                path_of("/api/v1/brands/{id}/invitations", id=id),
+                records.InvitationList,
+                query={"limit": limit},
+            ),
+            "invitations",
         )
 
     def withdraw_invitation(
@@ -129,13 +153,36 @@ class AsyncInvitationsOperations(AsyncCaller):
             )
         )
 
-    async def list_invitations(self, id: str) -> records.InvitationList:
+    async def list_invitations(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> records.InvitationList:
         """List the invitations to a brand that wait for an answer, newest first.
 
         `GET /api/v1/brands/{id}/invitations`. Needs the scope `manage:brands`.
         """
         return await self._call(
-            Call("GET", path_of("/api/v1/brands/{id}/invitations", id=id), records.InvitationList)
+            Call(
+                "GET",
+                path_of("/api/v1/brands/{id}/invitations", id=id),
+                records.InvitationList,
+                query={"limit": limit, "cursor": cursor},
+            )
+        )
+
+    def iterate_invitations(self, id: str, *, limit: int | None = None) -> AsyncIterator[records.Invitation]:
+        """List the invitations to a brand that wait for an answer, newest first.
+
+        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        `list_invitations`.
+        """
+        return self._iterate(
+            Call(
+                "GET",
+                path_of("/api/v1/brands/{id}/invitations", id=id),
+                records.InvitationList,
+                query={"limit": limit},
+            ),
+            "invitations",
         )
 
     async def withdraw_invitation(

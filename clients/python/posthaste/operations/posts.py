@@ -369,6 +369,26 @@ class PostsOperations(Caller):
         """
         return self._call(Call("GET", "/api/v1/posts", records.PostList, query={"post_ids": post_ids}))
 
+    def count_scheduled_posts(
+        self,
+        *,
+        page_id: str | None = None,
+        brand_id: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+    ) -> records.ScheduledPostCounts:
+        """Count the scheduled posts that are queued, held or failed.
+
+        `GET /api/v1/posts/scheduled/counts`. Needs the scope `read:posts`.
+        """
+        return self._call(
+            Call(
+                "GET",
+                "/api/v1/posts/scheduled/counts",
+                records.ScheduledPostCounts,
+                query={"page_id": page_id, "brand_id": brand_id, "platform": platform},
+            )
+        )
+
     def list_calendar_posts(
         self,
         *,
@@ -580,6 +600,7 @@ class PostsOperations(Caller):
         until: datetime | str | None = None,
         brand_id: str | None = None,
         search: str | None = None,
+        with_comments: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -599,6 +620,7 @@ class PostsOperations(Caller):
                     "until": until,
                     "brand_id": brand_id,
                     "search": search,
+                    "with_comments": with_comments,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -614,6 +636,7 @@ class PostsOperations(Caller):
         until: datetime | str | None = None,
         brand_id: str | None = None,
         search: str | None = None,
+        with_comments: bool | None = None,
         limit: int | None = None,
     ) -> Iterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -633,6 +656,7 @@ class PostsOperations(Caller):
                     "until": until,
                     "brand_id": brand_id,
                     "search": search,
+                    "with_comments": with_comments,
                     "limit": limit,
                 },
             ),
@@ -1005,6 +1029,26 @@ class AsyncPostsOperations(AsyncCaller):
         """
         return await self._call(Call("GET", "/api/v1/posts", records.PostList, query={"post_ids": post_ids}))
 
+    async def count_scheduled_posts(
+        self,
+        *,
+        page_id: str | None = None,
+        brand_id: str | None = None,
+        platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"] | None = None,
+    ) -> records.ScheduledPostCounts:
+        """Count the scheduled posts that are queued, held or failed.
+
+        `GET /api/v1/posts/scheduled/counts`. Needs the scope `read:posts`.
+        """
+        return await self._call(
+            Call(
+                "GET",
+                "/api/v1/posts/scheduled/counts",
+                records.ScheduledPostCounts,
+                query={"page_id": page_id, "brand_id": brand_id, "platform": platform},
+            )
+        )
+
     async def list_calendar_posts(
         self,
         *,
@@ -1216,6 +1260,7 @@ class AsyncPostsOperations(AsyncCaller):
         until: datetime | str | None = None,
         brand_id: str | None = None,
         search: str | None = None,
+        with_comments: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -1235,6 +1280,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "until": until,
                     "brand_id": brand_id,
                     "search": search,
+                    "with_comments": with_comments,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -1250,6 +1296,7 @@ class AsyncPostsOperations(AsyncCaller):
         until: datetime | str | None = None,
         brand_id: str | None = None,
         search: str | None = None,
+        with_comments: bool | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -1269,6 +1316,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "until": until,
                     "brand_id": brand_id,
                     "search": search,
+                    "with_comments": with_comments,
                     "limit": limit,
                 },
             ),

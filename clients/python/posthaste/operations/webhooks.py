@@ -16,7 +16,11 @@ class WebhooksOperations(Caller):
     """Waits for the answers."""
 
     def list_webhooks(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        status: Literal["active", "disabled"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> records.SubscriptionList:
         """List the subscriptions that the token may use, newest first.
 
@@ -24,18 +28,26 @@ class WebhooksOperations(Caller):
         """
         return self._call(
             Call(
-                "GET", "/api/v1/webhooks", records.SubscriptionList, query={"limit": limit, "cursor": cursor}
+                "GET",
+                "/api/v1/webhooks",
+                records.SubscriptionList,
+                query={"status": status, "limit": limit, "cursor": cursor},
             )
         )
 
-    def iterate_webhooks(self, *, limit: int | None = None) -> Iterator[records.Subscription]:
+    def iterate_webhooks(
+        self, *, status: Literal["active", "disabled"] | None = None, limit: int | None = None
+    ) -> Iterator[records.Subscription]:
         """List the subscriptions that the token may use, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See
         `list_webhooks`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/webhooks", records.SubscriptionList, query={"limit": limit}), "webhooks"
+            Call(
+                "GET", "/api/v1/webhooks", records.SubscriptionList, query={"status": status, "limit": limit}
+            ),
+            "webhooks",
         )
 
     def create_webhook(
@@ -282,7 +294,11 @@ class AsyncWebhooksOperations(AsyncCaller):
     """Is awaited."""
 
     async def list_webhooks(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        status: Literal["active", "disabled"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> records.SubscriptionList:
         """List the subscriptions that the token may use, newest first.
 
@@ -290,18 +306,26 @@ class AsyncWebhooksOperations(AsyncCaller):
         """
         return await self._call(
             Call(
-                "GET", "/api/v1/webhooks", records.SubscriptionList, query={"limit": limit, "cursor": cursor}
+                "GET",
+                "/api/v1/webhooks",
+                records.SubscriptionList,
+                query={"status": status, "limit": limit, "cursor": cursor},
             )
         )
 
-    def iterate_webhooks(self, *, limit: int | None = None) -> AsyncIterator[records.Subscription]:
+    def iterate_webhooks(
+        self, *, status: Literal["active", "disabled"] | None = None, limit: int | None = None
+    ) -> AsyncIterator[records.Subscription]:
         """List the subscriptions that the token may use, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See
         `list_webhooks`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/webhooks", records.SubscriptionList, query={"limit": limit}), "webhooks"
+            Call(
+                "GET", "/api/v1/webhooks", records.SubscriptionList, query={"status": status, "limit": limit}
+            ),
+            "webhooks",
         )
 
     async def create_webhook(

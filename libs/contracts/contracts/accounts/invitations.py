@@ -27,10 +27,13 @@ class Invitation(Record):
 
 class ListInvitations(Record):
     brand_id: str
+    limit: int = 100
+    cursor: str | None = None
 
 
 class InvitationList(Record):
     invitations: tuple[Invitation, ...]
+    next_cursor: str | None = None
 
 
 class WithdrawInvitation(Record):

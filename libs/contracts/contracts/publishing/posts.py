@@ -99,6 +99,22 @@ class ScheduledPostList(Record):
     next_cursor: str | None = None
 
 
+class CountScheduledPosts(Record):
+    page_id: str | None = None
+    brand_id: str | None = None
+    platform: PlatformName | None = None
+
+
+class ScheduledPostCounts(Record):
+    """How many scheduled posts are in each state that still needs somebody or something. Each number is at most 1,000:
+    further posts are not counted."""
+
+    #: With those being sent right now.
+    queued: int
+    held: int
+    failed: int
+
+
 class ListCalendarPosts(Record):
     #: Only posts of this time or later.
     since: datetime
@@ -340,6 +356,8 @@ class ListPublishedPosts(Record):
     until: datetime | None = None
     brand_id: str | None = None
     search: Search | None = None
+    #: Only posts on platforms whose comments GET /comments lists.
+    with_comments: bool = False
     limit: Limit = 50
     cursor: str | None = None
 

@@ -1,9 +1,9 @@
 """Reads and writes the rows of `invitations`."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, delete, insert, select
+from sqlalchemy import Connection, Executable, Row, delete, insert, select, tuple_
 
 from accounts.models import invitations
 from chassis.db.clock import clock_now
@@ -33,11 +33,18 @@ class InvitationStore:
             select(*_COLUMNS).where(invitations.c.brand_id == brand_id, invitations.c.email == email)
         )
 
-    def list_newest_first(self, brand_id: str) -> list[Invitation]:
-        """Returns the unexpired invitations to a brand. Their number is bounded by the limits on inviting."""
+    def list_newest_first(
+        self, brand_id: str, *, limit: int, before: tuple[datetime, str] | None
+    ) -> list[Invitation]:
+        """Returns one page of the unexpired invitations to a brand, newest first.
+
+        `before`: time and id of the previous page's last invitation.
+        """
         statement = select(*_COLUMNS).where(invitations.c.brand_id == brand_id, _LIVE)
+        if before is not None:
+            statement = statement.where(tuple_(invitations.c.created_at, invitations.c.id) < tuple_(*before))
         statement = statement.order_by(invitations.c.created_at.desc(), invitations.c.id.desc())
-        return [Invitation(**row._mapping) for row in self.connection.execute(statement)]
+        return [Invitation(**row._mapping) for row in self.connection.execute(statement.limit(limit))]
 
     def use(self, invitation_id: str) -> Invitation | None:
         """Deletes an unexpired invitation. Returns None if it was used, withdrawn or replaced before."""

@@ -192,6 +192,21 @@ def test_a_withdrawn_invitation_is_void_and_its_mail_is_not_sent(inviting: Invit
     assert inviting.listed() == ()
 
 
+def test_invitations_are_listed_page_by_page(inviting: Inviting) -> None:
+    made = [inviting.invite(f"sam{number}@example.com").id for number in range(5)]
+
+    def page(**more: Any) -> Any:
+        request = ListInvitations(brand_id=inviting.brand.id, limit=2, **more)
+        return inviting.accounts.call(invitations.list_invitations, inviting.caller(), request)
+
+    first = page()
+    second = page(cursor=first.next_cursor)
+    third = page(cursor=second.next_cursor)
+    found = [[one.id for one in it.invitations] for it in (first, second, third)]
+    assert found == [made[4:2:-1], made[2:0:-1], made[:1]]
+    assert third.next_cursor is None
+
+
 def test_a_newer_invitation_replaces_the_one_before(inviting: Inviting) -> None:
     inviting.invite(role="full")
     old = inviting.link()

@@ -149,21 +149,23 @@ def _listed(problem: str = "") -> str:
 
 def _shown(brand_id: str, problem: str = "", *, done: str = "") -> str:
     """Shows a brand, and to its owner the people who work on it and the invitations, which nobody else may see."""
-    client, cursor = api.reader(), request.args.get("after") or None
+    client, asked = api.reader(), request.args
     people: CollaboratorList | None = None
     invited: InvitationList | None = None
     if g.shared_work is None:
         view, people, invited = api.together(
             lambda: client.get_brand(brand_id),
-            lambda: client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=cursor),
-            lambda: client.list_invitations(brand_id),
+            lambda: client.list_collaborators(brand_id, limit=_ON_A_PAGE, cursor=asked.get("after") or None),
+            lambda: client.list_invitations(
+                brand_id, limit=_ON_A_PAGE, cursor=asked.get("invited_after") or None
+            ),
         )
     else:
         view = client.get_brand(brand_id)
     return render_template(
         "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name),
         people=people and people.collaborators, after=people and people.next_cursor,
-        invitations=invited and invited.invitations,
-        problem=problem, zones=times.zones(),
-        done=done or request.args.get("done", ""),
+        invitations=invited and invited.invitations, invited_after=invited and invited.next_cursor,
+        is_first=not {"after", "invited_after"} & set(asked), problem=problem, zones=times.zones(),
+        done=done or asked.get("done", ""),
     )  # fmt: skip

@@ -45,10 +45,9 @@ def index() -> str:
     state, client, cursor = _state(), api.reader(), request.args.get("after") or None
     places, platforms = api.together(recent_places(client), recent_platforms(client))
     filters = Filters.of_request(places)
-    found = client.list_published_posts(limit=_ON_A_PAGE, cursor=cursor, **filters.values)
-    posts = [it for it in found.published_posts if platforms[it.platform].comments]
+    found = client.list_published_posts(with_comments=True, limit=_ON_A_PAGE, cursor=cursor, **filters.values)
     return render_template(
-        "comments.html", posts=posts, places=places, filters=filters, state=state, states=STATES,
+        "comments.html", posts=found.published_posts, places=places, filters=filters, state=state, states=STATES,
         after=found.next_cursor, is_first=cursor is None,
         silent=sorted(
             words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}

@@ -24,9 +24,6 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 #: As many files as a form may delete at once: the page shows no more.
 _MOST = _ON_A_PAGE
 
-#: Posts that the page of a file names.
-_NAMED = 5
-
 _MISSING = "A file that you chose is not in your library: it may have been deleted before."
 
 
@@ -65,7 +62,7 @@ def show(media_id: str) -> str:
     return render_template(
         "media_file.html",
         file=file,
-        posts=_posts(client, post_ids[:_NAMED]),
+        posts=_posts(client, post_ids),
         places=Places({}, brands),
         used=max(file.scheduled_post_count, len(post_ids)),
     )

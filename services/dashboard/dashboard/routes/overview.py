@@ -11,11 +11,9 @@ screens = Blueprint("overview", __name__)
 #: As many posts as fit a screen; the list shows all.
 _NEXT = 8
 _PROBLEMS = 10
-#: One call reads both, unless almost as many posts failed.
-_AT_ONCE = 100
 _WEBHOOKS_SECONDS, _TODAY_SECONDS = 60.0, 60.0
-#: The API lists so many at once; an account has fewer.
-_ALL_WEBHOOKS = 100
+#: An account has at most so many.
+_ALL_WEBHOOKS = 20
 #: From this part of a limit on, the API's events and this page warn of it.
 _NEAR_SHARE = 0.8
 #: Below that AI credits are few. An image costs as many.
@@ -26,19 +24,19 @@ _FEW_CREDITS = 10
 def show() -> str:
     client = api.reader()
     found, places = api.together(
-        lambda: client.list_scheduled_posts(status="queued,failed,held", limit=_AT_ONCE),
+        lambda: client.list_scheduled_posts(status="queued,failed,held", limit=_NEXT + _PROBLEMS),
         recent_places(client, with_new_pages=True),
     )
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
     waiting = [it for it in posts if it.status == "queued"]
     broken = [it for it in posts if it.status != "queued"]
-    if is_cut and len(waiting) < _NEXT:  # what failed is older, so it came first
+    if is_cut and len(waiting) < _NEXT:  # posts that failed are older, so they came first
         waiting = client.list_scheduled_posts(status="queued", limit=_NEXT).scheduled_posts
     return render_template(
         "overview.html",
         waiting=waiting[:_NEXT],
         broken=broken[:_PROBLEMS],
-        has_more_broken=len(broken) > _PROBLEMS or is_cut,
+        has_more_broken=len(broken) > _PROBLEMS or (is_cut and bool(broken)),
         expired=[page for page in places.pages.values() if page.expired],
         lacking=[page for page in places.pages.values() if page.missing_permissions and not page.expired],
         places=places,
@@ -55,10 +53,15 @@ def account() -> str:
     client, is_owner = api.reader(), g.shared_work is None
     read_today = kept("today", _TODAY_SECONDS, lambda: client.get_usage(days=1).days)
     hooks, told, days = api.together(
-        kept("webhooks", _WEBHOOKS_SECONDS, lambda: client.list_webhooks(limit=_ALL_WEBHOOKS).webhooks),
+        kept(
+            "webhooks",
+            _WEBHOOKS_SECONDS,
+            lambda: client.list_webhooks(status="disabled", limit=_ALL_WEBHOOKS).webhooks,
+        ),
         client.get_account,  # its figures change with every post and file, so they are never kept
         lambda: read_today() if is_owner else [],  # the API tells nobody else the requests of a day
     )
+    # An API that is older than these pages lists the active ones too.
     disabled = [hook for hook in hooks if hook.status == "disabled"]
     quota = told.quota
     shares = {

@@ -13,8 +13,6 @@ from posthaste.records import LinkBegun, PageHealth
 screens = Blueprint("pages", __name__, url_prefix="/pages")
 
 _ON_A_PAGE = 50
-#: Waiting posts of a page that are counted; beyond that "more than" says enough.
-_COUNTED = 100
 
 
 @screens.get("")
@@ -96,12 +94,10 @@ def check(page_id: str) -> str:
 @screens.get("/<page_id>/waiting")
 def waiting(page_id: str) -> str:
     """Shows the part of the form that says what unlinking a page would cancel."""
-    found = api.reader().list_scheduled_posts(page_id=page_id, status="queued,held", limit=_COUNTED)
+    found = api.reader().count_scheduled_posts(page_id=page_id)
+    is_cut = words.MOST_COUNTED in (found.queued, found.held)
     return render_template(
-        "page_waiting.html",
-        page_id=page_id,
-        count_of=len(found.scheduled_posts),
-        is_cut=bool(found.next_cursor),
+        "page_waiting.html", page_id=page_id, number=found.queued + found.held, is_cut=is_cut
     )
 
 

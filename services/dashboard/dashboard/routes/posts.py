@@ -59,9 +59,10 @@ def attention() -> str:
     client = api.reader()
 
     def read() -> str:
-        found = client.list_scheduled_posts(status=TABS["attention"][1], limit=_ON_A_PAGE)
-        number = len(found.scheduled_posts)
-        return f"&nbsp;({number}{'+' if found.next_cursor else ''})" if number else ""
+        found = client.count_scheduled_posts()
+        number = found.failed + found.held
+        more = "+" if words.MOST_COUNTED in (found.failed, found.held) else ""
+        return f"&nbsp;({number:,}{more})" if number else ""
 
     try:
         told = kept(_ATTENTION, _ATTENTION_SECONDS, read)()

@@ -1,5 +1,6 @@
 """A session's pages and brands, which screens in a row share, and the screens of a person who has none."""
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,7 +102,13 @@ def test_not_more_are_kept_than_memory_allows(
 
 
 PAGE = SimpleNamespace(
-    id="pag_f", name="Bakery", platform="FB", brand_id="brd_1", brand_name="Bakery", expired=False
+    id="pag_f",
+    name="Bakery",
+    platform="FB",
+    brand_id="brd_1",
+    brand_name="Bakery",
+    expired=False,
+    missing_permissions=None,
 )
 
 
@@ -147,3 +154,61 @@ def test_an_empty_list_is_searched_only_if_a_filter_made_it_empty(
     serve(monkeypatch, PAGE)
     assert 'name="search"' not in browser.get(address).text
     assert 'name="search"' in browser.get(f"{address}?search=rye").text
+
+
+def planned(number: int, status: str) -> Any:
+    at = datetime(2026, 11, 27, 8, tzinfo=UTC)
+    return SimpleNamespace(
+        id=f"pst_{status}{number}", page_id="pag_f", brand_id="brd_1", platform="FB", status=status, error=None,
+        message=f"{status} {number}", scheduled_at=at, media=[],
+    )  # fmt: skip
+
+
+def test_the_overview_asks_for_no_more_posts_than_it_shows(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any]
+) -> None:
+    serve(monkeypatch, PAGE)
+    asked = []
+
+    def listed(**filters: Any) -> Any:
+        asked.append((filters["status"], filters["limit"]))
+        broken = [] if filters["status"] == "queued" else [planned(number, "failed") for number in range(12)]
+        found = [*broken, *(planned(number, "queued") for number in range(30))]
+        return SimpleNamespace(scheduled_posts=found[: filters["limit"]], next_cursor="more")
+
+    monkeypatch.setattr(api.reader(), "list_scheduled_posts", listed)
+    shown = browser.get("/").text
+    assert asked == [("queued,failed,held", 18), ("queued", 8)]
+    assert [shown.count(f"/posts/pst_{status}") for status in ("failed", "queued")] == [2 * 10, 3 * 8]
+    assert "All posts that need attention" in shown
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"), [((5, 0, 0), ""), ((5, 1, 2), "&nbsp;(3)"), ((5, 1, 1_000), "&nbsp;(1,001+)")]
+)
+def test_the_tab_counts_posts_that_need_attention_without_reading_them(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any], counts: tuple[int, int, int],
+    told: str,
+) -> None:  # fmt: skip
+    serve(monkeypatch, PAGE)
+    found = SimpleNamespace(**dict(zip(("queued", "held", "failed"), counts, strict=True)))
+    monkeypatch.setattr(api.reader(), "count_scheduled_posts", lambda: found, raising=False)
+    assert browser.get("/posts/attention").text == f"<span>{told}</span>"
+
+
+@pytest.mark.parametrize(
+    ("queued", "held", "told"),
+    [
+        (0, 0, "No post waits"),
+        (1, 0, "1 post waits<"),
+        (40, 2, "42 posts wait<"),
+        (1_000, 0, "At least 1,000 posts wait<"),
+    ],
+)
+def test_the_form_that_unlinks_a_page_says_how_many_posts_wait_for_it(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any], queued: int, held: int, told: str
+) -> None:  # fmt: skip
+    serve(monkeypatch, PAGE)
+    found = SimpleNamespace(queued=queued, held=held, failed=7)
+    monkeypatch.setattr(api.reader(), "count_scheduled_posts", lambda page_id: found, raising=False)
+    assert told in browser.get("/pages/pag_f/waiting").text

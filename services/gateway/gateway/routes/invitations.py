@@ -16,6 +16,7 @@ from contracts.errors import (
     TOTP_REQUIRED,
     ApiError,
 )
+from contracts.publishing import Limit
 from contracts.record import Record
 from gateway.browser import invitation_page
 from gateway.endpoint import endpoint
@@ -34,6 +35,11 @@ _MAX_CHARACTERS = 300
 
 class BrandPath(Record):
     id: str
+
+
+class BrandInvitations(BrandPath):
+    limit: Limit = 100
+    cursor: str | None = None
 
 
 class InvitePerson(BrandPath):
@@ -79,9 +85,9 @@ def invite_person(exchange: Exchange, request: InvitePerson) -> api.Invitation:
 
 
 @endpoint("GET", "/brands/{id}/invitations", scope=_SCOPE, meter="reads", errors=(NOT_FOUND,))
-def list_invitations(exchange: Exchange, request: BrandPath) -> api.InvitationList:
+def list_invitations(exchange: Exchange, request: BrandInvitations) -> api.InvitationList:
     """List the invitations to a brand that wait for an answer, newest first."""
-    query = api.ListInvitations(brand_id=request.id)
+    query = api.ListInvitations(brand_id=request.id, limit=request.limit, cursor=request.cursor)
     return exchange.relay(exchange.services.accounts.list_invitations, query)
 
 

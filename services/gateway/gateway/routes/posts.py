@@ -123,6 +123,16 @@ def list_posts(exchange: Exchange, request: api.ListPosts) -> api.PostList:
     return exchange.relay(exchange.services.publishing.list_posts, request)
 
 
+@endpoint("GET", "/posts/scheduled/counts", scope="read:posts", meter="reads", errors=_REACH)
+def count_scheduled_posts(exchange: Exchange, request: api.CountScheduledPosts) -> api.ScheduledPostCounts:
+    """Count the scheduled posts that are queued, held or failed."""
+    if request.platform is not None:
+        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    if request.brand_id is not None:
+        check_brand(exchange, request.brand_id, field="brand_id")
+    return exchange.relay(exchange.services.publishing.count_scheduled_posts, request)
+
+
 @endpoint("GET", "/posts/calendar", scope="read:posts", meter="reads", errors=_REACH)
 def list_calendar_posts(exchange: Exchange, request: api.ListCalendarPosts) -> api.CalendarPosts:
     """List the posts of a span of days in brief, planned and published ones together, soonest first."""

@@ -7,8 +7,9 @@ from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError
+from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
-from publishing.records import PageRow, Post, reached
+from publishing.records import PENDING, PageRow, Post, reached
 from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
 from publishing.store.lists import Lists
@@ -16,6 +17,8 @@ from publishing.store.pages import Pages
 
 #: States of planned posts that a calendar shows; published ones are read from a list of their own.
 _IN_CALENDAR = ("queued", "held", "failed")
+#: Counting reads a row of an index for each post. Our choice: nobody reads a larger number post by post.
+_MOST_COUNTED = 1_000
 #: The smallest difference between two times of PostgreSQL.
 _TICK = timedelta(microseconds=1)
 
@@ -50,19 +53,35 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
     )
 
 
+def count(app: AppContext, caller: Caller, request: api.CountScheduledPosts) -> api.ScheduledPostCounts:
+    """Counts scheduled posts by their state. Raises BRAND_NOT_AUTHORIZED, VALIDATION_ERROR."""
+    platform, brand_ids = platform_code(request.platform), _brands(caller, request.brand_id)
+    with app.database.reading() as connection:
+        if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
+            return api.ScheduledPostCounts(queued=0, held=0, failed=0)
+        where = {"brand_ids": brand_ids, "page_id": request.page_id, "platform": platform}
+        found = Lists(connection).scheduled_counts(caller.account_id, most=_MOST_COUNTED, **where)
+    queued = min(_MOST_COUNTED, sum(found[state] for state in PENDING))
+    return api.ScheduledPostCounts(queued=queued, held=found["held"], failed=found["failed"])
+
+
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """Lists published posts, newest first. Raises BRAND_NOT_AUTHORIZED, INVALID_DATE, VALIDATION_ERROR."""
     platform = platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     brand_ids = _brands(caller, request.brand_id)
     with app.database.reading() as connection:
-        if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):
+        page = _check_page(connection, caller, request.page_id)
+        if not _fits(page, platform, request.brand_id) or (
+            request.with_comments and page is not None and not PLATFORMS[page.platform].comments
+        ):
             return api.PublishedPostList(published_posts=(), next_cursor=None)
         lists = Lists(connection)
         where: dict[str, Any] = {
             "brand_ids": brand_ids,
             "page_id": request.page_id,
             "platform": platform,
+            "with_comments": request.with_comments,
             "since": request.since,
             "before": decode_position(request.cursor) or _position(request.until),
         }

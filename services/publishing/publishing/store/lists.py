@@ -18,7 +18,6 @@ from publishing.records import PENDING, Post, column_names
 
 #: In the order of Post's fields.
 _COLUMNS = ", ".join(f"head.{name}" for name in column_names(Post))
-_ALL_PLATFORMS = [platform.code for platform in PLATFORMS.values()]
 #: No post has a smaller id.
 _FIRST_ID = "pst_" + 26 * "0"
 #: The smallest difference between two times of PostgreSQL.
@@ -73,6 +72,12 @@ _SOONEST_END_OF_STATE = """
         SELECT scheduled_at, id FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
             AND (scheduled_at, id) > (%(after_at)s, %(after_id)s) AND scheduled_at < %(until)s
         ORDER BY scheduled_at, id OFFSET {each} LIMIT 1) last
+    """
+_COUNT_OF_STATE = """
+    SELECT '{state}', count(*) FROM (SELECT 1 FROM {ranges}, LATERAL (
+        SELECT account_id FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
+        ORDER BY scheduled_at, id LIMIT %(limit)s) head
+    WHERE head.account_id = %(account_id)s LIMIT %(limit)s) AS counted
     """
 _SOONEST_RANGES = {
     "account": ("(VALUES (%(account_id)s::text)) AS own(id)", "account_id = own.id"),
@@ -129,6 +134,14 @@ class Lists:
         ranges, states, values = _scheduled(account_id, **where)
         rows = _soonest_end(ranges, states).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], rows[0][1]) if rows else None
+
+    def scheduled_counts(self, account_id: str, *, most: int, **where: Any) -> dict[str, int]:
+        """Returns how many scheduled posts that fit `where` are in each state that has not ended or has failed, each
+        counted up to `most`."""
+        ranges, states, values = _scheduled(
+            account_id, **where, statuses=("queued", "held", "failed"), after=None
+        )
+        return dict(_counts(ranges, states).fetch(self._connection, values | {"limit": most}))
 
     def published(
         self,
@@ -193,6 +206,7 @@ def _published(
     brand_ids: tuple[str, ...] | None,
     page_id: str | None,
     platform: str | None,
+    with_comments: bool = False,
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
@@ -203,13 +217,17 @@ def _published(
     elif brand_ids is None:
         ranges = _OF_ACCOUNT
     else:
-        ranges = _OF_BRANDS if platform is None else _OF_PAGES
+        ranges = _OF_BRANDS if platform is None and not with_comments else _OF_PAGES
     before_at, before_id = before or (_LAST, "")
     values = {
         "account_id": account_id,
         "page_id": page_id,
         "brand_ids": list(brand_ids or ()),
-        "platforms": _ALL_PLATFORMS if platform is None else [platform],
+        "platforms": [
+            it.code
+            for it in PLATFORMS.values()
+            if platform in (None, it.code) and (it.comments or not with_comments)
+        ],
         "since": since or _FIRST,
         "before_at": before_at,
         "before_id": before_id,
@@ -253,6 +271,13 @@ def _soonest(name: str, states: tuple[str, ...], searches: bool) -> Prepared:
         for state in states
     )
     return Prepared(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT %(limit)s")
+
+
+@cache
+def _counts(name: str, states: tuple[str, ...]) -> Prepared:
+    ranges, of_range = _SOONEST_RANGES[name]
+    each = (_COUNT_OF_STATE.format(ranges=ranges, of_range=of_range, state=state) for state in states)
+    return Prepared(" UNION ALL ".join(each))
 
 
 @cache

@@ -122,6 +122,12 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     "scheduled, all of a brand": lambda c, m: Lists(c).scheduled(
         "usr_a", **of_account(statuses=STATUSES, after=None, brand_ids=("brd_young",))
     ),
+    "scheduled, counted": lambda c, m: Lists(c).scheduled_counts(
+        "usr_a", most=26, brand_ids=None, page_id=None
+    ),
+    "published with comments": lambda c, m: Lists(c).published(
+        "usr_a", **of_account(platform=None, with_comments=True, since=None, before=None)
+    ),
     "posts by their ids": lambda c, m: Posts(c).many([f"pst_old0000000{n}" for n in range(1, 10)]),
     "pages": lambda c, m: Pages(c).newest("usr_a", brand_ids=None, platform=None, after=None, limit=26),
     "pages of a platform": lambda c, m: Pages(c).newest(

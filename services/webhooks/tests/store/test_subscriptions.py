@@ -193,6 +193,19 @@ def test_the_list_is_newest_first_page_by_page(desk: Any) -> None:
     assert code_of(refused) == "VALIDATION_ERROR"
 
 
+def test_the_list_has_those_of_one_state_alone_if_it_is_asked_to(desk: Any) -> None:
+    made = [desk.subscribe(URL).id for _ in range(3)]
+    desk.execute(
+        f"UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone' WHERE id = '{made[1]}'"
+    )
+
+    def listed(status: Any) -> list[str]:
+        request = api.ListSubscriptions(status=status)
+        return [one.id for one in subscriptions.show_list(desk.app, desk.caller(), request).webhooks]
+
+    assert (listed("disabled"), listed("active"), len(listed(None))) == ([made[1]], [made[2], made[0]], 3)
+
+
 def test_the_operator_enables_anybodys_and_sees_nothing_else(desk: Any) -> None:
     made = desk.subscribe(URL)
     desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone'")

@@ -82,6 +82,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -
         found = Subscriptions(connection).newest(
             caller.account_id,
             brand_ids=caller.brand_ids,
+            status=request.status,
             before=decode_position(request.cursor),
             limit=request.limit + 1,
         )

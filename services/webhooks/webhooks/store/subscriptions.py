@@ -148,17 +148,20 @@ class Subscriptions:
         account_id: str,
         *,
         brand_ids: Sequence[str] | None,
+        status: str | None = None,
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
         """Returns the account's subscriptions, newest first; with `brand_ids` only those within these brands
-        (`management.access`)."""
+        (`management.access`), with `status` only those in this state."""
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
         if brand_ids is not None:
             for brands in (columns.brand_ids, func.coalesce(columns.made_within, columns.brand_ids)):
                 within = brands.op("<@")(cast(list(brand_ids), ARRAY(Text)))
                 statement = statement.where(func.cardinality(brands) > 0, within)
+        if status is not None:
+            statement = statement.where(columns.status == status)
         if before is not None:
             statement = statement.where(tuple_(columns.created_at, columns.id) < before)
         statement = statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)

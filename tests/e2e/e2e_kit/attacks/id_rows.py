@@ -89,6 +89,8 @@ ROWS = (
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
     Row("GET", f"/posts/calendar?page_id={{page}}&{_SPAN}"),
     Row("GET", f"/posts/calendar?brand_id={{brand}}&{_SPAN}"),
+    Row("GET", "/posts/scheduled/counts?page_id={page}"),
+    Row("GET", "/posts/scheduled/counts?brand_id={brand}"),
     Row("GET", "/posts/scheduled/{queued}"),
     Row("GET", "/posts?post_ids={queued}", None, (200, None)),
     Row("GET", "/posts/{queued}"),

@@ -67,6 +67,7 @@ def test_what_is_too_long_is_a_finding_of_a_dry_run_and_refused_elsewhere(client
     [
         "/pages?",
         "/posts/published?",
+        "/posts/scheduled/counts?",
         "/posts/calendar?since=2026-12-01T00:00:00Z&until=2027-01-01T00:00:00Z&",
     ],
 )

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from publishing_kit.refusals import refused
 from publishing_kit.world import World
@@ -195,6 +196,55 @@ def test_posts_are_found_by_text_platform_and_brand_before_and_after_they_are_ou
     world.send()
     published = post_lists.published(app, world.caller(), api.ListPublishedPosts(**filters))
     assert sorted(ids(published)) == sorted(wanted)
+
+
+def test_scheduled_posts_are_counted_by_state_page_brand_and_platform(
+    world: World, app: SendingContext, mixed: dict[str, str]
+) -> None:
+    def counts(**filters: str) -> tuple[int, int, int]:
+        found = post_lists.count(app, world.caller(), api.CountScheduledPosts(**filters))
+        return found.queued, found.held, found.failed
+
+    for message, changes in (
+        ("RYE BREAD", "state = 'held', hold_reason = 'token_revoked', held_at = clock_now()"),
+        ("Wheat", "state = 'failed', out_at = NULL"),
+    ):
+        world.run(f"UPDATE posts SET {changes} WHERE id = :id", id=mixed[message])
+    assert counts() == (2, 1, 1)
+    assert counts(platform="LinkedIn") == (1, 1, 1)
+    assert counts(brand_id="brd_b") == (0, 1, 1)
+    assert counts(brand_id="brd_b", platform="FB") == (0, 0, 0)
+    narrow = msgspec.structs.replace(world.caller(), brand_ids=("brd_a",))
+    assert post_lists.count(app, narrow, api.CountScheduledPosts()).held == 0
+    error = refused(post_lists.count, app, world.caller(), api.CountScheduledPosts(page_id="pag_x"))
+    assert error.code == "NOT_FOUND"
+
+
+def test_posts_beyond_a_thousand_are_not_counted(
+    world: World, app: SendingContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(post_lists, "_MOST_COUNTED", 3)
+    world.fill(world.page(), 5)
+    assert post_lists.count(app, world.caller(), api.CountScheduledPosts()).queued == 3
+
+
+def test_posts_of_platforms_whose_comments_are_not_listed_can_be_left_out(
+    world: World, app: SendingContext
+) -> None:
+    pages = {code: world.page(code) for code in ("FB", "TT")}
+    made, photo = {}, ("https://photos.example/a.jpg",)
+    for number, code in enumerate(pages):
+        made[code] = world.schedule(pages[code], world.in_minutes(20 + 5 * number), media_urls=photo).id
+        world.run("UPDATE posts SET state = 'published', out_at = clock_now() WHERE id = :id", id=made[code])
+
+    def listed(caller: Caller | None = None, **filters: str) -> list[str]:
+        request = api.ListPublishedPosts(with_comments=True, **filters)
+        return ids(post_lists.published(app, caller or world.caller(), request))
+
+    assert listed() == [made["FB"]]
+    assert listed(msgspec.structs.replace(world.caller(), brand_ids=("brd_a",))) == [made["FB"]]
+    assert listed(page_id=pages["FB"].id) == [made["FB"]]
+    assert listed(platform="TT") == listed(page_id=pages["TT"].id) == []
 
 
 def test_a_search_that_stops_before_the_end_goes_on_with_its_cursor(
