@@ -12,7 +12,7 @@ from contracts.events import AccessRevoked, AccountChanged, CallerChanged
 
 
 def account(connection: Connection, user_id: str) -> User:
-    """Returns the account with the id `user_id`. Raises NOT_FOUND, naming the field `user_id`."""
+    """Returns the account with the id `user_id`. Raises NOT_FOUND, naming the field `user_id`, if there is none."""
     return _found(UserStore(connection).find(fields.known_id(user_id, field="user_id")))
 
 
@@ -22,7 +22,7 @@ def lock_account(connection: Connection, user_id: str) -> User:
 
 
 def check_verified(user: User) -> User:
-    """Returns the user if the account is verified. Raises EMAIL_NOT_VERIFIED (decisions "Verified accounts")."""
+    """Returns the user. Raises EMAIL_NOT_VERIFIED if the account is not verified (decisions "Verified accounts")."""
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
@@ -41,7 +41,7 @@ def _found(user: User | None) -> User:
 
 
 def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_id") -> BrandOwner:
-    """Returns a brand of any account, and its owner. Raises NOT_FOUND, naming `field`."""
+    """Returns a brand of any account, and its owner. Raises NOT_FOUND, naming `field`, if there is none."""
     found = BrandStore(connection).find(fields.known_id(brand_id, field=field))
     if found is None:
         raise fields.not_found(field)
@@ -49,7 +49,9 @@ def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_i
 
 
 def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
-    """Returns a brand that the caller owns. Raises NOT_FOUND; COLLABORATOR_INSUFFICIENT for a collaborator."""
+    """Returns a brand that the caller owns. Raises NOT_FOUND for any other brand, and COLLABORATOR_INSUFFICIENT for a
+    collaborator.
+    """
     check_owner(caller)
     found = brand(connection, brand_id, field=None)
     caller.check_reach(found.account_id, found.brand.id)

@@ -18,7 +18,8 @@ SYSTEM = "system"
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
-    """Returns entries of audit logs, newest first. Raises NOT_FOUND naming `brand_id`.
+    """Returns entries of audit logs, newest first. Raises NOT_FOUND, naming `brand_id`, for a brand that the caller
+    may not see.
 
     The operator gets the newest entries of the brand that the request names. An owner gets one page of entries: those
     of a brand, or without `brand_id` those of all their brands.
@@ -88,7 +89,9 @@ def note_hold_ended(connection: Connection, event: Event) -> None:
 
 
 def note_of_user(connection: Connection, actor_id: str, user_id: str, action: str) -> None:
-    """Records a change of how a person signs in, for each brand of their account, because the log is kept by brand."""
+    """Records a change of how a person signs in. The log is kept by brand, so each brand of the person's account gets
+    an entry.
+    """
     for brand_id in BrandStore(connection).ids_of(user_id, None):
         AuditStore(connection).add(brand_id=brand_id, actor_id=actor_id, action=action, subject_id=user_id)
 

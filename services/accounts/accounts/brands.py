@@ -23,8 +23,9 @@ _EDITABLE = ("name", "timezone", "description", "logo", "image_guidelines", "cap
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
     """Creates a brand.
 
-    Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field,
-    IDEMPOTENCY_KEY_MISMATCH; LIMIT_REACHED, except for the operator.
+    Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED for an unverified one, VALIDATION_ERROR for an invalid
+    field, and IDEMPOTENCY_KEY_MISMATCH if this operation has created a brand of another account. Raises LIMIT_REACHED
+    when the account has MAX_BRANDS brands, except for the operator.
     """
     if not caller.is_operator:
         access.check_owner(caller)
@@ -45,7 +46,9 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
 
 
 def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
-    """Changes those fields of a brand that the request sets, once per operation. Raises NOT_FOUND, VALIDATION_ERROR."""
+    """Changes those fields of a brand that the request sets, once per operation. Raises NOT_FOUND for an unknown brand
+    and VALIDATION_ERROR for an invalid field.
+    """
 
     def edit() -> Brand:
         with database.transaction() as connection:
@@ -114,7 +117,9 @@ def _edits(old: Brand, request: EditBrand) -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> str | None:
-    """Checks the new value of a brand's field and returns it as it is stored. Raises VALIDATION_ERROR."""
+    """Checks the new value of a brand's field and returns it as it is stored. Raises VALIDATION_ERROR if it is
+    invalid.
+    """
     match name:
         case "name":
             return fields.name(name, value)

@@ -23,7 +23,9 @@ from contracts.record import Nothing
 def list_collaborators(
     connection: Connection, caller: Caller, request: ListCollaborators
 ) -> CollaboratorList:
-    """Returns one page of the people who work on a brand of the caller's account, newest first. Raises NOT_FOUND."""
+    """Returns one page of the people who work on a brand of the caller's account, newest first. Raises NOT_FOUND for
+    any other brand.
+    """
     access.own_brand(connection, caller, request.brand_id)
     limit = fields.limit(request.limit)
     found = CollaboratorStore(connection).list_newest_first(
@@ -39,7 +41,8 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
     Unless the role is full, requests with the collaborator's tokens are refused with COLLABORATOR_INSUFFICIENT.
     Repeating the operation changes nothing, even after a later change, so it does not bring a removed person back.
-    Raises NOT_FOUND, VALIDATION_ERROR, EMAIL_NOT_VERIFIED.
+    Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and EMAIL_NOT_VERIFIED for an
+    unverified user.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)
@@ -100,7 +103,8 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
 
 
 def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
-    """Returns the account of a brand that the caller may manage. Raises NOT_FOUND, COLLABORATOR_INSUFFICIENT.
+    """Returns the account of a brand that the caller may manage. Raises NOT_FOUND for any other brand, and
+    COLLABORATOR_INSUFFICIENT for a collaborator.
 
     The operator may manage every brand, other callers only brands of their own account.
     """

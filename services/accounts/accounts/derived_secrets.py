@@ -70,12 +70,14 @@ def recovery_codes(config: AccountsConfig, totp_id: str) -> tuple[str, ...]:
 
 
 def is_code(expected: str, given: str) -> bool:
-    """Whether two codes are equal, compared in constant time."""
+    """Whether two codes are equal. Compares them in constant time."""
     return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
 
 
 def pseudonym(config: AccountsConfig, kind: str, value: str) -> str:
-    """Returns the name of a counter of attempts: `kind` and a hash of `value`, an address that must not be stored."""
+    """Returns the name under which attempts are counted: `kind` and a hash of `value`. `value` is an address, which
+    must not be stored.
+    """
     return f"{kind}:{_derive(config, f'pseudonym-{kind}', value).hex()[:_CODE_LENGTH]}"
 
 

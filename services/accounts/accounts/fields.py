@@ -107,7 +107,9 @@ def is_sha256(value: str) -> bool:
 
 
 def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    """Returns brand ids without repetitions. Raises NOT_FOUND for a malformed one, VALIDATION_ERROR for too many."""
+    """Returns brand ids without repetitions. Raises NOT_FOUND for a malformed id, and VALIDATION_ERROR for too many
+    ids.
+    """
     distinct = tuple(dict.fromkeys(known_id(brand_id, field="brand_ids") for brand_id in ids))
     if len(distinct) > MAX_TOKEN_BRANDS:
         raise invalid("brand_ids", f"must name at most {MAX_TOKEN_BRANDS} brands")
@@ -150,7 +152,8 @@ def url(field: str, value: str | None) -> str | None:
 
 
 def ip_allowlist(entries: Sequence[str]) -> tuple[str, ...]:
-    """Returns IP addresses and CIDR blocks in canonical form, without repetitions. Raises VALIDATION_ERROR.
+    """Returns IP addresses and CIDR blocks in canonical form, without repetitions. Raises VALIDATION_ERROR for a
+    malformed entry.
 
     An IPv4 address that is written as an IPv6 address becomes an IPv4 address.
     """

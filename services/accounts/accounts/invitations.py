@@ -50,7 +50,8 @@ def invite_person(
 ) -> Invitation:
     """Invites an address to a brand and queues the mail; an earlier invitation to the brand becomes invalid.
 
-    Repeating the operation changes nothing. Raises NOT_FOUND, VALIDATION_ERROR, RATE_LIMITED.
+    Repeating the operation changes nothing. Raises NOT_FOUND for an unknown brand, VALIDATION_ERROR for an invalid
+    address or role, and RATE_LIMITED after too many invitations.
     """
     brand = access.own_brand(connection, caller, request.brand_id)
     check_role(request.role)
@@ -95,7 +96,7 @@ def withdraw_invitation(
 ) -> InvitationWithdrawn:
     """Withdraws an invitation, so that its link stops working. Repeating the operation changes nothing.
 
-    Raises NOT_FOUND, also after it was accepted.
+    Raises NOT_FOUND for an unknown invitation, and for one that was accepted.
     """
     brand = access.own_brand(connection, caller, request.brand_id)
     access.lock_account(connection, caller.account_id)
@@ -114,7 +115,9 @@ def withdraw_invitation(
 def view_invitation(
     connection: Connection, config: AccountsConfig, request: InvitationLink
 ) -> OpenedInvitation:
-    """Returns the brand and role that an invitation's link offers. Changes nothing. Raises INVALID_LINK."""
+    """Returns the brand and role that an invitation's link offers. Changes nothing. Raises INVALID_LINK for a link
+    that does not work.
+    """
     found = _linked(connection, config, request)
     brand = access.brand(connection, found.brand_id)
     holder = _holder(connection, found.email)
@@ -133,9 +136,9 @@ def accept_invitation(
 ) -> AcceptedInvitation:
     """Makes the account with the invited address a collaborator; opens the account if there is none.
 
-    Raises INVALID_LINK, INVALID_CREDENTIALS for a wrong password, and RATE_LIMITED after too many of them. Raises
-    TOTP_REQUIRED and INVALID_TOTP if the account asks for a code, SIGNUPS_CLOSED if there is no account and nobody may
-    open one.
+    Raises INVALID_LINK for a link that does not work, INVALID_CREDENTIALS for a wrong password, and RATE_LIMITED after
+    too many wrong ones. Raises TOTP_REQUIRED or INVALID_TOTP if the account asks for a code and the request has no or
+    a wrong one, and SIGNUPS_CLOSED if there is no account and nobody may open one.
     """
     with database.reading() as connection:
         found = _linked(connection, config, request)
@@ -175,7 +178,9 @@ def accept_invitation(
 def make_invitation_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: MakeInvitationLink
 ) -> MadeInvitationLink:
-    """Returns the link of an invitation for the operator to hand over. Raises NOT_FOUND."""
+    """Returns the link of an invitation for the operator to hand over. Raises NOT_FOUND if there is no such
+    invitation.
+    """
     caller.check_operator()
     store = InvitationStore(connection)
     brand = access.brand(connection, request.brand_id).brand
@@ -195,7 +200,7 @@ def cancel(connection: Connection, brand_id: str, email: str) -> None:
 
 
 def check_role(role: str) -> None:
-    """Checks that the role exists. Raises VALIDATION_ERROR."""
+    """Raises VALIDATION_ERROR if the role does not exist."""
     if role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
 
@@ -222,7 +227,9 @@ def _holder(connection: Connection, email: str) -> User | None:
 
 
 def _join(connection: Connection, invitation_id: str, user: User) -> AcceptedInvitation:
-    """Uses up the invitation and adds the collaborator. Raises INVALID_LINK."""
+    """Uses up the invitation and adds the collaborator. Raises INVALID_LINK if the invitation was used or withdrawn
+    meanwhile.
+    """
     used = InvitationStore(connection).find(invitation_id)
     if used is None:
         raise ApiError(INVALID_LINK)

@@ -124,7 +124,8 @@ def _credits() -> CreditSettings:
 
 def _by_size(name: str, default: str = "") -> dict[int, str]:
     """Reads a variable of comma-separated `pack size=value` pairs, and returns the values by pack size. Raises
-    ConfigError."""
+    ConfigError if it is malformed.
+    """
     pairs = config.mapping(name, default)
     if not all(size.isdigit() for size in pairs):
         raise config.ConfigError(f"{name} must be pack size=value, comma-separated")

@@ -61,7 +61,7 @@ class AppContext:
         return Pool(self.settings.video_steps)
 
     def provider(self, work: str) -> Provider:
-        """Returns the provider for this kind of work. Raises AI_NOT_CONFIGURED."""
+        """Returns the provider for this kind of work. Raises AI_NOT_CONFIGURED if the deployment has none."""
         found = self.providers.find(work)
         if found is None:
             raise ApiError(AI_NOT_CONFIGURED)
@@ -81,8 +81,9 @@ class AppContext:
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): what is stored later is
-        void."""
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Results that are stored later
+        are rejected.
+        """
         return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:

@@ -25,8 +25,8 @@ class MemoryBudget:
     def reserve(self, account_id: str, size_bytes: int) -> Iterator[Callable[[int], None]]:
         """Reserves `size_bytes` until the block ends, and yields a function that shrinks the reservation.
 
-        A request for more than the whole budget runs alone. Raises SERVICE_UNAVAILABLE at once when the account has its
-        share, or when the memory does not become free in time.
+        A request for more than the whole budget runs alone. Raises SERVICE_UNAVAILABLE: at once when the account has
+        used up its share, and after a wait when the memory does not become free in time.
         """
         reserved = min(size_bytes, self._total_bytes)
         with self._changed:

@@ -16,7 +16,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 class StorageError(Exception):
-    """The file could not be stored or read."""
+    """Raised when a file could not be stored or read."""
 
 
 class Storage:
@@ -38,7 +38,7 @@ class Storage:
         """Sends a file of exactly `size_bytes` without holding all of it in memory.
 
         Ends by `deadline` (by `time.monotonic`), or after the time allowed for a file of this size. Raises
-        StorageError, and the errors of `chunks`.
+        StorageError if the file could not be stored, and the errors of `chunks`.
         """
         seconds = min(self._limits.ceiling(size_bytes), deadline - time.monotonic())
         if seconds <= 0:

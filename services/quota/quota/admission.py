@@ -40,8 +40,9 @@ class Admissions:
     ) -> tuple[Admitted | None, ...]:
         """Admits the requests of one call in order, or names the limit that each one hit.
 
-        `may_defer`: requests whose account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR,
-        SERVICE_UNAVAILABLE.
+        `may_defer`: requests whose account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR
+        for an unknown meter, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, an account
+        stays locked.
         """
         demands = [demand_of(one.caller, one.meter) for one in arrivals]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -62,10 +63,10 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Takes one month unit for each of the requests, which come from other services, not from the API.
+        """Takes one month unit for each request. The requests come from other services, not from the API.
 
-        Returns for each whether it got its unit. An operation never takes a second one. `may_defer` and errors as in
-        `admit_all`.
+        Returns for each whether it got its unit. An operation never takes a second one. `may_defer` and errors are
+        those of `admit_all`.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)

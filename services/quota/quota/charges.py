@@ -44,7 +44,7 @@ class UnitCharge(Record):
         return self
 
     def returned(self, to_try: int) -> "UnitCharge":
-        """Returns the state once the tries up to `to_try` are known to have had no effect."""
+        """Returns the state after a refund: the tries up to `to_try` are known to have had no effect."""
         if to_try <= self.returned_to_try:
             return self
         return msgspec.structs.replace(self, returned_to_try=to_try)

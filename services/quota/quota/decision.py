@@ -70,7 +70,7 @@ class Demand(Record):
 class Counters(Record):
     """How much an account or sandbox token (`subject`) has used in its minute, day and month.
 
-    The counts of a past window stay until the next use.
+    When a window has passed, its counts stay in the row until the next use.
     """
 
     subject: str

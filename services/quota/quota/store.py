@@ -275,7 +275,7 @@ class Store:
         return self._connection.execute(delete(counters).where(counters.c.subject.in_(idle))).rowcount
 
     def forget_charges(self, older_than: timedelta, limit: int) -> int:
-        """Deletes at most `limit` charges older than `older_than`. Returns how many."""
+        """Deletes at most `limit` charges older than `older_than`. Returns how many it deleted."""
         old = (
             select(unit_charges.c.operation_id)
             .where(unit_charges.c.created_at < func.now() - older_than)

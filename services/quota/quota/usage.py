@@ -105,15 +105,17 @@ def ask_again(store: Store, undecided: UnitsUndecided) -> None:
 
 
 def forget_charges(store: Store) -> int:
-    """Deletes one batch of charges too old for a refund, on an autocommit connection. Returns how many."""
+    """Deletes one batch of charges that are too old for a refund, on an autocommit connection. Returns how many it
+    deleted.
+    """
     return store.forget_charges(CHARGES_KEPT, FORGET_BATCH)
 
 
 def forget_counters(store: Store, now: datetime) -> int:
     """Deletes one batch of counters last used before the previous month, except those of used sandbox tokens. Returns
-    how many.
+    how many it deleted.
 
-    A missing row counts as zero, and so does a row of a past month.
+    That is safe: a missing row counts as zero, and so does a row of a past month.
     """
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
@@ -122,7 +124,8 @@ def forget_counters(store: Store, now: datetime) -> int:
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
     """Sets how many requests a sandbox token has used in total, once per operation.
 
-    Only the operator may do this; a token with the scope `*` may not. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Only the operator may do this; a token with the scope `*` may not. Raises ApiError MISSING_SCOPE for any other
+    caller, and VALIDATION_ERROR for a count out of range.
     """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:

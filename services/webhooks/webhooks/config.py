@@ -30,7 +30,7 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Reads the settings from the environment. Raises ConfigError."""
+        """Reads the settings from the environment. Raises ConfigError when one is missing or malformed."""
         try:
             retry_seconds = tuple(float(item) for item in config.items("WEBHOOK_RETRY_SECONDS", _RETRIES))
         except ValueError as error:

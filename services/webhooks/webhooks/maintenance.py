@@ -14,7 +14,8 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Fails the waiting deliveries of disabled subscriptions; their owners can replay them. Returns how many.
+    """Fails the waiting deliveries of disabled subscriptions; their owners can replay them. Returns how many it
+    failed.
 
     Uses no transaction: that would lock deliveries before subscriptions, and a replay locks them in the other order.
     """
@@ -23,7 +24,7 @@ def end_deliveries(app: AppContext) -> int:
 
 
 def remove_old(app: AppContext) -> int:
-    """Removes one batch of each kind of old rows. Returns how many rows."""
+    """Removes one batch of each kind of old rows. Returns how many rows it removed."""
     kept = timedelta(days=app.settings.log_kept_days)
     steps: tuple[Callable[[Retention], int], ...] = (
         lambda store: store.remove_of_deleted(_REMOVED_BATCH),

@@ -58,7 +58,8 @@ class SessionStore:
         return self.connection.execute(statement).first() is not None
 
     def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Renews the brand session that was opened from the session `parent_id`. Returns None if there is none.
+        """Renews the brand session that was opened from the session `parent_id`. Returns None if there is no such
+        brand session.
 
         `values`: new columns of the brand session, such as the hash of another token.
         """
@@ -147,7 +148,7 @@ class SessionStore:
         return self._end(tokens.c.id.in_(oldest.scalar_subquery()))
 
     def delete_ended(self, *, limit: int) -> int:
-        """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many.
+        """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many it deleted.
 
         Sessions on other people's brands stay: when a person is removed from a brand, the posts made with these
         sessions are found by their ids and held. The person's next session on the brand uses an ended row again, so

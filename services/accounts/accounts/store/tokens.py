@@ -54,7 +54,7 @@ _RECORD_USE = text("""
 
 
 class OwnedToken(Record):
-    """A token, the account it belongs to, and the first token of its chain of rotations."""
+    """A token with the account to which it belongs and the first token of its chain of rotations."""
 
     account_id: str
     token: Token

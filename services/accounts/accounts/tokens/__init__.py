@@ -1,1 +1,1 @@
-"""API tokens: issued, rotated, revoked and checked."""
+"""API tokens: creates, rotates, revokes and checks them."""

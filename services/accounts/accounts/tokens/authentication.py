@@ -14,7 +14,9 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the caller of the token with this hash. Raises INVALID_TOKEN and the errors of `authenticated`."""
+    """Returns the caller of the token with this hash. Raises INVALID_TOKEN if there is no such token, and the errors
+    of `authenticated`.
+    """
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
     if found is None:
@@ -26,7 +28,7 @@ def authenticated(found: Credential) -> Authenticated:
     """Returns the caller of a token (pure).
 
     A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
-    TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
+    TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the collaborator's role no longer permits the token.
     """
     token = found.token
     if token.revoked_at is not None:
@@ -51,7 +53,8 @@ def authenticated(found: Credential) -> Authenticated:
 def _of_collaborator(found: Credential) -> Token:
     """Returns a collaborator's token with its present scopes. A session's scopes follow the collaborator's role.
 
-    Raises TOKEN_REVOKED for a session whose parent has ended, COLLABORATOR_INSUFFICIENT.
+    Raises TOKEN_REVOKED for a session whose parent has ended, and COLLABORATOR_INSUFFICIENT when the collaborator's
+    role no longer permits the token.
     """
     token = found.token
     if not token.session:

@@ -51,8 +51,9 @@ def replace_token(
 def edit_token(database: Database, caller: Caller, request: api.EditToken) -> api.Token:
     """Changes those fields of a valid token that the request sets. A repeat of the operation changes nothing.
 
-    Applies from the token's next request on. Raises NOT_FOUND (brand_ids), VALIDATION_ERROR, TOKEN_REVOKED,
-    TOKEN_EXPIRED, COLLABORATOR_INSUFFICIENT; MISSING_SCOPE for a scope, old or new, that the caller lacks.
+    Applies from the token's next request on. Raises NOT_FOUND for an unknown token or brand, VALIDATION_ERROR for an
+    invalid field, the errors of `check_usable` for a token that is no longer valid, and MISSING_SCOPE for a scope, old
+    or new, that the caller lacks.
     """
 
     def edit() -> api.Token:
@@ -104,8 +105,9 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the request's token from the database, because a gateway's copy may be old. Raises TOKEN_REVOKED,
-    MISSING_SCOPE."""
+    """Returns the request's token from the database, because a gateway's copy may be old. Raises TOKEN_REVOKED if it
+    was revoked, and MISSING_SCOPE if it no longer manages tokens.
+    """
     owned = TokenStore(connection).find_presented(caller.token_id)
     if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:
         raise ApiError(TOKEN_REVOKED)

@@ -49,8 +49,9 @@ def create_token(
 ) -> api.CreatedToken:
     """Creates a token for the operator.
 
-    Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
-    LIMIT_REACHED.
+    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, EMAIL_NOT_VERIFIED for an
+    unverified account, COLLABORATOR_INSUFFICIENT for a collaborator without full access, and LIMIT_REACHED when the
+    account has as many active tokens as its tier allows.
     """
     caller.check_operator()
     return create(connection, config, caller, request)
@@ -198,7 +199,7 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
     """Sets how many requests a token's metadata shows, once per operation. The limits themselves are in the quota
     service.
 
-    Raises NOT_FOUND, VALIDATION_ERROR.
+    Raises NOT_FOUND for an unknown token, and VALIDATION_ERROR for a count out of range.
     """
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
@@ -215,7 +216,8 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:
     """Returns the id of the account that will own the token: the brand owner's for a collaborator's token. Raises
-    VALIDATION_ERROR, NOT_FOUND."""
+    VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
+    """
     if request.issued_by is None:
         return request.user_id
     if len(request.brand_ids) != 1:
@@ -244,7 +246,9 @@ def _check_token_limit(connection: Connection, account: api.User) -> None:
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
 ) -> api.CreatedToken | None:
-    """Returns the answer that an earlier try of the operation gave, or None. Raises IDEMPOTENCY_KEY_MISMATCH."""
+    """Returns the answer that an earlier try of the operation gave, or None if there was none. Raises
+    IDEMPOTENCY_KEY_MISMATCH if that try was for another account.
+    """
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
         return None
@@ -278,7 +282,8 @@ def _issue(
 
 def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
     """Returns a token of the caller's account, or one that the caller issued; any token for the operator. Raises
-    NOT_FOUND."""
+    NOT_FOUND for any other.
+    """
     if not caller.is_operator:
         access.check_owner(caller)
     found = TokenStore(connection).find(fields.known_id(token_id))

@@ -14,7 +14,7 @@ from contracts.record import Record
 
 
 class Proof(Record):
-    """The account whose password was right, and the hash that the password matched."""
+    """The account whose password was right, and the hash with which the password was compared."""
 
     user_id: str
     password_hash: str
@@ -56,6 +56,7 @@ def check(
 
 def check_unchanged(connection: Connection, proof: Proof) -> None:
     """Checks, in a transaction that relies on the proof, that the password is still the same. Raises
-    INVALID_CREDENTIALS."""
+    INVALID_CREDENTIALS if it was changed meanwhile.
+    """
     if UserStore(connection).password_hash(proof.user_id) != proof.password_hash:
         raise ApiError(INVALID_CREDENTIALS)

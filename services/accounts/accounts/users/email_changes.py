@@ -43,7 +43,7 @@ def change_email(
     """Queues a mail with a link to the new address, and one that informs the old address. Earlier links stop working.
 
     A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code and for the present
-    address, RATE_LIMITED.
+    address, and RATE_LIMITED after too many tries.
     """
     access.check_owner(caller)
     email = fields.email(request.email)
@@ -101,7 +101,9 @@ def cancel_email_change(connection: Connection, caller: Caller, request: Nothing
 def view_email_change(
     connection: Connection, config: AccountsConfig, request: EmailChangeLink
 ) -> EmailChange:
-    """Returns the new address that a link confirms. Changes nothing. Raises INVALID_LINK."""
+    """Returns the new address that a link confirms. Changes nothing. Raises INVALID_LINK for a link that does not
+    work.
+    """
     return EmailChange(email=_linked(connection, config, request).email)
 
 
@@ -110,8 +112,9 @@ def confirm_email_change(
 ) -> EmailChange:
     """Changes the address of the account, uses up the link and informs the old address. Sessions go on.
 
-    An unverified account at the new address is replaced, as by a sign-up with an invite. Raises INVALID_LINK,
-    VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them, EMAIL_TAKEN.
+    An unverified account at the new address is replaced, as by a sign-up with an invite. Raises INVALID_LINK for a
+    link that does not work, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many wrong ones, and
+    EMAIL_TAKEN if a verified account has the new address.
     """
     with database.reading() as connection:
         row = _linked(connection, config, request)
@@ -141,7 +144,9 @@ def confirm_email_change(
 def make_email_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: UserId
 ) -> MadeEmailLink:
-    """Returns the link that confirms an account's requested change, for the operator to hand over. Raises NOT_FOUND."""
+    """Returns the link that confirms an account's requested change, for the operator to hand over. Raises NOT_FOUND if
+    no change is waiting.
+    """
     caller.check_operator()
     user = access.account(connection, request.user_id)
     row = EmailChangeStore(connection).waiting_of(user.id)

@@ -45,6 +45,8 @@ def check(connection: Connection, config: AccountsConfig, email: str, code: str)
 
 
 def use(connection: Connection, config: AccountsConfig, email: str, code: str) -> None:
-    """Consumes the code in the transaction of the sign-up, so that it opens one account. Raises INVITE_REQUIRED."""
+    """Uses up the code in the transaction of the sign-up, so that it opens only one account. Raises INVITE_REQUIRED if
+    it is not valid any more.
+    """
     if not InviteStore(connection).use(email, check(connection, config, email, code).id):
         raise ApiError(INVITE_REQUIRED)

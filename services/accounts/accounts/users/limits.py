@@ -24,8 +24,8 @@ RESETS_PER_ADDRESS = 5
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
-    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED, whether or not the address has an
-    account.
+    """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED over a limit, whether or not the
+    address has an account.
 
     The network is counted first, so that a network over its limit cannot use up the tries of an address.
     """
@@ -36,7 +36,7 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 
 
 def count_password(connection: Connection, linked_id: str) -> None:
-    """Counts a password that is tried with a link that confirms an address. Raises RATE_LIMITED.
+    """Counts a password that is tried with a link that confirms an address. Raises RATE_LIMITED after too many tries.
 
     `linked_id`: the id of the user, or of the requested change of address.
     """
@@ -63,23 +63,27 @@ def forget_logins(connection: Connection, config: AccountsConfig, email: str) ->
 
 
 def count_reset(connection: Connection, config: AccountsConfig, asker: str, email: str) -> None:
-    """Counts a request for a reset link. Raises RATE_LIMITED, whether the address has an account or not."""
+    """Counts a request for a reset link. Raises RATE_LIMITED over a limit, whether or not the address
+    has an account.
+    """
     _count_login_of_network(connection, config, asker)
     subject = derived_secrets.pseudonym(config, "reset", email)
     _take(connection, subject, RESETS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_invitation(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts an invitation to a brand, for the inviting account, then for the invited address. Raises RATE_LIMITED,
-    whether or not the address has an account."""
+    """Counts an invitation to a brand, for the inviting account, then for the invited address. Raises RATE_LIMITED
+    over a limit, whether or not the address has an account.
+    """
     _take(connection, f"invitations:{account_id}", INVITATIONS_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "invited", email)
     _take(connection, subject, INVITATIONS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts a link that is mailed to a new address: for the account, then for the address. Raises RATE_LIMITED,
-    whether or not the address has an account."""
+    """Counts a link that is mailed to a new address: for the account, then for the address. Raises RATE_LIMITED over a
+    limit, whether or not the address has an account.
+    """
     _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "new-email", email)
     _take(connection, subject, EMAIL_CHANGES_PER_ADDRESS, _DAY_SECONDS)
@@ -88,7 +92,7 @@ def count_email_change(connection: Connection, config: AccountsConfig, account_i
 def count_change(connection: Connection, user_id: str) -> str:
     """Counts an attempt to change the password. Returns the counter's name, for `TryStore.give_back` after a success.
 
-    Raises RATE_LIMITED.
+    Raises RATE_LIMITED after too many failed attempts.
     """
     subject = f"change:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)
@@ -99,7 +103,7 @@ def count_totp(connection: Connection, user_id: str) -> str:
     """Counts a code of the second factor that is tried within a session. Returns the counter's name, for
     `TryStore.give_back` when the code is right.
 
-    Raises RATE_LIMITED.
+    Raises RATE_LIMITED after too many wrong codes.
     """
     subject = f"totp:{user_id}"
     _take(connection, subject, FAILURES_PER_NETWORK, _DAY_SECONDS)

@@ -115,7 +115,7 @@ If it was not you, write to the operator of {host}: this address no longer opens
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What a kind of mail says. `{host}` in subject and text becomes our host name."""
+    """The text of one kind of mail. `{host}` in subject and text becomes our host name."""
 
     subject: str
     text: str

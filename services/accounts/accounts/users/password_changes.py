@@ -54,7 +54,7 @@ def make_reset_link(
 ) -> MadeResetLink:
     """Returns a new reset link, which the operator hands over; an earlier link becomes invalid.
 
-    Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    Raises NOT_FOUND if no account has the address, and EMAIL_NOT_VERIFIED if the account is not verified.
     """
     caller.check_operator()
     email = fields.email(request.email)
@@ -67,12 +67,16 @@ def make_reset_link(
 
 
 def view_reset(connection: Connection, config: AccountsConfig, request: ResetLink) -> PasswordReset:
-    """Returns the address whose password the link resets. Changes nothing. Raises INVALID_LINK."""
+    """Returns the address of the account whose password the link resets. Changes nothing. Raises INVALID_LINK for a
+    link that does not work.
+    """
     return PasswordReset(email=_linked(connection, config, request).email)
 
 
 def reset_password(database: Database, config: AccountsConfig, request: ResetPassword) -> PasswordReset:
-    """Sets a new password, uses up the reset link and ends every session. Raises INVALID_LINK, VALIDATION_ERROR."""
+    """Sets a new password, uses up the reset link and ends every session. Raises INVALID_LINK for a link that does not
+    work, and VALIDATION_ERROR for a password that is not allowed.
+    """
     with database.reading() as connection:
         _linked(connection, config, request)
     password_hash = passwords.hash_password(fields.password(request.password))

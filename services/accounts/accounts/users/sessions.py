@@ -78,7 +78,7 @@ def list_sessions(connection: Connection, caller: Caller, request: ListSessions)
 
 
 def end_session(connection: Connection, caller: Caller, request: SessionId) -> SessionEnded:
-    """Ends a session of the caller's account; repeating it changes nothing. Raises NOT_FOUND."""
+    """Ends a session of the caller's account; repeating it changes nothing. Raises NOT_FOUND for an unknown session."""
     access.check_owner(caller)
     store = SessionStore(connection)
     if not store.exists(caller.account_id, fields.known_id(request.id)):
@@ -88,8 +88,9 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
-    """Ends all sessions of an account except `but`, because its password changed. Returns how many. The account's row
-    must be locked."""
+    """Ends all sessions of an account except `but`, because its password changed. Returns how many it ended. The
+    account's row must be locked.
+    """
     store = SessionStore(connection)
     before = store.count(account_id)
     announce(connection, account_id, store.end_all(account_id, but=but))
@@ -97,7 +98,7 @@ def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes sessions that ended at least a day ago. Returns how many."""
+    """Deletes sessions that ended at least a day ago. Returns how many it deleted."""
     return SessionStore(connection).delete_ended(limit=_BATCH)
 
 

@@ -15,11 +15,11 @@ _PERMANENT = 500
 
 
 class MailDelayed(Exception):
-    """The mail server has not accepted the mail; another attempt may succeed."""
+    """Raised when the mail server has not accepted the mail; another attempt may succeed."""
 
 
 class MailRefused(Exception):
-    """The mail server permanently refuses this address."""
+    """Raised when the mail server permanently refuses this address."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

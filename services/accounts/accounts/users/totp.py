@@ -32,10 +32,10 @@ _WRONG = "is wrong, has expired, or was used before"
 
 
 def begin_totp(database: Database, config: AccountsConfig, caller: Caller, request: BeginTotp) -> BegunTotp:
-    """Returns a new secret for the app; nothing changes at the sign-in until `confirm_totp`.
+    """Returns a new secret for the app. A sign-in needs no code until `confirm_totp`.
 
-    A repeat of the operation returns the same secret. Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED,
-    TOTP_ALREADY_ON.
+    A repeat of the operation returns the same secret. Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after
+    too many wrong ones, and TOTP_ALREADY_ON.
     """
     access.check_owner(caller)
 
@@ -65,8 +65,8 @@ def confirm_totp(
 ) -> TotpEnabled:
     """Turns the second factor on with the first code of the app; returns the recovery codes, which are shown only now.
 
-    A repeat of the operation returns the same codes. Raises VALIDATION_ERROR for a wrong code, RATE_LIMITED,
-    TOTP_ALREADY_ON.
+    A repeat of the operation returns the same codes. Raises VALIDATION_ERROR for a wrong code, RATE_LIMITED after too
+    many wrong ones, and TOTP_ALREADY_ON.
     """
     access.check_owner(caller)
 
@@ -104,7 +104,7 @@ def disable_totp(
 ) -> TotpDisabled:
     """Turns the second factor off, with the password and a code. A repeat of the operation changes nothing.
 
-    Raises VALIDATION_ERROR for a wrong password or code, RATE_LIMITED.
+    Raises VALIDATION_ERROR for a wrong password or code, and RATE_LIMITED after too many wrong ones.
     """
     access.check_owner(caller)
 
@@ -125,7 +125,9 @@ def disable_totp(
 
 
 def turn_off_totp(connection: Connection, caller: Caller, request: UserId) -> Totp:
-    """Turns the second factor off for somebody who lost the app and the recovery codes (operator). Raises NOT_FOUND."""
+    """Turns the second factor off, for the operator: a person has lost the app and the recovery codes. Raises
+    NOT_FOUND for an unknown user.
+    """
     caller.check_operator()
     user = access.account(connection, request.user_id)
     _turn_off(connection, caller.user_id, user.id)
@@ -153,7 +155,7 @@ def is_on(connection: Connection, user_id: str) -> bool:
 def check(connection: Connection, config: AccountsConfig, user_id: str, code: str | None) -> None:
     """Checks and uses up a code of the app or a recovery code. Does nothing if the second factor is off.
 
-    Raises TOTP_REQUIRED without a code, INVALID_TOTP for one that is wrong or was used before.
+    Raises TOTP_REQUIRED if no code is given, and INVALID_TOTP for a code that is wrong or was used before.
     """
     store = TotpStore(connection)
     found = store.find(user_id)

@@ -164,7 +164,9 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
 
 
 def list_users(connection: Connection, caller: Caller, request: ListUsers) -> UserList:
-    """Returns one page of all users for the operator, newest first, or the one with the requested address."""
+    """Returns one page of all users for the operator, newest first; with an address in the request only the user who
+    has it.
+    """
     caller.check_operator()
     if request.email is not None:
         user = UserStore(connection).find_by_email(fields.email(request.email))
@@ -207,7 +209,8 @@ def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> 
     """Changes an account's tier from the next request on.
 
     If the new limit is lower, active tokens stay, but no more can be created above the limit. Repeating the operation
-    changes nothing, also after a later change. Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    changes nothing, also after a later change. Raises NOT_FOUND for an unknown user, and EMAIL_NOT_VERIFIED for an
+    unverified one.
     """
     caller.check_operator()
     tier = fields.tier(request.tier)

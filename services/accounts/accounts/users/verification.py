@@ -47,7 +47,8 @@ def view(connection: Connection, config: AccountsConfig, request: VerificationLi
 def confirm(database: Database, config: AccountsConfig, request: ConfirmVerification) -> Verification:
     """Verifies the e-mail address of a new account; repeating it changes nothing.
 
-    Raises NOT_FOUND, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them.
+    Raises NOT_FOUND for a link that does not work, VALIDATION_ERROR for a wrong password, and RATE_LIMITED after too
+    many wrong ones.
     """
     with database.reading() as connection:
         user = _linked(connection, config, request)
@@ -62,7 +63,7 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
     """Deletes an unverified account because the owner of its mailbox did not sign up. A verified account stays.
 
-    Raises NOT_FOUND, also if it was deleted before.
+    Raises NOT_FOUND for a link that does not work, and if the account was deleted before.
     """
     user = _linked(connection, config, request)
     held = UserStore(connection).lock_unverified(user.email)
@@ -73,7 +74,9 @@ def refuse(connection: Connection, config: AccountsConfig, request: Verification
 
 
 def verify_user(connection: Connection, caller: Caller, request: UserId) -> User:
-    """Verifies a user's e-mail address for the operator. A verified account stays as it is. Raises NOT_FOUND."""
+    """Verifies a user's e-mail address for the operator. A verified account stays as it is. Raises NOT_FOUND for an
+    unknown user.
+    """
     caller.check_operator()
     return _verify(connection, fields.known_id(request.user_id, field="user_id"))
 
@@ -81,8 +84,9 @@ def verify_user(connection: Connection, caller: Caller, request: UserId) -> User
 def make_verification_link(
     connection: Connection, config: AccountsConfig, caller: Caller, request: UserId
 ) -> MadeVerificationLink:
-    """Returns the link of the verification mail for the operator to hand over; it still needs the password. Raises
-    NOT_FOUND."""
+    """Returns the link of the verification mail for the operator to hand over; its page still asks for the password.
+    Raises NOT_FOUND for an unknown user.
+    """
     caller.check_operator()
     user = access.account(connection, request.user_id)
     return MadeVerificationLink(
@@ -107,8 +111,9 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes accounts that stayed unverified for too long, expired invites and old counts. Returns how many
-    accounts."""
+    """Deletes accounts that stayed unverified for too long, expired invites and old counts. Returns how many accounts
+    it deleted.
+    """
     InviteStore(connection).delete_expired()
     TryStore(connection).delete_old()
     lapsed = UserStore(connection).lock_lapsed(UNVERIFIED_DAYS, limit=_BATCH)

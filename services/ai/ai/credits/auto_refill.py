@@ -68,7 +68,8 @@ _PERMANENT_DECLINES = frozenset(
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
     """Saves an account's auto-refill settings, for the operator. Fields that the request leaves out keep their value.
 
-    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE for any caller
+    but the operator, and VALIDATION_ERROR for invalid settings.
     """
     caller.check_operator()
     check_tier(request.tier)
@@ -78,8 +79,9 @@ def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) 
 def edit_auto_refill(database: Database, caller: Caller, request: EditAutoRefill) -> None:
     """Saves the auto-refill settings of the caller's account. The card stays the one that the operator has set.
 
-    Repeating the operation changes nothing. Raises ApiError VALIDATION_ERROR, EMAIL_NOT_VERIFIED, and
-    BRAND_NOT_AUTHORIZED for a token that is limited to brands, because all brands share the credits.
+    Repeating the operation changes nothing. Raises ApiError VALIDATION_ERROR for invalid settings, EMAIL_NOT_VERIFIED
+    for an unverified account, and BRAND_NOT_AUTHORIZED for a token that is limited to brands, because all brands share
+    the credits.
     """
     if caller.brand_ids is not None:
         raise ApiError(errors.BRAND_NOT_AUTHORIZED)
@@ -145,8 +147,9 @@ def run_refills(database: Database, settings: CreditSettings, payments: PaymentP
 
 
 def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
-    """Stores an open refill, to be charged later, if the balance is below the threshold and the limits on refills allow
-    it. Otherwise stores when to check the account again, if at all."""
+    """Stores an open refill, to be charged later, if the balance is below the threshold and the limits on refills
+    allow it. Otherwise stores when to check the account again, or that no check is needed.
+    """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
         settings_store, store = AutoRefills(connection), Refills(connection)

@@ -31,7 +31,8 @@ def charge(
     """Charges the caller's account: plan credits first, then referral credits, then bought ones.
 
     For a repeated operation id nothing is charged; the earlier charge is returned with the present balance. Raises
-    ApiError INSUFFICIENT_CREDITS; AI_GENERATION_FAILED when the operation has been refunded.
+    ApiError INSUFFICIENT_CREDITS if the account holds too few credits, and AI_GENERATION_FAILED when the operation has
+    been refunded.
     """
     store = Ledgers(connection)
     state = store.lock(caller.account_id)
@@ -53,7 +54,9 @@ def charge(
 
 
 def check(connection: Connection, settings: CreditSettings, caller: Caller, required: int) -> None:
-    """Checks that the balance covers `required` credits, without charging. Raises INSUFFICIENT_CREDITS."""
+    """Checks that the balance covers `required` credits, without charging. Raises INSUFFICIENT_CREDITS
+    if it does not.
+    """
     book = with_month_entries(Ledgers(connection).read(caller.account_id), caller.tier)
     if book.available < required:
         raise _insufficient(settings, book, required)
@@ -127,7 +130,8 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
 def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None:
     """Gives an account bought or referral credits, for the operator, once per `caller.operation_id`.
 
-    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR, MISSING_FIELD (no operation id).
+    Raises ApiError MISSING_SCOPE for any caller but the operator, VALIDATION_ERROR for an invalid field, and
+    MISSING_FIELD if there is no operation id.
     """
     caller.check_operator()
     check_tier(request.tier)

@@ -150,6 +150,8 @@ def announce(adjusted: Adjustment | None) -> None:
 
 
 def forget_unmatched(database: Database) -> int:
-    """Deletes old refunds and disputes whose payment never turned out to be a purchase of credits. Returns how many."""
+    """Deletes old refunds and disputes whose payment never turned out to be a purchase of credits. Returns how many it
+    deleted.
+    """
     with database.transaction() as connection:
         return Payments(connection).forget_unmatched(_KEEP_UNMATCHED)

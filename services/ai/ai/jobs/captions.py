@@ -23,8 +23,8 @@ log = structlog.get_logger()
 def write(context: AppContext, caller: Caller, request: api.WriteCaption) -> api.Caption:
     """Writes a caption.
 
-    Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same
-    operation runs.
+    Raises AI_NOT_CONFIGURED if there is no provider, INSUFFICIENT_CREDITS if the balance is too low,
+    AI_GENERATION_FAILED if the provider fails, and IDEMPOTENCY_IN_PROGRESS while the same operation runs.
     """
     deadline = time.monotonic() + context.settings.caption_seconds
     work = partial(_write, context, caller, request, deadline)
@@ -74,7 +74,9 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """Asks the provider for a text of about the requested length, if necessary twice. Raises GenerationFailed."""
+    """Asks the provider for a text of about the requested length, if necessary twice. Raises GenerationFailed if the
+    provider fails, or if both texts have a wrong length.
+    """
     asked = request.instruction
     if request.edit_text:
         asked = f"{asked}\n\nRewrite this text:\n{request.edit_text}"

@@ -39,11 +39,13 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """The media service did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
+    """Raised when the media service did not answer a commit, so that it may have kept the file. Nothing is refunded
+    until it answers.
+    """
 
 
 def check_quota(context: AppContext, caller: Caller, expected_bytes: int) -> None:
-    """Checks before a charge that the account's storage has room for the file. Raises QUOTA_EXCEEDED."""
+    """Checks before a charge that the account's storage has room for the file. Raises QUOTA_EXCEEDED if it has not."""
     view = context.media.get_storage(caller, Nothing())
     if view.quota.remaining_bytes < expected_bytes:
         raise ApiError(QUOTA_EXCEEDED, quota=msgspec.to_builtins(view.quota))
@@ -88,8 +90,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
     """Reserves the upload. Repeats the call while media is down or busy, because the provider's work is already paid
     for.
 
-    Media itself frees what an unanswered call has reserved. Raises ApiError: SERVICE_UNAVAILABLE if the job's claim
-    ends first.
+    Media itself frees the space that an unanswered call has reserved. Raises ApiError: media's refusal, or
+    SERVICE_UNAVAILABLE if the job's claim ends first.
     """
     while True:
         try:
@@ -105,7 +107,7 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
     """Commits the upload: media inspects and keeps the file. A repeated call for the same upload or operation returns
     the same file.
 
-    Raises CommitOutcomeUnknown, ApiError.
+    Raises CommitOutcomeUnknown if media does not answer, and ApiError if it refuses the file.
     """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
     commit_upload = remote(context.media.commit_upload)
@@ -125,8 +127,8 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 def discard(context: AppContext, job: Job, media: Media) -> None:
     """Deletes a file that arrived after its job had failed. If that does not work, media removes it within a day.
 
-    If another worker goes on with the job, the file stays: it is also that worker's, as media has one file per
-    operation.
+    If another worker goes on with the job, the file stays, because it is that worker's file too: media has one file
+    per operation.
     """
     try:
         with context.database.reading() as connection:

@@ -1,5 +1,6 @@
 """Generates and edits images while the client waits: checks and charges the request, generates and stores the image.
-Refunds one that fails."""
+Refunds the charge if that fails.
+"""
 
 import time
 from collections.abc import Sequence
@@ -35,11 +36,11 @@ _SAVE_SECONDS = 12.0
 
 
 def generate(context: AppContext, caller: Caller, request: api.GenerateImage) -> api.AiResult:
-    """Generates an image.
+    """Generates an image, or returns the one that this operation has made before.
 
-    Raises VALIDATION_ERROR, PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
-    INSUFFICIENT_CREDITS, AI_GENERATION_FAILED and SERVICE_UNAVAILABLE; IDEMPOTENCY_IN_PROGRESS while the same operation
-    runs.
+    Raises VALIDATION_ERROR or INVALID_REFERENCE_MEDIA for an invalid request, PLAN_REQUIRED, AI_NOT_CONFIGURED,
+    QUOTA_EXCEEDED or INSUFFICIENT_CREDITS when the account may not make the image, AI_GENERATION_FAILED or
+    SERVICE_UNAVAILABLE when it fails, and IDEMPOTENCY_IN_PROGRESS while the same operation runs.
     """
     work = partial(_generate, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
@@ -85,7 +86,8 @@ def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline:
 
 def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
     """Returns the one image that an edit or a video starts from, as arguments of `references.collected`. Raises
-    VALIDATION_ERROR."""
+    VALIDATION_ERROR for two images, or for none if one is required.
+    """
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
     if image_url is None and media_id is None and required:
@@ -147,7 +149,8 @@ def _make(
 
 def _save(context: AppContext, job: Job, picture: Picture) -> Media:
     """Stores the generated image and returns it. Its type is detected from its bytes, whatever the provider says.
-    Raises GenerationFailed, ApiError."""
+    Raises GenerationFailed if it is no image or the job was over the time limit, and ApiError if it cannot be stored.
+    """
     mime_type = detect_mime_type(picture.body)
     if mime_type not in REFERENCE_TYPES:
         raise GenerationFailed("The AI provider returned a file that is not an image.")

@@ -79,7 +79,7 @@ def _finished_job(job: Job) -> Job:
 
 
 def check_elite(context: AppContext, caller: Caller) -> None:
-    """Raises PLAN_REQUIRED for other plans than Elite (spec "Errors": pro images and videos)."""
+    """Raises PLAN_REQUIRED unless the account's plan is Elite (spec "Errors": pro images and videos)."""
     if caller.tier != "elite":
         raise ApiError(PLAN_REQUIRED, upgrade_url=context.settings.upgrade_url)
 
@@ -92,7 +92,7 @@ def check_brand(caller: Caller, brand_id: str | None) -> None:
 
 
 def check_credits(context: AppContext, caller: Caller, kind: str) -> None:
-    """Checks before any costly work that the balance suffices. Raises INSUFFICIENT_CREDITS."""
+    """Checks before any costly work that the balance suffices. Raises INSUFFICIENT_CREDITS if it does not."""
     with _refill_after_refusal(context, caller), context.database.reading() as connection:
         balances.check(connection, context.settings.credits, caller, COST_OF[kind])
 
@@ -120,7 +120,8 @@ def begin(
 ) -> tuple[Job, api.CreditsAfterCharge]:
     """Creates a job and charges it, in one transaction. Returns the job, and the balance after the charge.
 
-    Raises INSUFFICIENT_CREDITS, Done (another try has made the job), and IDEMPOTENCY_IN_PROGRESS for a voided try.
+    Raises INSUFFICIENT_CREDITS if the balance is too low, Done if another try has made the job, and
+    IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
     reach = caller.brand_ids
     row = {
@@ -159,7 +160,7 @@ def complete(
 ) -> Job | None:
     """Marks a claimed job as completed, and stages a video's event. Returns the job; None when the claim has lapsed.
 
-    Raises SERVICE_UNAVAILABLE.
+    Raises SERVICE_UNAVAILABLE when the database stays away for longer than a claim lasts.
     """
 
     def write(connection: Connection) -> Job | None:
@@ -181,7 +182,7 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
     """Marks a claimed job as failed, refunds it, and stages a video's event. Returns the job; None when the claim has
     lapsed.
 
-    Raises SERVICE_UNAVAILABLE.
+    Raises SERVICE_UNAVAILABLE when the database stays away for longer than a claim lasts.
     """
     return note_failure(
         persist(
@@ -207,7 +208,7 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
     """Refunds a job that has just failed, and stages the event of a failed video, in the transaction that stored the
     failure.
 
-    Returns the job; does nothing for None.
+    Returns the job. Does nothing if `job` is None.
     """
     if job is None:
         return None
@@ -219,8 +220,9 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
 
 
 def note_failure(failed: Job | None) -> Job | None:
-    """Logs a failed job with its reason and counts its refund, after the commit. Returns the job; does nothing for
-    None."""
+    """Logs a failed job with its reason and counts its refund, after the commit. Returns the job. Does nothing if
+    `failed` is None.
+    """
     if failed is not None:
         log.warning("job_failed", job_id=failed.id, kind=failed.kind, reason=failed.error)
         metrics.REFUNDED.add(failed.credits, {"action": failed.kind})

@@ -18,7 +18,8 @@ _REASON = "The job did not finish in time."
 
 def fail_lost(context: AppContext) -> int:
     """Fails and refunds a batch of jobs whose process died or that are over the time limit, one per transaction.
-    Returns how many."""
+    Returns how many it failed.
+    """
     limit_seconds = context.settings.job_limit_seconds
     with context.database.reading() as connection:
         lost = Jobs(connection).lost(limit_seconds, _BATCH)

@@ -37,7 +37,8 @@ def collected(
 ) -> Iterator[tuple[Picture, ...]]:
     """Yields all reference images, those by URL first. Their memory is reserved until the block ends.
 
-    Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE.
+    Raises INVALID_REFERENCE_MEDIA for an image that cannot be used, and SERVICE_UNAVAILABLE when too little memory is
+    free.
     """
     if not urls and not media_ids:
         yield ()

@@ -1,8 +1,8 @@
 """Makes videos in steps: started at the provider, polled, stored, completed.
 
-A worker of any process claims each step, and a step ends by storing when the next is due. When a process dies its
-claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write. An
-image whose process died after the bytes were stored is committed here too.
+A worker of any process claims each step, and a step ends by storing when the next one is due. When a process dies, its
+claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write. If a
+process dies after it has stored the bytes of an image, that image is committed here too.
 """
 
 import time
@@ -36,11 +36,13 @@ _HEAD_BYTES = 12
 
 
 class ClaimLost(Exception):
-    """The job has ended, or another worker has claimed it: this worker must not write any more."""
+    """Raised when the job has ended or another worker has claimed it: this worker must not write any more."""
 
 
 def make_videos(context: AppContext) -> int:
-    """Starts due steps of videos, as many as there are free slots, without waiting for them. Returns how many."""
+    """Starts due steps of videos, as many as there are free slots, without waiting for them. Returns how many it
+    started.
+    """
     free = context.video_steps_pool.free
     if free < 1:
         return 0
@@ -74,7 +76,9 @@ def _step(context: AppContext, job: Job) -> None:
 
 
 def _run_step(context: AppContext, job: Job) -> None:
-    """Runs one step of a job. Raises GenerationFailed if the job must end, ClaimLost, ApiError."""
+    """Runs one step of a job. Raises GenerationFailed if the job must end, ClaimLost if another worker has the job,
+    and ApiError if another service or the database fails.
+    """
     media = _commit_stored(context, job)
     if media is None and job.kind != VIDEO:
         raise GenerationFailed("The job did not finish in time.")

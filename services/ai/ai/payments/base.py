@@ -88,16 +88,17 @@ Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
 class OutcomeUnknown(Exception):
-    """The payment provider gave no usable answer to an order. Send the same order again."""
+    """Raised when the payment provider gave no usable answer to an order. Send the same order again."""
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """The provider repeats an earlier failure for this order. Search for the payment, and do not send the order
-    again."""
+    """Raised when the provider repeats an earlier failure for this order. Search for the payment, and do not send the
+    order again.
+    """
 
 
 class BadSignature(Exception):
-    """A notification is not signed by the payment provider, or is too old."""
+    """Raised when a notification is not signed by the payment provider, or is too old."""
 
 
 class PaymentProvider(ABC):
@@ -108,22 +109,24 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def pay(self, order: Order) -> PaymentOutcome:
-        """Takes the money of an order while the customer is absent. Raises OutcomeUnknown."""
+        """Takes the money of an order while the customer is absent. Raises OutcomeUnknown if no usable answer comes."""
 
     @abstractmethod
     def look_up(self, payment_id: str) -> PaymentOutcome:
-        """Returns the present state of a payment. Raises OutcomeUnknown."""
+        """Returns the present state of a payment. Raises OutcomeUnknown if no usable answer comes."""
 
     @abstractmethod
     def find(self, order_id: str) -> PaymentOutcome | None:
-        """Searches for the payment of an order that is too old to be sent again; None if it never reached the provider.
+        """Searches for the payment of an order that is too old to be sent again; None if it never reached the
+        provider.
 
-        Raises OutcomeUnknown.
+        Raises OutcomeUnknown if no usable answer comes.
         """
 
     @abstractmethod
     def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
         """Returns what a notification of the payment provider reports, or None when it is about something else.
 
-        `now` (by default this machine's clock) checks its age. Raises BadSignature.
+        Its age is measured from `now`, by default this machine's clock. Raises BadSignature if it is too old or not
+        signed by the provider.
         """

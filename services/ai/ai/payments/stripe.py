@@ -124,9 +124,9 @@ class Stripe(PaymentProvider):
     def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """Calls Stripe and returns status and JSON of an answer that shows the outcome.
+        """Calls Stripe and returns status and JSON of the answer, if the answer shows the outcome.
 
-        For any other answer raises OutcomeUnknown or AnswerReplayed.
+        Otherwise raises OutcomeUnknown, or AnswerReplayed for a repeated failure.
         """
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
@@ -159,7 +159,8 @@ class Stripe(PaymentProvider):
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
         """Checks a webhook's signature, `t=<seconds>,v1=<hex>`, with several v1 while a secret is rotated. Raises
-        BadSignature."""
+        BadSignature if none is right or the time is too old.
+        """
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
         if not stamps or not (stamps[0].isascii() and stamps[0].isdigit()):

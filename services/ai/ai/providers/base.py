@@ -16,8 +16,9 @@ CAPTION_TOKENS = 8_192
 
 
 class GenerationFailed(Exception):
-    """The AI provider generated nothing. `reason` is shown to the client: a sentence without keys, addresses or
-    internals."""
+    """Raised when the AI provider generated nothing. `reason` is shown to the client: a sentence without keys,
+    addresses or internals.
+    """
 
     def __init__(self, reason: str, *, transient: bool = False, wait_seconds: float | None = None) -> None:
         super().__init__(reason)

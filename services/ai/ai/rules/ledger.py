@@ -91,14 +91,15 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present one or, after a clock was set back, the newest
-    opened."""
+    """Returns the month whose plan credits are valid: the present month. If a clock was set back, it is the newest
+    month that was opened.
+    """
     return month if book.month is None else max(book.month, month)
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the ledger entries that open a month: unused plan credits of the last month expire, this month's are
-    granted.
+    """Returns the ledger entries that open a month: the unused plan credits of the last month expire, and those of
+    this month are granted.
 
     After a change to a larger plan within the month, the difference is granted at once; a change to a smaller plan
     shows in the next month.

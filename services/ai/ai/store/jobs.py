@@ -225,7 +225,7 @@ class Jobs:
         return self._one(_FAIL_LOST, values)
 
     def forget_captions(self, days: int, limit: int) -> int:
-        """Deletes old captions, which are kept only for repeated calls. Returns how many."""
+        """Deletes old captions, which are kept only for repeated calls. Returns how many it deleted."""
         return self._connection.execute(_FORGET_CAPTIONS, {"days": days, "limit": limit}).rowcount
 
     @staticmethod

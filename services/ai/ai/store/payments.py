@@ -120,6 +120,6 @@ class Payments:
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))
 
     def forget_unmatched(self, after: timedelta) -> int:
-        """Deletes old payments for which no purchase became known. Returns how many."""
+        """Deletes old payments for which no purchase became known. Returns how many it deleted."""
         here = (payments.c.account_id.is_(None), payments.c.noted_at < func.clock_now() - after)
         return self._connection.execute(delete(payments).where(*here)).rowcount

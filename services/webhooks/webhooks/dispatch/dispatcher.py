@@ -91,8 +91,9 @@ class DeliveryDispatcher:
         return not is_loaded and self._charges.free == _CONCURRENT_CHARGES
 
     def tick(self) -> int:
-        """Takes free queues and loads due deliveries for the queues that have room. Returns how many deliveries and
-        queues that were; 0 when there is nothing to do."""
+        """Takes free queues and loads due deliveries for the queues that have room. Returns the number of deliveries
+        and queues together; 0 when there is nothing to do.
+        """
         if self.is_closing:
             return 0
         time.sleep(_GATHER_SECONDS)
@@ -219,8 +220,9 @@ class DeliveryDispatcher:
         return kept
 
     def _charge(self, due: Sequence[DueDelivery]) -> None:
-        """Takes the units of these deliveries from quota, then begins those that have one. If quota does not answer,
-        they stay due."""
+        """Takes the units of these deliveries from quota, then begins the deliveries that have one. If quota does not
+        answer, the deliveries stay due.
+        """
         has_unit: dict[str, bool] = {}
         try:
             has_unit = attempt.charge(self._quota, due)

@@ -1,5 +1,5 @@
-"""The deliveries that this process has loaded for one endpoint, what it knows of that endpoint, and the rules that
-follow: how many attempts run at once, how many deliveries are loaded, whether a failure is the receiver's. No I/O.
+"""The deliveries that this process has loaded for one endpoint, the state of that endpoint, and the rules for both:
+how many attempts run at once, how many deliveries are loaded, and whether a failure is the receiver's. No I/O.
 
 One process at a time serves an endpoint, so that the limits of concurrent attempts are exact and connections can be
 kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves
@@ -154,10 +154,10 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops the deliveries whose attempt has not begun: the subscription has changed, or another process may hold
-        the queue.
+        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process
+        may hold the queue.
 
-        Returns those that were ready: charged and waiting for a slot.
+        Returns those dropped deliveries that were ready: charged and waiting for a slot.
         """
         self.generation += 1
         dropped = list(self.ready)

@@ -9,14 +9,15 @@ from webhooks.store.subscriptions import Subscriptions
 
 
 def subscription(connection: Connection, caller: Caller, subscription_id: str) -> SubscriptionRow:
-    """Returns a subscription that the caller may see. Raises NOT_FOUND."""
+    """Returns a subscription that the caller may see. Raises NOT_FOUND for any other."""
     return _reached(caller, Subscriptions(connection).get(_known(subscription_id)))
 
 
 def lock_subscription(
     connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
 ) -> SubscriptionRow:
-    """Returns a subscription that the caller may change, locked until the transaction ends. Raises NOT_FOUND.
+    """Returns a subscription that the caller may change, locked until the transaction ends. Raises NOT_FOUND for any
+    other.
 
     With `by_operator` the operator may change the subscriptions of every account.
     """

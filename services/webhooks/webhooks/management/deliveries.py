@@ -23,7 +23,9 @@ _MOST_FOUND = 100
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
-    """Returns one page of the log of deliveries, newest first. Raises NOT_FOUND."""
+    """Returns one page of the log of deliveries, newest first. Raises NOT_FOUND for a subscription that the caller may
+    not see.
+    """
     before = None if request.cursor is None else _position(request.cursor)
     with app.database.reading() as connection:
         access.subscription(connection, caller, request.id)
@@ -39,7 +41,8 @@ def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> a
 
 def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.DeliveryContent:
     """Returns a delivery with the body and headers that its receiver gets, signed now with every valid secret. Raises
-    NOT_FOUND."""
+    NOT_FOUND for a delivery that the caller may not see.
+    """
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with app.database.reading() as connection:
@@ -79,7 +82,9 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """Sends a test event to this subscription, even if that is disabled (decisions "Test event"). Raises NOT_FOUND."""
+    """Sends a test event to this subscription, even if that is disabled (decisions "Test event"). Raises NOT_FOUND for
+    a subscription that the caller may not see.
+    """
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
         store, delivery_id = Deliveries(connection), new_id("dlv")
@@ -101,7 +106,8 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
 def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
     """Sends the event of a delivery again, with the whole retry schedule; the numbers of its attempts continue.
 
-    Raises NOT_FOUND, IDEMPOTENCY_KEY_MISMATCH; VALIDATION_ERROR for a subscription whose deliveries are only logged.
+    Raises NOT_FOUND for a delivery that the caller may not see, IDEMPOTENCY_KEY_MISMATCH if this operation has
+    replayed another delivery, and VALIDATION_ERROR for a subscription whose deliveries are only logged.
     """
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
@@ -121,8 +127,9 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
 
 
 def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
-    """Returns the id of the delivery that an earlier call of the operation asked for; None for its first call. Raises
-    IDEMPOTENCY_KEY_MISMATCH."""
+    """Returns the id of the delivery for which an earlier call of the operation asked; None for its first call. Raises
+    IDEMPOTENCY_KEY_MISMATCH if that call asked for another delivery.
+    """
     if caller.operation_id is None:
         return None
     asked = store.note_ask(caller.operation_id, subscription_id, delivery_id)

@@ -32,7 +32,9 @@ PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
     """Creates a subscription, once per operation.
 
-    Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED, TOKEN_REVOKED.
+    Raises VALIDATION_ERROR for an invalid field, BRAND_NOT_AUTHORIZED for a brand that the token may not use,
+    LIMIT_REACHED when the account has as many subscriptions as its tier allows, and TOKEN_REVOKED for a token that has
+    lost access.
     """
     work = partial(_create, app, caller, request)
     return once(app.database, caller, work, partial(_created, app, caller))
@@ -93,7 +95,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -
 
 
 def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Returns one subscription. Raises NOT_FOUND."""
+    """Returns one subscription. Raises NOT_FOUND for one that the caller may not see."""
     with app.database.reading() as connection:
         return access.subscription(connection, caller, request.id).view()
 
@@ -101,7 +103,7 @@ def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Su
 def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
     """Changes a subscription, once per operation. The caller becomes its maker.
 
-    Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, TOKEN_REVOKED.
+    Raises NOT_FOUND for a subscription that the caller may not see, and the errors of `create` except LIMIT_REACHED.
     """
     return once(app.database, caller, partial(_edit, app, caller, request), partial(_changed, app, caller))
 
@@ -133,13 +135,15 @@ def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api
 
 
 def _changed(app: AppContext, caller: Caller, subscription_id: str) -> api.Subscription:
-    """Answers a repeated operation with the subscription as it is now. Raises NOT_FOUND."""
+    """Answers a repeated operation with the subscription as it is now. Raises NOT_FOUND if it was deleted."""
     with app.database.transaction() as connection:
         return access.lock_subscription(connection, caller, subscription_id, by_operator=True).view()
 
 
 def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
-    """Deletes the subscription, once per operation; its log is removed later. Raises NOT_FOUND."""
+    """Deletes the subscription, once per operation; its log is removed later. Raises NOT_FOUND for a subscription that
+    the caller may not see.
+    """
     with app.database.transaction() as connection:
         store = Subscriptions(connection)
         try:
@@ -154,7 +158,8 @@ def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.
 def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
     """Enables the subscription and resets its failures, once per operation. The caller becomes its maker.
 
-    The operator may enable any subscription. Raises NOT_FOUND, TOKEN_REVOKED.
+    The operator may enable any subscription. Raises NOT_FOUND for one that the caller may not see, and TOKEN_REVOKED
+    for a token that has lost access.
     """
     return once(app.database, caller, partial(_enable, app, caller, request), partial(_changed, app, caller))
 
@@ -174,7 +179,8 @@ def _enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api
 
 def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
     """Gives the subscription a new secret and returns it. The previous secret stays valid for 24 hours. Raises
-    NOT_FOUND."""
+    NOT_FOUND for a subscription that the caller may not see.
+    """
     with app.database.transaction() as connection:
         access.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)
@@ -193,7 +199,7 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
 
 
 def _lock_account(store: Subscriptions, caller: Caller) -> None:
-    """Locks the account until the transaction ends. Raises TOKEN_REVOKED.
+    """Locks the account until the transaction ends. Raises TOKEN_REVOKED if the caller's token has lost access.
 
     A revocation takes the same lock. So either the call commits first and the revocation disables what the call made,
     or the call sees the revocation here.
@@ -221,7 +227,7 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is public, allowed to this account or `log:`. Raises VALIDATION_ERROR."""
+    """Returns the URL if it is public, allowed to this account or `log:`. Raises VALIDATION_ERROR for any other."""
     if url == api.LOG_URL:
         return url
     try:
@@ -235,7 +241,7 @@ def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
     """Returns the brands of a subscription's events, each once. If the request names none, returns the brands of the
     token. The gateway has checked that the account has them.
 
-    Raises BRAND_NOT_AUTHORIZED, NOT_FOUND.
+    Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, and NOT_FOUND for a malformed id.
     """
     if not all(map(is_id, brand_ids)):
         raise ApiError(NOT_FOUND, field="brand_ids")

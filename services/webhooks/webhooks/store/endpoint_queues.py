@@ -268,13 +268,15 @@ class EndpointQueues:
         """Stores that these deliveries have their unit: quota forgets that after days, and a replay may come weeks
         later.
 
-        Raises LockTimeout, ApiError SERVICE_UNAVAILABLE.
+        Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the
+        database is away.
         """
         _NOTE_CHARGES.fetch(self._connection, _named(due))
 
     def skip(self, due: Sequence[DueDelivery]) -> None:
-        """Marks deliveries as skipped, because the account's units of the month are used up. Raises LockTimeout,
-        ApiError SERVICE_UNAVAILABLE."""
+        """Marks deliveries as skipped, because the account's units of the month are used up. Raises the errors of
+        `note_charges`.
+        """
         _SKIP.fetch(self._connection, _named(due))
 
 
